@@ -1,6 +1,5 @@
-"""Turns errors of the operating system and SQLite into one sentence: the failed operation, the place, and the
-remedy.
-"""
+"""Turns errors of the operating system and of SQLite into one sentence: which operation failed, where, and
+what to do."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _COPY_DAMAGED = f"move this record away, then run: svc pull --merge ({_KEPT})"
 
 @contextmanager
 def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMAGED) -> Iterator[None]:
-    """Run the block; OSError and sqlite3.Error from it become DiskError. `folder`: the folder on which the
-    block works; `record`: folder of its database; `damaged`: advice if the database is damaged."""
+    """A context that turns OSError and sqlite3.Error into DiskError. `folder`: the folder that the block
+    works on; `record`: folder of its database; `damaged`: advice if the database is damaged."""
     try:
         yield
     except ConnectionError:
@@ -43,7 +42,7 @@ def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMA
 
 
 def disk_error(error: OSError, folder: Path) -> DiskError:
-    """The error of an operation in `folder`, as one sentence."""
+    """The error, from an operation in `folder`, as a DiskError with one sentence."""
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)

@@ -1,8 +1,8 @@
-"""Documents of this device only: mode 1, never sent. One SQLite file in SVC_HOME.
+"""Documents that exist only on this device (mode 1) and are never sent. They are in one SQLite file in
+SVC_HOME.
 
-They are stored as a relay stores documents, so that the changes of two editors that are open at once are both
-kept.
-"""
+They are stored as a relay stores documents, so that the changes of two editors that are open at once are
+merged."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class LocalDocuments:
         self._db.close()
 
     def items(self, archived: bool | None) -> list[DocumentSummary]:
-        """All documents, newest first. `archived`: True for only archived, False for only other documents."""
+        """All documents, newest first. `archived`: True for archived documents only, False for the others
+        only, None for all."""
         rows = self._db.execute(f"SELECT {_COLUMNS} FROM document ORDER BY created_at DESC, id")  # noqa: S608
         documents = [_summary(row) for row in rows]
         return [document for document in documents if archived in (None, document.archived)]
@@ -91,7 +92,8 @@ class LocalDocuments:
         return Document(**summary, content=msgspec.json.decode(row[-1]))
 
     def put(self, document_id: str, body: DocumentPut) -> Document:
-        """Change a document with the rules of a relay's `PUT`. Raises DocumentArchived."""
+        """Change a document by the rules of the relay's route `PUT`. Returns the document after the change.
+        Raises DocumentArchived."""
         content = checked(body.content)
         with transaction(self._db):
             old = self.get(document_id)
@@ -119,7 +121,7 @@ class LocalDocuments:
         return self.get(document_id)
 
     def archive(self, document_id: str, archived: bool) -> Document:
-        """Archive a document, or make it writable again."""
+        """Archive a document, or with `archived` False make it writable again. Returns the document."""
         with transaction(self._db):
             if self.get(document_id).archived != archived:
                 self._db.execute(
@@ -135,7 +137,7 @@ class LocalDocuments:
             self._db.execute("DELETE FROM document WHERE id = ?", (document_id,))
 
     def history(self, document_id: str) -> list[DocumentUpdate]:
-        """The changes, newest first."""
+        """The changes of a document, newest first."""
         self.get(document_id)
         rows = self._db.execute(
             "SELECT number, first, base, length(operations), created_at FROM document_update "
@@ -148,7 +150,7 @@ class LocalDocuments:
         ]
 
     def _join(self, document_id: str, rows: list[Any], snapshot: bytes) -> None:
-        """Replace the oldest updates with their snapshot."""
+        """Replace the oldest updates of a document (`rows`) with `snapshot`, which joins them."""
         (number, *_, created_at), first = rows[-1], rows[0][2]
         self._db.execute(
             "DELETE FROM document_update WHERE document_id = ? AND number <= ?", (document_id, number)

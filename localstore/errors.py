@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """A command would overwrite or lose local edits. `paths`: the files that it would overwrite; with
-    `beside` it overwrites none, and `paths` are all edited files. `command`: name of the command."""
+    """The command `command` would overwrite or lose local edits. `paths`: the files that it would overwrite;
+    with `beside` it would overwrite none, and `paths` are all edited files."""
 
     code = "local_edits"
 
@@ -76,7 +76,7 @@ class BranchReplaced(ClientError):
 
 
 class FolderShowsSeal(ClientError):
-    """The folder shows a seal, not a branch, so nothing can be sent from it."""
+    """The folder shows a past seal, not a branch, so nothing can be sent from it."""
 
     code = "read_only_look"
 
@@ -104,7 +104,8 @@ class UnpulledSeal(ClientError):
 
 
 class NotSealed(ClientError):
-    """Another seal landed between this push's edits and its seal; the edits are live but not sealed."""
+    """Another seal landed after this push sent its edits and before it sealed them; the edits are on the live
+    branch but not sealed."""
 
     code = "not_sealed"
 
@@ -116,8 +117,8 @@ class NotSealed(ClientError):
 
 
 class EditsConflict(ClientError):
-    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies, or, with
-    `foretold`, the copies that a real run would make."""
+    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies; with
+    `foretold` (in a dry run) the copies that a real run would make."""
 
     code = "edits_conflict"
 
@@ -161,7 +162,7 @@ class MergeUnresolved(ClientError):
 
 
 class ConflictsUnresolved(ClientError):
-    """This folder has conflict copies that are not resolved. The branch has none of them. `paths`: the files
+    """This folder has conflict copies that are not resolved yet and are not on the branch. `paths`: the files
     in conflict."""
 
     code = "conflicts_unresolved"
@@ -224,8 +225,7 @@ class LinkDamaged(ClientError):
 
 
 class CopyBusy(ClientError):
-    """Another process works in this folder and did not end in time. `owner`:
-    `localstore.folder.lock.Holder`."""
+    """Another process works in this folder and did not end in time. `owner`: that process."""
 
     code = "copy_busy"
 
@@ -286,7 +286,7 @@ class CloneIncomplete(ClientError):
 
 
 class DiskError(ClientError):
-    """A local file could not be read or written. The message has the file, the reason and the remedy."""
+    """A local file could not be read or written. The message contains the file, the reason and the remedy."""
 
     code = "disk_trouble"
 

@@ -1,17 +1,17 @@
 """The client's data folder: `SVC_HOME`, by default the platform's data folder.
 
-    copies/<id>/copy.json    the folder that this record belongs to
+    copies/<id>/copy.json    the working copy that this folder is the record of
     copies/<id>/lock         held by the one process that works there
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
     copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
-    .svc                     marks the folder: no working copy takes it (`localstore.folder.own_folder`)
+    .svc                     marks the folder, so that no working copy includes it
+    (`localstore.folder.own_folder`)
     agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
-A record is found by the identity of the folder (`localstore.folder.identity`). A renamed folder keeps its
-record; a folder that was copied, restored or linked again gets a new record.
-"""
+A working copy's record is found by the identity of its folder (`localstore.folder.identity`). A renamed
+folder keeps its record; a folder that was copied, restored or linked again gets a new record."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ LOCK = ".lock"  # in `copies`, held while a record is made or changed
 
 
 class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The working copy of a record: the folder's canonical path, the repository, and the folder's
-    identity."""
+    """Which working copy a record belongs to. `folder`: its canonical path; `repo_id`: its repository; the
+    others: its identity (`localstore.folder.identity.Identity`)."""
 
     folder: str
     repo_id: str
@@ -58,8 +58,8 @@ class Home:
 
     @classmethod
     def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
-        """SVC_HOME if set, else the platform's data folder. Raises ClientError if neither is known, as in a
-        container whose user has no home."""
+        """The data folder: SVC_HOME if set, else the platform's. Raises ClientError if neither is known, as
+        in a container whose user has no home."""
         chosen = environ.get(VARIABLE)
         if chosen:
             return cls(Path(chosen))
@@ -76,8 +76,8 @@ class Home:
         return cls(folder)
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
-        """The record of the linked `folder`, created if missing. Raises ClientError for the data folder
-        itself."""
+        """The folder of the record of the linked `folder`, created if missing. Raises ClientError for the
+        data folder itself."""
         mark_own_folder(self.root)
         if folder.resolve() == self.root.resolve():
             raise ClientError(
@@ -105,7 +105,7 @@ class Home:
             return record
 
     def find_record(self, folder: Path, repo_id: str) -> Path | None:
-        """The record of the linked `folder`; None if it has none."""
+        """The folder of the record of the linked `folder`; None if it has none."""
         match = self._find(folder, repo_id)
         return match[0] if match is not None else None
 
@@ -119,8 +119,8 @@ class Home:
         return next(matches, None)
 
     def _is_of_another(self, identity: Identity, folder: Path) -> bool:
-        """Whether the id belongs to another folder, because `folder` is a copy of it, or was restored from a
-        backup."""
+        """Whether the id is also the id of another folder, because `folder` is a copy of it or was restored
+        from a backup."""
         return any(
             other.id == identity.id and not identity.is_of(other.identity, folder)
             for _, other in self.records()
@@ -128,8 +128,8 @@ class Home:
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """Hold the lock of the records until the end of the block: two processes could make two records of
-        one folder."""
+        """A context that holds the lock of all records, because two processes could make two records of one
+        folder."""
         copies = self.root / "copies"
         copies.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (copies / LOCK).open("wb") as file:
@@ -138,7 +138,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """Records of this path from earlier links: the folder was unlinked and linked again."""
+        """The records that earlier links of this path left: the folder was unlinked and linked again
+        since."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record
@@ -160,7 +161,7 @@ class Home:
         raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
-        """(folder of the record, the working copy that it belongs to) of every readable record."""
+        """(folder of the record, the working copy that it belongs to) for every readable record."""
         pairs = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:
@@ -171,7 +172,7 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """The description of the folder to store in its record. `born`: its birth time, if known."""
+    """The description of the folder that is stored in its record. `born`: its birth time, if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),

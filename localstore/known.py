@@ -1,10 +1,9 @@
-"""A cache of server data, so that a screen can be drawn before the network answers.
+"""A cache of data from servers, so that a screen can be drawn before the network answers.
 
 One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`. A value is a struct
 as JSON; long values are compressed, because SQLite copies each value several times and keeps the last copy
-until the next statement. Values named by a digest are always valid; others have the time at which they were
-read.
-"""
+until the next statement. A value whose key contains a digest is always valid; for others the time at which
+they were read is stored."""
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ class Known(NamedTuple, Generic[T]):
 
 
 class Store:
-    """Values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and processes."""
+    """Cached values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and
+    processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._lock = threading.Lock()
@@ -48,8 +48,8 @@ class Store:
         )
 
     def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
-        """The cached value; None if there is none, or if another version of svc wrote it with another
-        shape."""
+        """The cached value, decoded as a `shape`; None if there is none, or if another version of svc wrote
+        it in another shape."""
         with self._lock:
             cursor = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
             row = cursor.fetchone()
@@ -74,7 +74,8 @@ class Store:
             )
 
     def forget(self, space: str, prefix: str = "") -> None:
-        """Drop everything under a prefix, because access was removed."""
+        """Drop all values of this space whose keys begin with `prefix`, because the account has no access any
+        more."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE space = ? AND substr(key, 1, ?) = ?", (space, len(prefix), prefix)
@@ -87,7 +88,7 @@ class Store:
             self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
 
     def trim(self) -> None:
-        """Keep the newest values only."""
+        """Drop all but the newest values (KEPT)."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE at < (SELECT at FROM known ORDER BY at DESC LIMIT 1 OFFSET ?)",
@@ -100,5 +101,5 @@ class Store:
 
 
 def _json(stored: bytes) -> bytes:
-    """The JSON of a stored value, at most its first VALUE_MAX bytes."""
+    """The JSON of a stored value, decompressed if necessary; at most its first VALUE_MAX bytes."""
     return zlib.decompressobj().decompress(stored, VALUE_MAX) if stored[:1] == _ZLIB else stored

@@ -1,10 +1,10 @@
-"""The outbox: queued actions on servers. One SQLite file in SVC_HOME.
+"""The outbox: actions that wait to be sent to servers, such as comments made offline. One SQLite file in
+SVC_HOME.
 
 An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`;
-`svc.flows.outbox.actions` maps each to a request. The actions of one account on one server are sent in order.
+`svc.flows.outbox.actions` makes a request of it. The actions of one account on one server are sent in order.
 An attempt is counted before its request is sent, so that after a lost answer the action is repeated under the
-same id, which is the request's Idempotency-Key. Until the server has answered, an action waits.
-"""
+same id, which is the request's Idempotency-Key. An action waits until the server has answered."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ earlier one; not at all."""
 
 
 class QueuedAction(msgspec.Struct, frozen=True):
-    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text that
-    sorts by time. `account` and `handle`: the user; `about`: OWNER/NAME, or "". `attempts`: number of tries
-    to send it. `code` and `reason`: why the server refused it."""
+    """An action in the outbox. `timestamp`: time of a hybrid logical clock (milliseconds since 1970 and a
+    counter) as text that sorts by time. `account` and `handle`: the user; `about`: OWNER/NAME, or "".
+    `attempts`: how often it was tried to send it. `code` and `reason`: why the server refused it, "" if it
+    did not."""
 
     id: str
     origin: str
@@ -50,12 +51,12 @@ class QueuedAction(msgspec.Struct, frozen=True):
 
     @property
     def created_at(self) -> str:
-        """The time at which it was queued, ISO 8601 in UTC."""
+        """The time at which the action was queued, in ISO 8601, UTC."""
         return moment(self.timestamp)
 
 
 class Outbox:
-    """The actions of this machine. Safe to use from several threads and processes."""
+    """The outbox of this machine. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._lock = threading.Lock()
@@ -79,10 +80,10 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action, joined with an untried action at the same path, if there is one. `folding`: how
-        the values are joined: `members`: member by member, unless one is a list; `whole`: the new value
-        replaces the old one; `never`: not at all, so that the actions stay separate. Raises OverflowError if
-        there are too many."""
+        """Append an action, joined with an earlier action at the same path that was not tried yet, if there
+        is one. `folding`: how the values are joined: `members`: member by member, unless one is a list;
+        `whole`: the new value replaces the old one; `never`: not at all, so that the actions stay separate.
+        Raises OverflowError if there are too many actions."""
         with self._lock, transaction(self._db):
             self._require_room()
             if not path.endswith("/+") and folding != "never":
@@ -92,10 +93,11 @@ class Outbox:
     def revise(
         self, origin: str, account: str, handle: str, path: str, revised: Callable[[QueuedAction | None], Any]
     ) -> QueuedAction:
-        """Queue a value that includes the last waiting action at its path. `revised`: called with that
-        action, or None; returns the value. An action that was never tried is replaced by an action with a new
-        id, so that a process that is sending it now does not remove the new one. A tried action keeps its id,
-        because a repeated request must be the same. Raises OverflowError as `add`."""
+        """Queue a value that takes the last waiting action at the same path into account. `revised`: called
+        with that action, or None; returns the new value. If that action was never tried, the new action
+        replaces it under a new id, so that a process that is sending the old one now does not remove the new
+        one. If it was tried, it keeps its id, because a repeated request must be the same. Raises
+        OverflowError as `add`."""
         with self._lock, transaction(self._db):
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? AND state != 'refused' "
@@ -116,8 +118,8 @@ class Outbox:
     def add_tried(
         self, id: str, origin: str, account: str, handle: str, path: str, value: Any
     ) -> QueuedAction:
-        """Append an action whose request was sent once under this id and got no answer. There is no limit on
-        waiting actions here."""
+        """Append an action whose request was already sent once, under this id, and got no answer. The limit
+        on waiting actions does not apply."""
         with self._lock, transaction(self._db):
             return self._insert(origin, account, handle, "", path, value, id=id, attempts=1)
 
@@ -167,8 +169,8 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
-        """The oldest action of an account that was not refused, None if there is none; with `path`, only
-        actions at that path."""
+        """The action of an account to send next: the oldest one that was not refused; None if there is none.
+        With `path`, only actions at that path count."""
         with self._lock:
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
@@ -194,8 +196,8 @@ class Outbox:
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
-        """Delete an action that was carried out. `following`: called with its value; returns the value of an
-        action to queue at the same path, None for none."""
+        """Delete an action that was carried out. `following`: called with the action's value; returns the
+        value of an action to queue at the same path, None for none."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -213,8 +215,8 @@ class Outbox:
     def refuse(
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
-        """Mark an action as refused, so that it does not block others. `joined`: returns its value joined
-        with the values added since it was tried."""
+        """Mark an action as refused by the server, so that it does not block later ones. `joined`: is given
+        its value, and returns it with the values that were added since it was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:
@@ -236,8 +238,9 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """Remove an untried action at the same path. Returns its value joined with `value`; with `whole`,
-        `value` alone. Values with lists (additions or removals) are not joined, and the action then stays."""
+        """Remove an action at the same path that was not tried yet. Returns its value joined with `value`;
+        with `whole`, just `value`. Values with lists (additions or removals) are not joined: then nothing is
+        removed."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
@@ -258,8 +261,8 @@ class Outbox:
         return {member: old for member, old in queued.items() if member not in ended} | value
 
     def _tick(self) -> str:
-        """The next time of the hybrid logical clock: later than all before, even if the system's clock went
-        back."""
+        """The next time of the hybrid logical clock: later than all earlier ones, even if the system's clock
+        went back."""
         row = self._db.execute("SELECT last FROM clock").fetchone()
         now = f"{int(self._clock() * 1000):015d}-0000"
         if row is not None and row[0] >= now:
@@ -275,7 +278,7 @@ class Outbox:
 
 
 def moment(timestamp: str) -> str:
-    """The time of a timestamp, ISO 8601 in UTC."""
+    """The time of a `QueuedAction.timestamp`, in ISO 8601, UTC."""
     seconds = int(timestamp.partition("-")[0]) / 1000
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

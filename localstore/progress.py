@@ -1,4 +1,4 @@
-"""Progress reports of long work. The front end decides what it shows."""
+"""Reports about the progress of long work. The receiver decides how to display them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called often: `done` of `total` steps (None: unknown) of a phase, and the `bytes` moved in it so
-    far."""
+    """A function that long work calls often, with the name of the present phase, how many steps of it are
+    `done` of `total` (None: unknown), and the `bytes` moved in it so far."""
 
     def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None: ...
 
 
 def silent(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
-    """Ignores the report."""
+    """A `Progress` that ignores the report."""

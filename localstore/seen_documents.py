@@ -1,8 +1,8 @@
-"""Documents of servers as this device saw them last, so that they can be read and edited without a network.
+"""A cache of servers' documents as this device saw them last, so that they can be read and edited without a
+network.
 
-One SQLite file in SVC_HOME, `seen_documents.db`. It is a cache, bounded in count and bytes: a document that
-is not in it can be read again. Edits that wait are in the outbox.
-"""
+One SQLite file in SVC_HOME, `seen_documents.db`, limited in count and bytes: a document that is not in it can
+be read again. Edits that wait to be sent are in the outbox."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KEPT_BYTES = 16 * 1024 * 1024  # of JSON of all of them
 
 
 class SeenDocuments:
-    """The newest version of each document that this machine has read, for when the server does not answer; by
-    document id and space (ACCOUNT@ORIGIN). Safe to use from several processes."""
+    """The newest version of each document that this machine has read, by document id and space
+    (ACCOUNT@ORIGIN). Safe to use from several processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class SeenDocuments:
         self._db.close()
 
     def get(self, space: str, document_id: str) -> Document | None:
-        """The document in its last seen version; None if it was not seen."""
+        """The document in the version that was last seen; None if it was never seen."""
         row = self._db.execute(
             "SELECT document FROM seen WHERE space = ? AND id = ?", (space, document_id)
         ).fetchone()
@@ -54,8 +54,8 @@ class SeenDocuments:
         return sorted(documents, key=lambda document: (document.created_at, document.id), reverse=True)
 
     def put(self, space: str, document: Document) -> None:
-        """Store a document, unless a newer version is stored already, and drop old documents beyond the
-        bounds."""
+        """Store a document, unless a newer version of it is stored already, and drop the oldest documents
+        beyond the limits."""
         with transaction(self._db):
             newest = self.get(space, document.id)
             if newest is not None and int(newest.frontier) > int(document.frontier):

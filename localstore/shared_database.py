@@ -1,4 +1,4 @@
-"""A SQLite file in SVC_HOME that several threads and processes use."""
+"""Opens SQLite files in SVC_HOME that several threads and processes use at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Actions: one table of them defines the keys, the footer, the help and the palette.
+"""Actions (things that a key can do): one table of them defines the keys, the footer, the help and the
+palette.
 
     ACTIONS = (
         Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
@@ -6,8 +7,7 @@
 
 A screen has its own table; the app's table applies to all screens. The action `find_file` runs the method
 `do_find_file` of the screen, else of the app. `keys.toml` changes keys; two actions on one key are reported
-at start.
-"""
+at start."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """An action. `keys`: in Textual's names. `command`: the `svc` command line with the same effect, "" if
-    there is none; `{…}` are filled in from the screen. `needs`: a condition; if it is not met, the action
-    says why it is not available. `footer`: shown at the bottom. `right`: its operation in the table of
-    rights."""
+    """Something that a key does. `keys`: in Textual's names. `command`: the `svc` command line with the same
+    effect, "" if there is none; `{…}` are filled in from the screen. `needs`: a condition; if it is not met,
+    the action says why it is not available. `footer`: it is shown in the line of keys. `right`: the operation
+    in the table of rights that the account must be allowed, "" for none."""
 
     id: str
     keys: tuple[str, ...]
@@ -86,12 +86,12 @@ _NAMES = {
 
 
 def spoken(key: str) -> str:
-    """The key as people write it: `/` for `slash`."""
+    """The key as people write it, from Textual's name: `/` for `slash`."""
     return _NAMES.get(key, key)
 
 
 def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """The actions with the user's keys."""
+    """The actions with the user's keys. `changes`: the keys by id of the action."""
     return tuple(
         msgspec.structs.replace(action, keys=changes[action.id]) if action.id in changes else action
         for action in actions
@@ -111,8 +111,8 @@ def clashes(actions: Iterable[Action]) -> list[str]:
 
 
 def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
-    """The keys in `keys.toml`: action → key or keys; {} without the file. Raises UsageError if it cannot be
-    read."""
+    """The user's keys from `keys.toml`, by id of the action; {} without the file. Raises UsageError if it
+    cannot be read."""
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:

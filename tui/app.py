@@ -2,9 +2,8 @@
 
     SvcApp(client, Place(repo, folder), keys).run()
 
-Screens paint cached data and request updates from the client; keys run actions of the table (`tui.actions`).
-Calls to servers never run on the app's own thread.
-"""
+Screens paint cached data and then request the current data from the server; keys run actions of the table
+(`tui.actions`). Calls to servers never run on the app's own thread."""
 
 from __future__ import annotations
 
@@ -60,8 +59,9 @@ QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another p
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
     """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: svc's
-    commands, None if the app was opened without them; `account_now`: returns the account that this machine
-    is signed in as, which a command may have changed. `reopens`: whether the app ended to be opened anew."""
+    commands, None if the app was opened without them; `account_now`: returns the account that this machine is
+    signed in as, which a command may have changed. `reopens`: the app ended because it has to be opened
+    anew."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -106,7 +106,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def selected(self) -> str:
-        """The role of the line under a cursor."""
+        """The role (colour in the theme) of the line under a cursor."""
         if self._selected[0] != self.colours:
             ground = os.environ.get("COLORFGBG", "")
             role = selected(self.colours, self.console.color_system, self.no_color, ground)
@@ -129,7 +129,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return over(self.screen, self.images)
 
     def actions(self) -> tuple[Action, ...]:
-        """The current actions: the screen's, then those of the app that the screen does not replace."""
+        """The actions that keys run now: the screen's, then those of the app that the screen does not
+        replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
         if self.machine is None:
@@ -138,7 +139,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
-        """Run the action of a key. Returns False if the key has no action here."""
+        """Run the action of a key. Returns False if no action has that key here."""
         taken = next((action for action in self.actions() if key in action.keys), None)
         if taken is None:
             return False
@@ -171,8 +172,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint cached data, then the server's answer. `paint(value, at)`: gets the time of the reading as
-        `at`. After a failure the painted data stays, the error is shown, and `failed` is called."""
+        """Paint cached data, then the server's answer. `paint(value, at)`: paints the data; `at`: when it was
+        read, in seconds since 1970. If the request fails, the painted data stays, the error is shown, and
+        `failed` is called."""
         screen = self.screen
         cached = self.client.known(read)
         if cached is not None:
@@ -213,8 +215,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None:
-        """Change something on the server: queue the change, send the queue, then let the screen request news.
-        A refused change is shown with the reason and stays in the queue."""
+        """Change something on the server: put the request into the outbox, send the outbox, then let the
+        screen read again. `about`: OWNER/NAME of the repository. A change that the server refuses is shown
+        with the reason and stays in the outbox."""
         drafts, draft = self.drafts, self.draft
 
         def put(sending: Sending) -> None:
@@ -225,19 +228,19 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.queue(put)
 
     def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
-        """Put something into the outbox, call `queued`, and send the outbox."""
+        """Let `put` add something to the outbox, call `queued`, and send the outbox."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: put(sending), queued=queued)
 
     def send_queue(self, again: QueuedAction | None = None) -> None:
-        """Send the queue, including the refused action `again`."""
+        """Send the outbox. `again`: a refused action to try once more."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
 
     def look_at_outbox(self) -> None:
-        """Show the current content of the outbox, which the agent and commands send as well."""
+        """Read the outbox again and show what is in it. The agent and commands add to it and send it too."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -263,7 +266,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def _on_queue(
         self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
     ) -> None:
-        """Change the outbox, call `queued`, and then send the outbox, on a thread."""
+        """On a thread: change the outbox by `change`, call `queued`, and then send the outbox (unless `send`
+        is False)."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -311,7 +315,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their editor. It is stored as a draft until `done` has queued it."""
+        """Let the user write a text in their own editor, and call `done` with it. `name`: of the draft in
+        which it is stored until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
             return
@@ -333,7 +338,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.finish(name, done, self.drafts.read(name))
 
     def run_in_terminal(self, words: list[str]) -> None:
-        """Give the terminal to a command of svc until it ends."""
+        """Let a command of svc use the terminal instead of the app, until it ends. `words`: its command
+        line."""
         from tui.terminal import lend
 
         saying: Any = self.screen
@@ -351,8 +357,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.refresh(layout=True)
 
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
-        """Call `done(text)`. The draft `name` is deleted once `done` has queued an action, or if there is no
-        text. `blank`: call `done` even without text."""
+        """Call `done(text)` with a text that was written. The draft `name` is deleted once `done` has queued
+        an action, or if there is no text. `blank`: call `done` even without text."""
         if text.strip() or blank:
             self.draft = name
             done(text)
@@ -376,7 +382,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends))
 
     def follow_link(self, screen: Any, target: str) -> None:
-        """Open the target of a link on the screen, or copy its address."""
+        """Open the target of a link on the screen, or copy its address if it cannot be opened."""
         from tui.screens.following import follow
 
         follow(screen, target)
@@ -410,7 +416,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.show_frame()
 
     def do_go_repo(self) -> None:
-        """Choose a repository: one of the user's, or another that they may see."""
+        """Let the user choose a repository, one of their own or another that they may see, and open it."""
         from tui.screens.choose import ChooseRepo
         from tui.screens.repo import RepoScreen
 
@@ -421,11 +427,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def repos(self) -> Read[list[Repo]]:
-        """The read of the user's repositories, including the folder's."""
+        """The request for the user's repositories, including the linked folder's."""
         return reads.repos(self.client.account, self.place.repo_id)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End with the error itself, which the caller prints as one sentence."""
+        """End the app. The error is stored in `broken`, and the caller of the app prints it as one
+        sentence."""
         self.broken = error
         self.exit(return_code=1)
 
@@ -463,7 +470,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.wear(names[(names.index(self.colours) + 1) % len(names)])
 
     def wear(self, colours: str) -> None:
-        """Use this theme."""
+        """Use the theme `colours` from now on."""
         from tui.screens.base import Base
 
         self.colours = colours
@@ -481,8 +488,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
-        """Send changes left in the queue from before, and check the queue periodically, because other
-        processes share it."""
+        """Send what an earlier run left in the outbox. From now on look at the outbox periodically, because
+        other processes use it too."""
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
@@ -509,7 +516,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return self.screen
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run `work` on the app's own thread; does not wait for it, because the app may be ending."""
+        """Run `work` on the app's own thread. Does not wait until it has run, because the app may be
+        ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)
@@ -526,8 +534,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
     def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
-        """The values of a command's parameters that the screen shows: repository, number, run, version,
-        seal."""
+        """The values for a command's parameters that are known from what the screen shows (repository,
+        number, run, version, seal), by name of the parameter. `path`: the command, such as `issue close`."""
         repo: Repo | None = self._current.subject()[0]
         facts: dict[str, str] = self._current.facts()
         first = path.partition(" ")[0]
@@ -546,7 +554,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return values
 
     def refused(self, action: Action) -> str:
-        """The reason why the account's role does not allow the action here; "" if it does."""
+        """The reason why the account's role does not allow the action here; "" if it is allowed."""
         from svc.flows.place.rights import refusal
 
         repo, mine = self._current.subject() if action.right else (None, False)
@@ -581,15 +589,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.push_screen(Palette((*offered, *others), "type to filter", self.refused))
 
     def do_command(self) -> None:
-        """Type a command line."""
+        """Let the user type a command line of svc, and run it."""
         from tui.screens.command.line import CommandLine
 
         if self.commands is not None:
             self.push_screen(CommandLine(self.commands, self.known_for))
 
     def open_form(self, path: str, **values: str) -> None:
-        """Open a form for the parameters of a command, filled with `values` and values from the screen; run
-        the command."""
+        """Open a form for the parameters of a command, filled with `values` and with values from the screen.
+        When the form is sent, the command runs. `path`: the command, such as `issue close`."""
         from tui.screens.command.form import Form
 
         if self.commands is not None and path in self.commands.summaries:
@@ -625,15 +633,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
-        """Open the form of a new issue, proposal or release, if the command line has no title for it. Returns
-        whether it did."""
+        """For a command that makes an issue, a proposal or a release and lacks a title: open its form
+        instead. Returns whether it did."""
         from tui.screens.command.new import opens_form
 
         return opens_form(self, path, values)
 
     def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
-        """Run a command of svc without a separate screen. `show`: called at its end with its output, as plain
-        text, and its state as a part."""
+        """Run a command of svc without a screen for its output. `show`: called when it has ended, with its
+        output as plain text and its state as a part (text, role)."""
         from rich.text import Text
 
         from tui.screens.command.output import RUNNING, Command
@@ -646,7 +654,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             Command(words, self.place.folder, self.commands).begin(self, WIDEST, show_end)
 
     def command_ended(self) -> None:
-        """Take over what a command of svc may have changed: the folder's branch, and who is signed in. If
+        """Read again what a command of svc may have changed: the folder's branch, and who is signed in. If
         another account is signed in now, the app ends, to be opened anew."""
         self.place = self.place.read_again()
         if self.commands is not None and self._account_now() != self.client.account:
@@ -654,7 +662,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.exit()
 
     def run_words(self, words: list[str]) -> None:
-        """Run a command of svc and show its output."""
+        """Run a command of svc and show its output on a screen. `words`: its command line."""
         from tui.screens.command.output import Output
 
         if words and self.commands is not None:

@@ -1,4 +1,5 @@
-"""The interface of the app for screens, so that they need not import it. `tui.app.SvcApp` implements it."""
+"""What screens may ask of the app, as a protocol, so that they need not import the app. `tui.app.SvcApp`
+implements it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ T = TypeVar("T")
 
 
 class AskedNews(Protocol):
-    """The connection for screens. `state`: a name of LIGHTS; `since`: time since which it has this state."""
+    """The state of the connection, for screens. `state`: a name of LIGHTS, such as `live`; `since`: since
+    when."""
 
     since: str
 
@@ -58,7 +60,7 @@ class AskedApp(Protocol):
 
     @property
     def selected(self) -> str:
-        """The role of the line under a cursor."""
+        """The role (colour in the theme) of the line under a cursor."""
 
     @property
     def tints(self) -> Tints | None:
@@ -70,7 +72,7 @@ class AskedApp(Protocol):
 
     @property
     def repos(self) -> Read[list[Repo]]:
-        """The read of the user's repositories."""
+        """The request for the user's repositories."""
 
     # --- reading and changing
 

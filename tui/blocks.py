@@ -1,7 +1,6 @@
-"""Blocks of rows with titles, beside each other where there is room, and cards.
+"""Lays out blocks of rows with titles, beside each other where there is room, and puts rows into frames.
 
-rows = laid([Block("Seals a week", chart), Block("People", people)], width)
-"""
+rows = laid([Block("Seals a week", chart), Block("People", people)], width)"""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ CARD = 4  # columns of the frame of a card
 
 
 class Block(NamedTuple):
-    """Rows with a title. `make`: makes the rows for a number of columns; without rows the block is left out.
-    `number`: a number of things, as text, shown after the title."""
+    """Rows with a title. `make`: called with a number of columns, returns the rows; if it returns none, the
+    block is left out. `number`: how many things it shows, as text after the title."""
 
     title: str
     make: Callable[[int], Sequence[Line]]
@@ -33,8 +32,8 @@ class Block(NamedTuple):
 
 
 def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
-    """The rows of the blocks in columns of equal width, at least `least` if there are several. Each block is
-    added to the column that is shortest so far."""
+    """The rows of all blocks, arranged in columns of equal width: as many columns as fit if each has at least
+    `least` cells. Each block is added to the column that is shortest so far."""
     number = max(1, min(MOST, len(blocks), (width + GAP) // (least + GAP)))
     wide = (width - GAP * (number - 1)) // number
     stacks: list[list[Line]] = [[] for _ in range(number)]
@@ -52,8 +51,8 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
 
 
 def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
-    """Rows in a frame of `width` columns, with `head` in its upper line. The rows fit into `width` less
-    CARD."""
+    """The rows in a frame (card) of `width` columns, with `head` in its upper line. The rows must fit into
+    `width` less CARD."""
     from tui.markdown.words import Row
 
     top = fit([("╭─ ", "line"), *head, (" ", "text")], width - 2)
@@ -68,13 +67,13 @@ def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list
 
 
 def ruled(title: str, count: str, width: int) -> Line:
-    """The title of a block with its number, followed by a line up to the last column."""
+    """The title of a block with its number, and a line that fills the rest of the row. `width`: columns."""
     parts = fit([(title, "title"), (f" {count}" if count else "", "dim"), (" ", "text")], width)
     return (*parts, ("─" * (width - sum(cell_len(text) for text, _ in parts)), "line"))
 
 
 def _beside(cells: Sequence[Line], wide: int) -> Line:
-    """One row of all columns, whose cells are each `wide` columns wide; a longer cell is cut."""
+    """The cells of all columns as one row; each is filled up or cut to `wide` columns."""
     parts: list[Part] = []
     last = max((place for place, cell in enumerate(cells) if cell), default=0)
     for place, cell in enumerate(cells[: last + 1]):
@@ -87,5 +86,5 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
 
 
 def _ended(cell: Line) -> Line:
-    """The cell without blanks at its end, because a folded row may have one more than fits."""
+    """The cell without blanks at its end: a row that was folded may have one blank more than fits."""
     return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

@@ -1,7 +1,6 @@
-"""Small charts as parts of rows: bars, and columns over time.
+"""Small charts as parts (text, role) of rows: bars, and columns over time.
 
-row = (("high     ", "bad"), *bar(3, 10, 20, "bad"), (" 3", "text"))
-"""
+row = (("high     ", "bad"), *bar(3, 10, 20, "bad"), (" 3", "text"))"""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ WEEK = timedelta(days=7)
 
 
 def bar(value: float, most: float, width: int, role: str = "accent") -> tuple[Part, Part]:
-    """A bar of `width` columns that is full at `most`. A value above 0 has at least one column."""
+    """A bar of `width` columns that is full if `value` is `most`, as (full part, empty part). A value above 0
+    fills at least one column."""
     share = max(0.0, min(1.0, value / most)) if most > 0 else 0.0
     full = min(width, math.ceil(share * width))
     return ("━" * full, role), ("·" * (width - full), "dim")
@@ -51,7 +51,8 @@ def columns_of(
 
 
 def by_week(times: Iterable[str], now: float, weeks: int) -> list[int]:
-    """The number of times (ISO 8601) in each of the last weeks, the present one last."""
+    """How many of the times (ISO 8601) are in each of the last `weeks` weeks, the present week last. `now`:
+    seconds since 1970."""
     end = datetime.fromtimestamp(now, UTC)
     counts = [0] * weeks
     for time in times:
@@ -70,6 +71,6 @@ def _level(value: float, most: float, levels: int) -> int:
 
 
 def _cell(value: float, most: float, row: int, height: int) -> str:
-    """The cell of a column in a row; rows count from 1 at the bottom."""
+    """The character of a chart's column in row `row`; rows count from 1 at the bottom."""
     level = _level(value, most, height * len(LEVELS)) - (row - 1) * len(LEVELS)
     return " " if level <= 0 else LEVELS[min(level, len(LEVELS)) - 1]

@@ -1,8 +1,7 @@
-"""The app's access to a server: calls run on threads, and their answers are cached.
+"""The app's access to a server. Its methods block, so call them on threads; answers are cached.
 
 known = client.known(reads.repos("alice"))
-repos, at = client.fetch(reads.repos("alice"))
-"""
+repos, at = client.fetch(reads.repos("alice"))"""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Calls to one server as one account. `open_api` makes the API at the first call."""
+    """Makes requests to one server as one account. `open_api`: makes the API client at the first request."""
 
     def __init__(self, origin: str, account: str, open_api: Callable[[], Api], store: Store) -> None:
         self.origin, self.account, self.store = origin, account, store
@@ -34,12 +33,13 @@ class Client:
         return self._api
 
     def known(self, read: Read[T]) -> tuple[T, float] | None:
-        """(the cached value, the time at which it was read in seconds since 1970); None without one."""
+        """(the cached answer to a request, when it was read in seconds since 1970); None if none is
+        cached."""
         return self.store.get(self.space, read.key, read.shape)
 
     def fetch(self, read: Read[T]) -> tuple[T, float]:
-        """(the server's answer, the time at which it came in seconds since 1970); the answer is cached.
-        Raises the errors of the call."""
+        """Make a request and cache the answer. Returns (the server's answer, when it came in seconds since
+        1970). Raises the errors of the request."""
         value = read.call(self.api)
         self.store.put(self.space, read.key, value)
         return value, time.time()
@@ -51,7 +51,8 @@ class Client:
 
 
 def state_after(error: BaseException | None) -> str:
-    """The state of the connection after a call: online, offline or sign_in."""
+    """The state of the connection after a request: online, offline or sign_in. `error`: its error, None if it
+    succeeded."""
     if isinstance(error, ServerUnreachable):
         return "offline"
     if isinstance(error, Unauthorized):

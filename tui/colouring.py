@@ -1,11 +1,11 @@
-"""Computes the roles of a text in a separate process, because a lexer may take any time.
+"""Finds the roles (keyword, string, …) of the parts of a source text, in a separate process, because a lexer
+may take any time.
 
     roles = colouring.roles("x = 1", path="a.py")       None: no lexer, or the text took too long
     colouring.close()
 
 One process answers one request at a time and stays for the next. It ends when a text takes too long or when
-this process ends.
-"""
+this process ends."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NOTHING, FOUND = 0, 1  # kinds of answers
 
 
 class Roles(NamedTuple):
-    """The roles in a text. `text`: as the lexer returns it, possibly with other line breaks. `at`: positions
-    where the roles begin, in order. `names`: indices into NAMES."""
+    """The roles of the parts of a text. `text`: as the lexer returns it, possibly with other line breaks.
+    `at`: positions at which parts begin, in order. `names`: for each part the index of its role in NAMES."""
 
     text: str
     at: array[int]
@@ -35,7 +35,7 @@ class Roles(NamedTuple):
 
 
 class Colouring:
-    """The process, started by the first question."""
+    """The process that finds roles. It is started at the first request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,8 +43,8 @@ class Colouring:
         self._killed: subprocess.Popen[bytes] | None = None
 
     def roles(self, text: str, path: str = "", language: str = "") -> Roles | None:
-        """The roles of a text by the name of its file or by its language; None if no lexer knows it or it
-        takes too long. Waits for the answer, so call it on a thread."""
+        """The roles of the parts of a text; None if no lexer knows its kind or it takes too long. `path`:
+        name of its file, or `language`: decide which lexer. Waits for the answer, so call it on a thread."""
         with self._lock:
             try:
                 return self._ask(BY_LANGUAGE if language else BY_PATH, language or path, text)

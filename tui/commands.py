@@ -27,7 +27,7 @@ Values = Mapping[str, str]
 
 class Field(NamedTuple):
     """A parameter of a command. `spelled`: the names of the option, such as --label; () for an argument.
-    `many`: takes several words."""
+    `many`: it takes several words. `flag`: an option without a value."""
 
     name: str
     help: str = ""
@@ -43,9 +43,9 @@ YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", 
 
 
 class Commands:
-    """The descriptions of svc's commands. `summaries`: path → summary of every command. `fields`: returns the
-    parameters of a command. `complete`: returns candidates for the last of some words, with their
-    meanings."""
+    """Describes and runs svc's commands. `summaries`: summary of every command by its path, such as `issue
+    close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last of some
+    words, with their meanings."""
 
     def __init__(
         self,
@@ -64,8 +64,9 @@ class Commands:
         stopped: Callable[[], bool],
         on_output: Callable[[str], None],
     ) -> ApiResponse[Any]:
-        """Carry out a command line; `data` has its text and exit code. `on_output`: called with its text so
-        far, while it runs. Raises Cancelled once `stopped()`, ClientError if its process fails."""
+        """Run a command line and return its answer; `data` has its output and exit code. `on_output`: called
+        with its output so far, while it runs. Raises Cancelled once `stopped()` is true, ClientError if its
+        process fails."""
         from localstore.agent.talk import ApiResponse  # not before the first paint
 
         body = msgspec.json.encode({"words": words, "width": width, "follow": True})
@@ -80,7 +81,7 @@ class Commands:
         return msgspec.json.decode(answer, type=ApiResponse[Any])
 
     def path_in(self, words: Sequence[str]) -> str:
-        """The command at the beginning of the words; "" if there is none."""
+        """The command that the words begin with, such as `issue close`; "" if they begin with none."""
         for count in range(min(len(words), 3), 0, -1):
             path = " ".join(words[:count])
             if path in self.summaries:
@@ -89,8 +90,8 @@ class Commands:
 
 
 def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
-    """The values for the fields of a command from the words after it. None if the words contain an unknown
-    option."""
+    """The values that a command line gives to the command's parameters, by name. `words`: the words after the
+    command. None if they contain an unknown option."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
     arguments = [field for field in fields if not field.spelled]
     by_field: dict[str, list[str]] = {}
@@ -115,8 +116,8 @@ def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | Non
 
 
 def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
-    """The command line for these values. Raises ValueError for an open quote in a parameter that takes
-    several words."""
+    """The command line for these values (by name of the parameter), as words. Raises ValueError for an open
+    quote in a parameter that takes several words."""
     options: list[str] = []
     arguments: list[str] = []
     for field in (*fields, REPO, YES):

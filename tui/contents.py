@@ -1,7 +1,6 @@
-"""Reads of a repository's contents, like those of `tui.reads`. The first screen needs none of them.
+"""Requests for a repository's contents, in the form of `tui.reads.Read`. The first screen needs none of them.
 
-client.fetch(contents.tree(repo_id, seal, "src"))
-"""
+client.fetch(contents.tree(repo_id, seal, "src"))"""
 
 from __future__ import annotations
 
@@ -91,7 +90,7 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
 
 
 def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
-    """The newest seals of a branch or tag; [] if it has none."""
+    """A request for the newest seals of a branch or tag; its answer is [] if there are none."""
     query = CommitsQuery(ref=ref)
     return Read(
         f"repos/{repo_id}/recent/{ref}",
@@ -120,7 +119,7 @@ def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
 
 
 def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
-    """The entries of a folder; with `recursive` every file below it."""
+    """A request for the entries of a folder in a seal; with `recursive` for every file below it."""
     query = TreeQuery(path=folder, recursive=recursive)
     kind = "files" if recursive else "tree"
     return Read(
@@ -152,8 +151,8 @@ def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
 def history(
     repo_id: str, ref: str, path: str | None, *, first_parent: bool = False
 ) -> Read[list[SealSummary]]:
-    """The seals of a branch or tag; with a path, those that changed the file, also under its earlier names.
-    `first_parent`: only first parents, without merged seals."""
+    """A request for the seals of a branch or tag, newest first. With a path, only those that changed the
+    file, also under its earlier names. `first_parent`: only first parents, without merged seals."""
     query = CommitsQuery(ref=ref, path=path, follow=bool(path), first_parent=first_parent)
     return Read(
         f"repos/{repo_id}/{'line' if first_parent else 'history'}/{ref}/{path or ''}",
@@ -163,7 +162,7 @@ def history(
 
 
 def brought(repo_id: str, seal_id: str) -> Read[Compare]:
-    """The changes that a seal made."""
+    """A request for the changes that a seal made, against its first parent."""
     query = CompareQuery(head=seal_id)
     return Read(
         f"repos/{repo_id}/brought/{seal_id}",
@@ -183,14 +182,14 @@ class ChangedPath(msgspec.Struct, frozen=True):
 
 
 class ChangedPaths(msgspec.Struct, frozen=True):
-    """The first files that a seal changed. `more`: whether there are others."""
+    """The first files that a seal changed. `more`: it changed others too."""
 
     items: list[ChangedPath]
     more: bool
 
 
 def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
-    """The first PATHS files that a seal changed, without their patches."""
+    """A request for the first PATHS files that a seal changed, without their patches."""
     query = CompareQuery(head=seal_id, limit=PATHS)
 
     def call(api: Api) -> ChangedPaths:
@@ -212,7 +211,7 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
 
 
 def _named(query: msgspec.Struct) -> str:
-    """The cache key of a query: its state, or all its members if others are set."""
+    """The name of a query in its cache key: its state, or all its members if others are set."""
     filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
     return str(filters["state"]) if len(filters) == 1 else msgspec.json.encode(filters).decode()
 
@@ -253,8 +252,8 @@ def threads(repo_id: str, number: int) -> Read[list[Thread]]:
 
 
 class Times(msgspec.Struct, frozen=True):
-    """When the newest issues or proposals were opened, and how many of them are open and closed. `more`:
-    whether there are others."""
+    """When the newest issues or proposals of a repository were opened, and how many are open and closed.
+    `more`: not all of them were read."""
 
     opened: list[str]
     open: int
@@ -287,8 +286,8 @@ def _times(items: Iterable[Issue] | Iterable[Proposal]) -> Times:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of files, by the ending of their names: the number of these files, and the sum of their sizes in
-    bytes."""
+    """Files whose names have the same ending: how many there are, and the sum of their sizes in bytes.
+    `name`: the ending."""
 
     name: str
     files: int
@@ -296,7 +295,8 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def kinds(repo_id: str, seal_id: str) -> Read[list[Kind]]:
-    """The kinds of the files in a seal, the largest sum of sizes first."""
+    """A request for the kinds of files in a seal, by the endings of their names, the largest sum of sizes
+    first."""
     query = TreeQuery(recursive=True)
 
     def call(api: Api) -> list[Kind]:
@@ -320,7 +320,7 @@ def labels(repo_id: str) -> Read[list[Label]]:
 
 
 def listing(repo_id: str) -> Read[list[Listing]]:
-    """A list with the catalog listing of a repository; [] if it has none."""
+    """A request for the catalog listing of a repository, as a list with at most one."""
 
     def call(api: Api) -> list[Listing]:
         try:
@@ -365,7 +365,8 @@ def protections(repo_id: str) -> Read[list[Protection]]:
 
 
 def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
-    """Who set and cleared protection rules lately, the newest first; for the owner."""
+    """A request for the newest entries of the audit log that set or clear protection rules; only for the
+    owner."""
 
     def call(api: Api) -> list[AuditEntry]:
         entries = api.items(audit_.LIST, limit=AUDIT, id=repo_id)
@@ -375,7 +376,8 @@ def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
 
 
 def reports(repo_id: str) -> Read[list[Report]]:
-    """The newest security reports that the user may read: all of them for the owner, else the user's own."""
+    """A request for the newest security reports that the user may read: all of them for the owner, else the
+    user's own."""
 
     def call(api: Api) -> list[Report]:
         return list(api.items(reports_.LIST, limit=REPORTS, id=repo_id))
@@ -384,8 +386,8 @@ def reports(repo_id: str) -> Read[list[Report]]:
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
-    """The dependencies of a seal. They are not final: advisories are added later, and the visible
-    repositories change."""
+    """A request for the dependencies of a seal. The answer is not final: advisories are added later, and the
+    visible repositories change."""
     query = DependencyQuery(ref=seal_id)
     return Read(
         f"repos/{repo_id}/dependencies/{seal_id}",
@@ -435,7 +437,7 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
 
 
 def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """The changes of `head` since its merge base with `base`; both are ids of seals."""
+    """A request for the changes of `head` since its merge base with `base`; both are ids of seals."""
     query = CompareQuery(base=base, head=head)
     return Read(
         f"repos/{repo_id}/changes/{base}/{head}",

@@ -1,8 +1,7 @@
-"""Drafts: typed texts that are not in the outbox yet, stored in files.
+"""Drafts: texts that the user has typed and not sent yet, stored in files.
 
 drafts.keep("REPO-41", "What about")
-drafts.read("REPO-41")
-"""
+drafts.read("REPO-41")"""
 
 from __future__ import annotations
 
@@ -28,14 +27,15 @@ class Drafts:
         return self._folder / f"{name if _PLAIN.fullmatch(name) else _short(name)}.md"
 
     def read(self, name: str) -> str:
-        """The draft; "" if there is none, or it cannot be read."""
+        """The text of a draft; "" if there is none, or it cannot be read."""
         try:
             return self.file(name).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def keep(self, name: str, text: str) -> None:
-        """Replace the draft; an empty text deletes it. If the disk is full, only this change is lost."""
+        """Replace the text of a draft; an empty text deletes it. If the disk is full, only this change is
+        lost."""
         with suppress(OSError):
             file = self.file(name)
             if not text.strip():
@@ -48,7 +48,8 @@ class Drafts:
 
 
 def named(repo_id: str, number: int, *words: object) -> str:
-    """The name of a draft about issue or proposal `number`. `words`: the kind of text, such as "verdict"."""
+    """The name of the draft of a text about issue or proposal `number`. `words`: the kind of text, such as
+    "verdict"."""
     end = f"-{_short(repr(words))}" if words else ""
     return f"{repo_id}-{number}{end}"
 

@@ -1,11 +1,11 @@
-"""Filters of the lists of issues and proposals: the words of `issue list` and `pr list`, and free text.
+"""Filters of the lists of issues and proposals, as users type them: the words of `issue list` and `pr list`,
+and free text.
 
     filter = parse("issues", 'state:closed label:"good first" author:ana stalls')
     filter.query   # IssueQuery(state="closed", label="good first", author="ana")
     filter.free    # "stalls"
 
-A word is NAME:VALUE; a value with blanks is in quotes. Everything else is free text.
-"""
+A word is NAME:VALUE; a value with blanks is in quotes. Everything else is free text."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _WORD = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
 
 
 class Filter(NamedTuple):
-    """A filter of a list. `query`: the part for the server. `words`: the typed words, name → value. `free`:
-    text that rows must contain."""
+    """A filter of a list. `query`: the part for the server. `words`: the value of each word, by its name.
+    `free`: text that rows must contain."""
 
     query: Query
     words: dict[str, str]
@@ -57,7 +57,7 @@ class Filter(NamedTuple):
 
 
 def parse(kind: Kind, text: str, state: str = "open") -> Filter:
-    """The filter in the text. `state`: the default for a text without a state. Raises UsageError for an
+    """The filter that the text describes. `state`: the state if the text names none. Raises UsageError for an
     unknown word, and for a value that a word does not accept."""
     words: dict[str, str] = {}
     free: list[str] = []
@@ -88,7 +88,7 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """(text with its last word completed as far as possible, candidates for the word). `values`: returns the
+    """(text with its last word completed as far as possible, candidates for that word). `values`: returns the
     values of a word, such as the labels of the repository."""
     before, typed = _parted(text)
     name, colon, begun = typed.partition(":")
@@ -118,7 +118,7 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """(text before its last token, the token); the token is "" if the text ends with a blank."""
+    """(the text before its last token, the last token); the token is "" if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""

@@ -1,8 +1,7 @@
-"""Source text as lines of parts with roles: keyword, string, comment …
+"""Source text as lines of parts (text, role), with roles such as keyword, string, comment.
 
 A line is built when it is needed. Only the text and the starts of lines and roles are stored: 2 MB for a text
-of 1 MB, instead of 25 MB for the parts of all lines.
-"""
+of 1 MB, instead of 25 MB for the parts of all lines."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ class Plain(Sequence[tuple[Part, ...]]):
         return self.parts(index)
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        """A line as painted parts."""
+        """A line as parts (text, role) to paint, escaped for the terminal."""
         return ((safe(self.line(index)), "text"),)
 
     def line(self, index: int) -> str:
@@ -50,8 +49,8 @@ class Plain(Sequence[tuple[Part, ...]]):
 
 
 class Coloured(Plain):
-    """The lines of a text with roles. `at`: positions in the text where roles begin, in order. `roles`:
-    indices into NAMES."""
+    """The lines of a text with roles. `at`: positions in the text where roles begin, in order. `roles`: the
+    index of each role in NAMES."""
 
     def __init__(self, text: str, at: array[int], roles: bytes) -> None:
         super().__init__(text)
@@ -89,7 +88,7 @@ def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
 
 
 def with_roles(roles: Roles) -> Coloured:
-    """The lines of a text with known roles."""
+    """The lines of a text whose roles were found already."""
     return Coloured(*roles)
 
 

@@ -1,11 +1,10 @@
-"""Finds the role of each part of a source text, with the lexers of Pygments.
+"""Finds the role (keyword, string, …) of each part of a source text, with the lexers of Pygments.
 
     python -P -m tui.lexing        the process that `tui.colouring` starts
 
 For some texts a lexer takes time that grows with the square of their length, so a lexer runs where it can be
-ended: in a separate process, or for a single line in a slice of time. Nothing of Textual is imported here, so
-that the process starts in 80 ms.
-"""
+ended: in a separate process, or for a single line with a limit of CPU time. Nothing of Textual is imported
+here, so that the process starts in 80 ms."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def lexer_for(language: str) -> Lexer | None:
 
 
 def role_of(token: _TokenType) -> str:
-    """The role of a token of Pygments."""
+    """The role in the app's themes for a kind of token of Pygments."""
     role = _KNOWN.get(token)
     if role is None:
         role = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
@@ -100,7 +99,7 @@ def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
 
 
 def serve(source: BinaryIO, out: BinaryIO) -> None:
-    """Answer questions until the input ends."""
+    """Read requests from `source` and write the answers to `out`, until the input ends."""
     for kind, name, text in _questions(source):
         # The system ends this process when the time is over, even if whoever asked is gone.
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)

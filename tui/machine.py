@@ -1,8 +1,7 @@
-"""This machine for the app: the folder where the app was started, and the agent of live sync.
+"""What the app needs of this machine: the folder where the app was started, and the agent of live sync.
 
 machine = Machine(home)
-response = machine.invoke("sync_status", SyncStatus)
-"""
+response = machine.invoke("sync_status", SyncStatus)"""
 
 from __future__ import annotations
 
@@ -28,7 +27,8 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """The place where the app was started: the linked folder and its repository, if there is one."""
+    """Where the app was started. `folder`: the linked folder, None if there is none; the others: its
+    repository and branch."""
 
     folder: Path | None = None
     repo_id: str = ""
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """The place with the current branch of its folder; unchanged if the folder is no longer linked."""
+        """The same place with the folder's current branch; unchanged if the folder is not linked any more."""
         if self.folder is None:
             return self
         try:
@@ -63,13 +63,14 @@ class Machine:
 
     @property
     def has_models(self) -> bool:
-        """Whether the folder of models exists. Without it no model is installed or being pulled."""
+        """Whether the folder for language models exists. Without it no model is installed or being pulled."""
         from localstore.models.place import llm_home
 
         return llm_home(self.environment).is_dir()
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
-        """The agent's answer to a command; None if no agent runs or answers. Does not start an agent."""
+        """Run a command in the agent and return its answer, with data of the type `shape`; None if no agent
+        runs or answers. Does not start an agent."""
         from localstore.agent.talk import AgentSilent, ApiResponse  # not before the first paint
         from svc.agent.start import reach
 
@@ -86,19 +87,21 @@ class Machine:
         return ApiResponse(False, None, response.error)
 
     def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]) -> Looking:
-        """Follow the live state of a branch until the result is closed; starts the agent if none runs."""
+        """Follow the live state of a branch until the returned object is closed. `saw`: called with each
+        report. Starts the agent if none runs."""
         from tui.listening.looking import Looking
 
         return Looking(self._home, origin, repo_id, branch, saw)
 
     def write(self, folder: Path, path: str, heard: Callable[[Heard], None]) -> Writing:
-        """Edit a text in a linked folder until the result is closed; starts the agent if none runs."""
+        """Edit a text in a linked folder until the returned object is closed. `heard`: called with each
+        event. Starts the agent if none runs."""
         from tui.listening.writing import Writing  # not before the first paint
 
         return Writing(self._home, folder, path, heard)
 
     def status(self) -> SyncStatus | None:
-        """The watched folders and the waiting actions; None if no agent answers."""
+        """The watched folders, and how many actions wait to be sent; None if no agent answers."""
         from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
 
         response = self.invoke("sync_status", SyncStatus)

@@ -1,9 +1,8 @@
 """Actions without a key: commands for collaboration to which no screen gives a key.
 
-The palette offers them everywhere; they open a form with the values of the screen. `keys.toml` can give each
-a key: `label_create = "f2"`. Every command of these groups is here or has a key
-(tests/tui/test_every_action).
-"""
+The palette offers them everywhere; they open a form that is filled with values of the screen. `keys.toml` can
+give each a key: `label_create = "f2"`. Every command of these groups is here or has a key
+(tests/tui/test_every_action)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Pages of the line mode about people's work on a repository: lines to read, and numbered choices.
+"""Pages of the line mode (the app as plain lines of text) about people's work on a repository: lines to read,
+and numbered choices.
 
     Pages(read, now).proposals(repo)
 
-They use the same data as the drawn screens. Every state is a word, because screen readers skip signs.
-"""
+They use the same data as the screens. Every state is a word, because screen readers skip signs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Choice(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A title, lines to read, and choices. `search`: returns the page for the text typed after `/`; None: the
-    text filters the choices."""
+    """A page of the line mode: a title, lines to read, and choices. `search`: returns the page for the text
+    typed after `/`; None: the text filters the choices."""
 
     title: str
     lines: Sequence[str] = ()
@@ -51,7 +51,8 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """Makes the pages of the line mode. `read`: returns the answer to a read. `now`: seconds since 1970."""
+    """Makes the pages of the line mode. `read`: makes a request and returns its answer. `now`: returns
+    seconds since 1970."""
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float]) -> None:
         self._read, self._now = read, now
@@ -234,7 +235,7 @@ class Pages:
         return Page(f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines)
 
     def settings(self, repo: Repo) -> Page:
-        """The page with the settings, for reading; commands after `:` change them."""
+        """The page with the settings of a repository, to be read; commands after `:` change them."""
         now: Repo = self._read(reads.repo(repo.id))
         lines = [
             "General",
@@ -281,7 +282,7 @@ class Pages:
         return [] if refusal(operation, repo) else self._read(read)
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
-        """The page of the inbox. `full_names`: the repositories that can be opened, by full name."""
+        """The page of the inbox. `full_names`: the repositories that can be opened, by OWNER/NAME."""
         items: list[InboxItem] = self._read(reads.inbox())
         choices = []
         for item in items:
@@ -317,7 +318,7 @@ def _filtered(
     choices: list[Choice],
     search: Callable[[str], Page],
 ) -> Page:
-    """The page of a list after its filter."""
+    """The page of a list, with only the choices that match the free text of the filter."""
     words = filters.free.casefold().split()
     matching = [choice for choice in choices if all(word in choice.text.casefold() for word in words)]
     typed = safe(filters.typed)

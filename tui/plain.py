@@ -1,9 +1,8 @@
-"""The app for terminals without cursor movement: numbered choices, one line each.
+"""The line mode: the app for terminals without cursor movement, with numbered choices, one line each.
 
     svc tui --plain          also if TERM is dumb or a stream is not a terminal
 
-Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc command line, `q` quit.
-"""
+Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc command line, `q` quit."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
 class Plain:
-    """The line mode. `folder`: id of the linked folder's repository. `run` returns when the person quits or
-    the input ends."""
+    """The line mode of the app. `folder`: id of the linked folder's repository. `run` returns when the person
+    quits or the input ends."""
 
     def __init__(
         self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO, folder: str = ""
@@ -75,7 +74,8 @@ class Plain:
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def others(self, own_ids: set[str]) -> Page:
-        """The page of repositories that the account may see and has no role in."""
+        """The page of repositories that the account may see and has no role in. `own_ids`: ids of the
+        others."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
         return Page(f"Other repositories {len(repos)}", (), self._named(repos))
 
@@ -146,8 +146,8 @@ class Plain:
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
     def _visit(self, page: Page) -> Callable[[], Page] | str | None:
-        """Print the page and read the next input. Returns a page to open, "back", "again", or None to
-        quit."""
+        """Print the page and read the next input. Returns a function that makes the page to open, "back",
+        "again", or None to quit."""
         choices = list(page.choices)
         start = 0
         while True:
@@ -181,7 +181,7 @@ class Plain:
                 self._say(f"{safe(word)} is none of the choices")
 
     def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
-        """The page for the text typed after `/`, and its choices."""
+        """Applies the text that was typed after `/`. Returns (the page, its choices that match)."""
         if page.search is None:
             return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
         try:
@@ -202,7 +202,8 @@ class Plain:
         subprocess.run(command, env=environment, check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
-        """The server's answer; cached data if the server cannot be reached."""
+        """Makes a request and returns the server's answer; if the server cannot be reached, the cached
+        answer."""
         cached = self._client.known(read)
         if cached is not None and read.final:
             return cached[0]
@@ -219,7 +220,7 @@ class Plain:
 
 
 def ago_seconds(seconds: float) -> str:
-    """A duration in its largest unit."""
+    """A time that lies `seconds` back, in its largest unit, such as `3 h ago`."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"

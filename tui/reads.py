@@ -1,9 +1,10 @@
-"""Reads of the app: cache key, shape, call, and whether the answer can change.
+"""The app's requests for data, with what the cache needs to know about each: key, type of the answer, and
+whether the answer can change.
 
 client.fetch(reads.repos("alice"))
 
-These reads are about the account and are shown first; reads of a repository's contents are in `tui.contents`.
-"""
+These requests are about the account and are made first; requests for a repository's contents are in
+`tui.contents`."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ INBOX = 500
 
 
 class Read(NamedTuple, Generic[T]):
-    """One request for data. `final`: whether its answer never changes."""
+    """A request for data. `key`: its key in the cache; `shape`: type of the answer; `call`: makes the
+    request; `final`: the answer never changes."""
 
     key: str
     shape: Any
@@ -34,8 +36,8 @@ class Read(NamedTuple, Generic[T]):
 
 
 def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
-    """The repositories in which the account has a role; without an account the public repositories.
-    `of_folder`: id of the linked folder's repository, which is added to them."""
+    """A request for the repositories in which the account has a role; without an account for the public
+    repositories. `of_folder`: id of the linked folder's repository, which is added to them."""
 
     def call(api: Api) -> list[Repo]:
         repos = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))
@@ -48,7 +50,7 @@ def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
 
 
 def visible_repos() -> Read[list[Repo]]:
-    """Every repository that may be seen."""
+    """A request for every repository that the account may see."""
     return Read("visible_repos", list[Repo], lambda api: list(api.items(repos_.LIST, limit=REPOS)))
 
 

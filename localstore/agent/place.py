@@ -1,4 +1,5 @@
-"""The files of the agent of a SVC_HOME: lock, socket, log, lists of detached and of paused folders."""
+"""The files of the agent in SVC_HOME: its lock, socket and log, and the lists of detached folders (watched
+even when no client follows them) and paused folders."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ _SHORT = 100  # bytes of a socket path that every system accepts
 
 @contextmanager
 def socket_path(root: Path) -> Iterator[str]:
-    """A context with a path of the socket in SVC_HOME, valid only inside it: a long path is shortened through
-    an open descriptor of the folder."""
+    """A context with a path of the agent's socket in SVC_HOME (`root`). The path is valid only inside the
+    context: a path too long for a socket is replaced by one through an open descriptor of the folder."""
     whole = str(root / SOCKET)
     if len(os.fsencode(whole)) <= _SHORT:
         yield whole
@@ -31,7 +32,7 @@ def socket_path(root: Path) -> Iterator[str]:
 
 
 def folders(root: Path, name: str) -> list[str]:
-    """The folders in one of these lists; [] if the file is missing or damaged."""
+    """The folders in the list with this file name; [] if the file is missing or damaged."""
     try:
         return msgspec.json.decode((root / name).read_bytes(), type=list[str])
     except (OSError, msgspec.MsgspecError):

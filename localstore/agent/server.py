@@ -1,6 +1,6 @@
 """The listening side of the agent's socket. It answers only processes of the same user. Every line is limited
-in length, and a client is disconnected if it sends nothing, sends half a line, or does not read.
-"""
+in length, and a client is disconnected if it sends nothing, sends half a line, or does not read its
+answers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _requests = msgspec.json.Decoder(Request)
 
 
 class Follower:
-    """A client that receives events. It is disconnected once UNREAD events are waiting for it. `hears`:
-    called with each line that the client sends, on a separate thread."""
+    """A client that stays connected and receives events. It is disconnected once UNREAD events are waiting
+    for it. `hears`: called with each line that the client sends, on a separate thread."""
 
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
@@ -88,13 +88,15 @@ HungUp = Callable[[], bool]
 
 
 class Desk(Protocol):
-    """Answers requests; called from one thread for each conversation."""
+    """What answers the requests; the agent implements it. Each conversation calls it from one thread of its
+    own."""
 
     def answer(self, request: Request) -> Reply:
         """Carry out a request. For `follow` and `look` this is the first answer."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-        """Run a command and return its answer; the command is cancelled when its client has `hung_up`."""
+        """Run a command and return its answer. The command is cancelled once `hung_up` says that its client
+        has disconnected."""
 
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected; it gets events from now on."""
@@ -103,12 +105,12 @@ class Desk(Protocol):
         """Called when a follower has hung up."""
 
     def conversing(self, count: int) -> None:
-        """Called with the number of open conversations."""
+        """Called with the number of open conversations whenever it changes."""
 
 
 class Server:
-    """The server of the socket in SVC_HOME. The caller holds the agent's lock, so an existing socket was left
-    by a process that died."""
+    """Listens on the agent's socket in SVC_HOME. The caller holds the agent's lock; so a socket that exists
+    already was left by a process that died, and is replaced."""
 
     def __init__(self, root: Path, desk: Desk) -> None:
         self._root, self._desk = root, desk

@@ -29,13 +29,20 @@ T = TypeVar("T")
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A request. `do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop`
-    watching it (no folder: all); `send` the actions in the outbox; `invoke` a `command` with `args`, in the
-    `folder` and at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the
-    `server`; `here`: report that the user looks at a `path` and `line` of that branch; `edit` the text at a
-    `path` of the `folder`, in a `session` that the client names, or by splices whose offsets count in `unit`.
-    `detach`: keep watching the folder when no client follows it. `turn`: the agent's name for the turn in
-    which it edits; it ends when the follower who named it hangs up."""
+    """A request to the agent. `do` says which:
+
+    - `about`: describe the agent.
+    - `watch` the `folder`; `stop` watching it (no folder: all).
+    - `follow` the events of the folder (no folder: all).
+    - `send` the actions that wait in the outbox.
+    - `invoke` the `command` with `args`, in the `folder` and at the `server`.
+    - `look` at the live state of a `branch` of the repository `repo` (an id) at the `server`; `here`: report
+      that the user looks at a `path` and `line` of that branch.
+    - `edit` the text at a `path` of the `folder`: in a `session` that the client names, or by splices whose
+      offsets count in `unit`.
+
+    `detach`: keep watching the folder when no client follows it. `turn`: the name of the piece of work for
+    which a program edits; it ends when the follower who named it hangs up."""
 
     do: Do
     folder: str | None = None
@@ -53,8 +60,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A typed edit. `update`: update of the sheet, in base64. `n`: its number in the session, 0 if only the
-    cursor moved. The cursor's line and column count from 1."""
+    """A typed edit in the terminal app. `n`: its number in the session, 0 if only the cursor moved. `update`:
+    the CRDT update of the edited text, in base64. The cursor's `line` and `col` count from 1."""
 
     n: int = 0
     update: str = ""
@@ -63,8 +70,9 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An edit of a plugin. `splices`: its `n`th change, 0 if only the cursor moved. `seen`: number of the
-    agent's last change that the plugin has applied. The cursor's line and character count from 1."""
+    """An edit of an editor plugin. `n`: number of the change, 0 if only the cursor moved. `splices`: what it
+    replaces. `seen`: number of the agent's last change that the plugin has applied. The cursor's `line` and
+    `col` count from 1."""
 
     n: int = 0
     seen: int = 0
@@ -93,9 +101,9 @@ class ApiResponse(msgspec.Struct, Generic[T]):
 
 
 class Person(msgspec.Struct, omit_defaults=True):
-    """Somebody on the branch, with their file and line (0: unknown). `kind`: person or agent. `conn`: id of
-    their connection, the same while their working copy is connected; "" except in reports of a look at a
-    branch."""
+    """Somebody else on the branch, with their file and line (0: unknown). `kind`: person or agent. `conn`: id
+    of their connection, the same while their working copy is connected; set only in the reports of a `look`,
+    else ""."""
 
     who: str
     device: str
@@ -108,10 +116,10 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder. `light`: state of the connection to the server; `since`: the time when that state
-    began (Unix seconds); `why`: the reason. `queued`: number of edits that the relay has not confirmed.
-    `walks`: the folder is scanned repeatedly, because the system reports no changes here. `paused`: nothing
-    is sent or fetched."""
+    """A watched folder and its state. `light`: how it is connected to the server (live, polling or offline),
+    since the time `since` (Unix seconds), for the reason `why`. `queued`: how many edits the relay has not
+    confirmed. `walks`: the folder is scanned repeatedly, because the system reports no changes here.
+    `paused`: nothing is sent or fetched."""
 
     folder: str
     repo: str
@@ -129,8 +137,8 @@ class Folder(msgspec.Struct, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """The answer to a request. `error`: why it was refused, with the `code` of the error; a refused request
-    has no effect. `folders`: the folders that the request was about, in their current state."""
+    """The answer to a request. `error`: why the request was refused, with the error's `code`; a refused
+    request has no effect. `folders`: the folders that the request was about, in their current state."""
 
     pid: int = 0
     version: str = ""
@@ -140,24 +148,25 @@ class Reply(msgspec.Struct, omit_defaults=True):
 
 
 class Said(msgspec.Struct, omit_defaults=True):
-    """An event in a watched folder.
+    """An event in a watched folder. `event` is one of:
 
-    light     the light is `state` now; `detail` if it is not live
+    light     the connection is `state` now (live, polling, offline); `detail` if it is not live
     sent      an edit of this folder is on the branch
     came      an edit of `by` was written here (`gone`: the file was removed)
     merged    an edit of this folder was merged with one of `by`
-    kept      a save of an old buffer lacked `lines` of `by`; they stay until the same is saved again
-    conflict  the version of `by` stays, or is removed (`gone`); the whole version of this folder is `kept_as`
+    kept      a file was saved from an old buffer, without `lines` of `by`; those lines stay until the same
+    text is saved again
+    conflict  the version of `by` stays, or is removed (`gone`); the whole version of this folder is in
+    `kept_as`
     renamed   `path` is `to` now, and has an edit that was made at `path`; `back`: the edit does not fit
-              there, and both files stay
+    there, and both files stay
     refused   the relay refuses `path`, for the reason `detail`
     skipped   `path` cannot be sent, for the reason `detail`
     held      removals of most of the branch are not sent; `detail` has their number and the remedy
     person    `by` is in `path`, or left (`gone`)
     seal      the folder is at `seal` now
     trouble   `detail` describes a failure
-    ended     the folder is no longer watched
-    """
+    ended     the folder is no longer watched"""
 
     event: str
     folder: str
@@ -191,15 +200,14 @@ class Unsealed(msgspec.Struct, omit_defaults=True):
 
 
 class Seen(msgspec.Struct, omit_defaults=True):
-    """An event of a `look`.
+    """An event about a branch that the client looks at. `event` is one of:
 
-    light     the light is `state` now; `detail` if it is not live
-    frontier  `paths` differ from the seal `head` (None: nothing is sealed) of the branch `branch_id`;
-              paths that do not fit into one line follow as `changed`
+    light     the connection is `state` now (live, polling, offline); `detail` if it is not live
+    frontier  the answer to `look`: `paths` differ from the seal `head` (None: nothing is sealed) of the
+    branch `branch_id`; paths that do not fit into one line follow as `changed`
     changed   `paths` changed; the paths in `same` are as sealed again
     people    everybody else on the branch
-    ended     the branch is no longer looked at, for the reason `detail`
-    """
+    ended     the branch is no longer looked at, for the reason `detail`"""
 
     event: Literal["light", "frontier", "changed", "people", "ended"]
     state: str = ""
@@ -212,18 +220,17 @@ class Seen(msgspec.Struct, omit_defaults=True):
 
 
 class Sheet(msgspec.Struct, omit_defaults=True):
-    """An event of an `edit`.
+    """An event about a text that the client edits. `event` is one of:
 
-    text      the first `text` of the sheet; it includes all updates of the session up to number `n`
-    update    others changed the text: `update` of the sheet in base64
-    change    the same as splices: the agent's change number `change`, with its `splices`; valid only if the
-              client's last change is number `n`, otherwise the client drops it and gets it again
-    kept      all updates up to `n` are in the folder's lane and file; `state`: the light; `queued`: some
-              edits of the file are not on the branch yet; `detail`: the reason why the server refuses them
+    text      the `text` at the beginning; it includes all updates of the session up to number `n`
+    update    others changed the text: `update`, a CRDT update in base64
+    change    others changed the text of an editor plugin: the agent's change number `change`, as `splices`;
+    valid only if the client's last change is number `n`, otherwise the client drops it and gets it again
+    kept      all updates up to `n` are in the file; `state`: how the folder is connected; `queued`: some
+    edits of the file are not on the branch yet; `detail`: the reason why the server refuses them
     people    others in the file
     notice    `detail` describes a failure of the folder
-    ended     the text is no longer edited, for the reason `detail`
-    """
+    ended     the text is no longer edited, for the reason `detail`"""
 
     event: Literal["text", "update", "change", "kept", "people", "notice", "ended"]
     n: int = 0
@@ -245,7 +252,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def _encode_request(request: Request) -> bytes:
-    """A request for the wire, which is JSON. Raises ClientError for a folder that JSON cannot name."""
+    """The request as a line of JSON. Raises ClientError for a folder whose path is not UTF-8."""
     try:
         return encode(request) + b"\n"
     except UnicodeEncodeError:
@@ -263,7 +270,7 @@ _responses = msgspec.json.Decoder(ApiResponse[Any])
 
 
 class Conversation:
-    """One connection to the agent of a SVC_HOME. Raises AgentSilent if there is none."""
+    """One connection to the agent of a SVC_HOME. Creating it raises AgentSilent if no agent runs."""
 
     def __init__(self, root: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -289,7 +296,8 @@ class Conversation:
         self._socket.close()
 
     def ask(self, request: Request) -> Reply:
-        """The reply to a request. Raises AgentSilent if the agent disconnects or does not answer in time."""
+        """Send a request and return the reply. Raises AgentSilent if the agent disconnects or does not answer
+        in time."""
         try:
             self._socket.sendall(_encode_request(request))
             return _replies.decode(self._line())
@@ -304,8 +312,8 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """The answer of a command. Raises AgentSilent if the agent hangs up, or sends nothing for
-        `seconds`."""
+        """Run a command in the agent and return its answer. Raises AgentSilent if the agent hangs up, or
+        sends nothing for `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)
@@ -324,7 +332,7 @@ class Conversation:
                 return
 
     def sights(self) -> Iterator[Seen]:
-        """Yields the agent's reports after a `look` request, until it disconnects."""
+        """Yields the events that follow a `look` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
             try:
@@ -333,7 +341,7 @@ class Conversation:
                 return
 
     def sheets(self) -> Iterator[Sheet]:
-        """Yields the messages about the sheet after an `edit` request, until the agent disconnects."""
+        """Yields the events that follow an `edit` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
             try:

@@ -15,8 +15,8 @@ _STARS = re.compile(r"\*+")
 
 
 def check(pattern: str) -> str:
-    """The pattern with runs of stars shortened. Raises Invalid if no branch can have such a name, or if it
-    has more than PATTERN_WILDCARDS wildcards."""
+    """Returns the pattern with each run of three or more stars shortened to `**`. Raises Invalid if no branch
+    can have a name that matches it, or if it has more than PATTERN_WILDCARDS wildcards."""
     plain = _STARS.sub(lambda run: run[0][:2], pattern)
     try:
         names.ref_name(plain.replace("*", "x"))
@@ -28,8 +28,8 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the name. Each bit of `at` stands for a number of tokens that may be
-    matched so far."""
+    """Whether the pattern matches the whole name. While reading the name, bit n of `at` says that the first n
+    tokens of the pattern can match what was read so far."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")
     wide = sum(1 << n for n, token in enumerate(tokens) if token[:2] == "**")

@@ -1,7 +1,7 @@
-"""Canonical bytes: base64url without padding, lowercase hex, JCS, length prefixes, BLAKE3.
+"""Encodings with exactly one form for each value: base64url without padding, lowercase hex, JCS (canonical
+JSON), length prefixes; and BLAKE3 digests.
 
-Decoders accept exactly one spelling of each value, so that signed data has one encoding.
-"""
+Decoders accept only that form, so that signed data has one encoding."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def b64u(raw: bytes) -> str:
 
 
 def unb64u(text: str, size: int | None = None) -> bytes:
-    """Inverse of `b64u`. Raises Invalid for padding, other characters, non-zero unused bits, or another size
-    (bytes)."""
+    """Inverse of `b64u`. `size`: how many bytes the result must have. Raises Invalid for padding, other
+    characters, non-zero unused bits, or another size."""
     rest = len(text) % 4
     if not text.endswith(_ENDS[rest]):
         raise Invalid("not canonical base64url")
@@ -46,12 +46,12 @@ def unb64u(text: str, size: int | None = None) -> bytes:
 
 
 def digest(data: bytes | bytearray | memoryview) -> bytes:
-    """BLAKE3-256, 32 raw bytes."""
+    """The BLAKE3-256 digest of the data: 32 bytes."""
     return blake3(data).digest()
 
 
 def hex_digest(data: bytes | bytearray | memoryview) -> str:
-    """BLAKE3-256 as 64 lowercase hex digits."""
+    """The BLAKE3-256 digest of the data: 64 lowercase hex digits."""
     return blake3(data).hexdigest()
 
 
@@ -60,7 +60,7 @@ def is_hex_digest(text: str) -> bool:
 
 
 def unhex(text: str) -> bytes:
-    """64 lowercase hex digits → 32 bytes. Raises Invalid."""
+    """The 32 bytes that 64 lowercase hex digits stand for. Raises Invalid for any other text."""
     raw = _digest_in(text)
     if raw is None:
         raise Invalid("expected 64 lowercase hex digits")
@@ -76,8 +76,8 @@ def _digest_in(text: str) -> bytes | None:
 
 
 def jcs(value: Any) -> bytes:
-    """RFC 8785 bytes of dicts with ASCII keys, lists, strings, booleans, None, and integers within
-    ±(2**53−1). Raises Invalid for other values, including floats."""
+    """The value as canonical JSON (RFC 8785): dicts with ASCII keys, lists, strings, booleans, None, and
+    integers within ±(2**53−1). Raises Invalid for other values, including floats."""
     _refuse_inexact(value)
     return _SORTED(value)
 
@@ -116,6 +116,6 @@ def _refuse_inexact_members(members: dict[Any, Any]) -> None:
 
 
 def length_prefixed(*parts: bytes) -> bytes:
-    """The parts, each after its length as an unsigned 32-bit big-endian number, so that no two lists give the
-    same bytes."""
+    """The parts joined, each after its length as an unsigned 32-bit big-endian number, so that different
+    lists of parts never give the same bytes."""
     return b"".join([_length(len(part)) + part for part in parts])

@@ -24,11 +24,11 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     """An endpoint of the API. `path` has `{name}` for one segment and `{name...}` for the rest of the path.
-    `returns`: the struct of the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`:
-    another struct of the answer, which a member of the query requests. `repeatable`: the relay answers a
-    repeat with its first answer even without an Idempotency-Key. `keyed`: False if no such key is sent or
-    read, because no account is signed in or the bytes identify themselves. `cap`: maximum number of bytes of
-    the answer that a client reads."""
+    `returns`: the struct of the answer, `bytes` if it is not JSON, NoneType if it has no body. `instead`:
+    another struct, which is returned if a member of the query asks for it. `repeatable`: the relay answers a
+    repeated request with its first answer even without an Idempotency-Key. `keyed`: False if such a key is
+    neither sent nor read, because no account is signed in or the bytes identify themselves. `cap`: how many
+    bytes of the answer a client reads at most."""
 
     method: str
     path: str
@@ -43,9 +43,9 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether a request changes something, so that it may have an Idempotency-Key, with which the relay
-        answers a repeat with its first answer. Clients send a key unless the request is `repeatable` without
-        one."""
+        """Whether a request may have an Idempotency-Key, because it changes something. With such a key the
+        relay answers a repeated request with its first answer. Clients send one unless the endpoint is
+        `repeatable`."""
         return self.keyed and self.method not in SAFE_METHODS
 
     @property

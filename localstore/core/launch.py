@@ -5,8 +5,8 @@
       env: {MODEL: "{model}", LLM: "{llm.url}"}
       ready: {http: "http://127.0.0.1:8000/"}     # or {port: 8000}, or {seconds: 5}
 
-`{llm.url} {llm.host} {llm.port} {model}` in words and values are replaced; other braces stay as they are.
-"""
+The placeholders `{llm.url} {llm.host} {llm.port} {model}` in words and values are replaced; other braces stay
+as they are."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class BadLaunch(Exception):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """The condition for an app to count as started: a page of this machine answers, a port accepts
-    connections, or it has run for `seconds`. With `http` or `port`, `seconds` is the limit for that."""
+    """When an app counts as started: a page of this machine answers (`http`), a port accepts connections
+    (`port`), or neither is set and it has run for `seconds`. With `http` or `port`, `seconds` is how long to
+    wait for that."""
 
     http: str | None = None
     port: int | None = None
@@ -52,26 +53,26 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def placeholders(self) -> set[str]:
-        """The placeholders that it uses."""
+        """The placeholders that the command and the values of `env` contain, without braces."""
         texts = (*self.command, *(value for _, value in self.env))
         return {match[1] for text in texts for match in _PLACEHOLDER.finditer(text)}
 
     @property
     def page(self) -> str | None:
-        """The address of the app's page; None if `ready` contains none."""
+        """The URL of the app's page, from `ready`; None if `ready` has neither a page nor a port."""
         if self.ready is None:
             return None
         return self.ready.http or (f"http://127.0.0.1:{self.ready.port}/" if self.ready.port else None)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders replaced."""
+    """The text with its placeholders replaced by their `values`. Raises KeyError for one without a value."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def parse(value: Any) -> Launch | None:
-    """The launch described by the value of `launch:` (plain lists, dicts and texts of YAML); None for no
-    value. Raises BadLaunch."""
+    """Reads the value of `launch:` (plain lists, dicts and texts of YAML). Returns None for no value. Raises
+    BadLaunch."""
     if value is None or value in ("", "~", "null"):
         return None
     if not isinstance(value, dict):

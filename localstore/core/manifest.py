@@ -51,7 +51,8 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
     executable: tuple[str, ...] = ()
 
     def file_cap(self, kind: str) -> int:
-        """The cap in bytes of one binary in a repository of this kind (`storage.chunks.file_cap`)."""
+        """The most bytes that one binary file may have in a repository of this kind
+        (`storage.chunks.file_cap`)."""
         return file_cap(kind, self.max_file_mib)
 
 

@@ -1,7 +1,7 @@
-"""The rules for handles, repository names, ref names and repository addresses.
+"""The rules for handles, names of repositories, branches and tags, and addresses of repositories.
 
-Each checker returns the canonical spelling and raises Invalid with the rule that was broken.
-"""
+Each function checks a text and returns its canonical spelling. It raises Invalid, with the rule that was
+broken."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
 
 class RepoAddress(NamedTuple):
-    """The address of a repository. `host`: None if the address names no server; with the scheme if it was a
-    web address."""
+    """The address of a repository. `host`: the server, with the scheme if the address was a URL; None if the
+    address names no server."""
 
     host: str | None
     owner: str
@@ -56,7 +56,7 @@ class RepoAddress(NamedTuple):
 
 
 def handle(text: str) -> str:
-    """A person's or organisation's handle in lower case."""
+    """Check the handle of a person or an organisation. Returns it in lower case; raises Invalid."""
     name = _name(text, "a handle")
     if name in RESERVED_HANDLES:
         raise Invalid(f"the handle '{name}' is reserved; choose another")
@@ -64,7 +64,7 @@ def handle(text: str) -> str:
 
 
 def repository_name(text: str) -> str:
-    """A repository's name in lower case."""
+    """Check the name of a repository. Returns it in lower case; raises Invalid."""
     name = _name(text, "a repository name")
     if name in RESERVED_REPOSITORIES:
         raise Invalid(f"the repository name '{name}' is reserved; choose another")
@@ -72,8 +72,8 @@ def repository_name(text: str) -> str:
 
 
 def ref_name(text: str) -> str:
-    """The name of a branch or tag. Raises Invalid for names that git-check-ref-format(1) refuses, `HEAD`,
-    seal ids, and invisible or reordering characters."""
+    """Check the name of a branch or tag, and return it. Raises Invalid for names that git-check-ref-format(1)
+    refuses, `HEAD`, seal ids, and invisible or reordering characters."""
     fault = _ref_fault(text)
     if fault:
         raise Invalid(f"'{terminal_safe(text[:200])}' is not a valid name of a branch or tag: {fault}")
@@ -81,17 +81,18 @@ def ref_name(text: str) -> str:
 
 
 def turn(text: str) -> str:
-    """The validated name of an agent's turn. Raises Invalid unless it is 1 to 200 printable ASCII characters
-    without spaces around it."""
+    """Check the name that an agent gives to a piece of its work, and return it. Raises Invalid unless it is 1
+    to 200 printable ASCII characters without spaces around it."""
     if not _TURN.fullmatch(text):
         raise Invalid("a turn is named by 1 to 200 printable ASCII characters")
     return text
 
 
 def parse_repo(text: str) -> RepoAddress:
-    """The address from `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as used
-    with git. Without https:// a host must have a dot or a port, or be localhost: `a/b/c` names no server.
-    Reserved words are accepted, because old addresses must resolve."""
+    """Parse the address of a repository: `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or
+    `https://HOST/OWNER/NAME[.git]` (as git uses it). Without https:// a host must have a dot or a port, or be
+    localhost: `a/b/c` is refused. Raises Invalid. Reserved words are accepted, because old addresses must
+    resolve."""
     if web := _WEB.match(text):
         parts = _GIT.sub("", text[web.end() :].removesuffix("/")).split("/")
         if len(parts) != 3:
@@ -174,5 +175,5 @@ def _ref_component_fault(text: str) -> str | None:
 
 
 def page_path(kind: str, full_name: str) -> str:
-    """The path of a repository's page on its node: `/apps/OWNER/NAME`, `/lib/OWNER/NAME` …"""
+    """The path of a repository's page in the URL of its relay: `/apps/OWNER/NAME`, `/lib/OWNER/NAME` …"""
     return f"/{'apps' if kind == 'app' else kind}/{full_name}"

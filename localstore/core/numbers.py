@@ -1,4 +1,4 @@
-"""Whole numbers in decimal digits 0 to 9.
+"""Parses whole numbers in the digits 0 to 9.
 
 Python's `str.isdigit`, `isdecimal` and `int` also accept digits of other scripts, and `int` accepts spaces, a
 sign and underscores."""

@@ -1,10 +1,10 @@
-"""Path safety: which paths a tree may contain, which names only some systems can store, and how names are
-shown.
+"""Path safety: which paths a repository may contain, which names only some systems can store, and how names
+are displayed.
 
 A path is relative UTF-8 text with `/` between segments. `check` refuses paths that could leave a folder,
 reach the metadata of git or svc on any file system, or deceive a reader. A name that only some systems can
-store (`CON`, `a.`, case pairs) is valid: `portability` warns about it, `safe_name` changes it at checkout.
-"""
+store (`CON`, `a.`, names that differ only in case) is valid: `portability` warns about it, `safe_name`
+changes it at checkout."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ _SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinc
 
 
 def check(path: str) -> str:
-    """Returns the path. Raises PathInvalid, with the reason, unless it is safe on every system."""
+    """Check a path and return it unchanged. Raises PathInvalid, with the reason, unless it is safe on every
+    system."""
     fault = _shape_fault(path) or next(filter(None, map(_segment_fault, path.split("/"))), None)
     if fault:
         raise PathInvalid(f"path {_quote(path)} is refused: {fault}")
@@ -83,8 +84,8 @@ def case_key(path: str) -> str:
 
 
 def case_collisions(paths: Iterable[str]) -> dict[str, str]:
-    """Path → the file or folder with which a case-insensitive file system confuses it. The first of such
-    paths keeps its name."""
+    """The paths that a case-insensitive file system confuses with another of `paths`: path → the earlier file
+    or folder with which it collides. The first of several such paths is not listed."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     collisions: dict[str, str] = {}
@@ -105,7 +106,7 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
 
 
 def portability(path: str) -> list[str]:
-    """Warnings about segments of a valid path that some systems cannot store; [] if all can."""
+    """Warnings about the segments of a valid path that some systems cannot store; [] if all systems can."""
     warnings = [
         f"{_quote(segment)} {fault}"
         for segment in dict.fromkeys(path.split("/"))
@@ -117,8 +118,8 @@ def portability(path: str) -> list[str]:
 
 
 def safe_name(segment: str, *, collides: bool = False) -> str:
-    """The name of a segment at checkout: unchanged if this system can store it and it does not collide, else
-    a readable form tagged with its digest."""
+    """The name under which a segment of a path is stored on disk at checkout: unchanged if this system can
+    store it and it does not collide, else a readable form with a tag made of its digest."""
     if not collides and not _windows_fault(segment):
         return segment
     stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
@@ -133,13 +134,12 @@ def safe_name(segment: str, *, collides: bool = False) -> str:
 
 
 def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | None = None) -> str:
-    """The name of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
+    """The path of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`, where `id7` is the start
+    of `device_key_id`.
 
     `when` must have a time zone and is written in UTC. The result is a valid path: a long stem is cut and
-    tagged with the digest of the path. If the path of a directory is too long for the name, the copy gets a
-    path in a directory above it. `outside`: a directory that will be replaced by a file and so cannot contain
-    the copy.
-    """
+    tagged with the digest of the path. If the folder's path is too long for the name, the copy is put into a
+    folder above it. `outside`: a directory that will be replaced by a file and so cannot contain the copy."""
     if when.tzinfo is None:
         raise ValueError("when has no time zone")
     if not re.fullmatch(r"[A-Za-z0-9_-]{7,}", device_key_id):
@@ -225,7 +225,8 @@ def _character_fault(char: str) -> str | None:
 
 
 def _fold_case(segment: str) -> str:
-    """The segment as compared by a file system that ignores most differences."""
+    """The segment in the form in which a file system compares it that ignores most differences (case, Unicode
+    forms, invisible characters)."""
     if not segment.isascii():
         segment = "".join(c for c in segment if not _is_ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)
@@ -258,8 +259,8 @@ def _windows_fault(segment: str) -> str | None:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """(stem, extension with its dot) of a name; a leading dot starts no extension, and a final dot is not
-    one."""
+    """(stem, extension with its dot) of a file name. A dot at the start or the end of the name begins no
+    extension."""
     stem, dot, ext = name.rpartition(".")
     if not stem.strip(".") or not ext:
         return name, ""
@@ -267,7 +268,7 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def _cut(text: str, size: int) -> str:
-    """The longest prefix of whole characters within `size` bytes of UTF-8."""
+    """The longest beginning of the text that has at most `size` bytes in UTF-8."""
     return text.encode("utf-8")[: max(size, 0)].decode("utf-8", "ignore")
 
 

@@ -12,13 +12,13 @@ GLOB = re.compile(r"[*?\[]")
 
 
 def matching(path: str, specs: Iterable[str]) -> bool:
-    """Whether one of `specs` matches the file: the file itself, a folder above it, or a pattern for either.
-    `*` also matches `/`; `.` matches everything."""
+    """Whether one of `specs` matches the file at `path`: it names the file or a folder above it, or is a
+    pattern for one of them. `*` also matches `/`; `.` matches everything."""
     return any(_matches(path, spec) for spec in specs)
 
 
 def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
-    """The specs among `specs` that match none of the paths."""
+    """The ones of `specs` that match none of the paths."""
     unmatched = list(specs)
     for path in paths:
         if not unmatched:

@@ -1,9 +1,9 @@
-"""YAML of strangers as text, lists and mappings, refused before anything large is built.
+"""Reads YAML from untrusted sources, as text, lists and mappings only. It refuses hostile documents before
+anything large is built.
 
 Aliases expand without limit, and the parser in C calls itself for each level of nesting: 60 kB of brackets
-crash the process. So the flat stream of events is read first, which stops at the first alias and at a maximal
-depth.
-"""
+crash the process. So the flat stream of events is read first, and refused at the first alias or above a
+maximal depth."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def load(data: bytes, name: str) -> Any:
-    """The value of a document of at most MANIFEST_BYTES; its scalars are text. `name`: name of the file, for
-    error messages. Raises Invalid."""
+    """The content of a YAML document of at most MANIFEST_BYTES; all scalars are text. `name`: name of the
+    file, for error messages. Raises Invalid."""
     if len(data) > MANIFEST_BYTES:
         raise Invalid(f"{name} is larger than {in_words(MANIFEST_BYTES)}")
     try:

@@ -15,6 +15,7 @@ DOMAIN = b"svc-publication-v1\n"
 
 
 def payload(repo_id: str, version: str, seal_id: str, assets: Iterable[tuple[str, str, int]]) -> bytes:
-    """The bytes to sign for a release of this seal with these assets: name, BLAKE3 in hex, bytes."""
+    """The bytes to sign for a release of this seal. `assets`: (name, BLAKE3 in hex, size in bytes) of each
+    file."""
     listed = [{"name": name, "blake3": digest, "size": size} for name, digest, size in sorted(assets)]
     return DOMAIN + jcs({"repo_id": repo_id, "version": version, "seal_id": seal_id, "assets": listed})

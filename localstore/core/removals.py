@@ -1,6 +1,5 @@
-"""Decides whether a change removes so much of a branch that the user must confirm the change: an unmounted
-disk or a mistyped `rm` looks like intended removals.
-"""
+"""Decides whether a change removes so many files of a branch that the user has to confirm it: removals after
+an unmounted disk or a mistyped `rm` look like intended ones."""
 
 from __future__ import annotations
 
@@ -11,13 +10,14 @@ ASKED_FROM = 100  # files of a tree, from which on its removal is asked about
 
 
 def removes_most(removed: int, tree: int) -> bool:
-    """Whether `removed` files are most of a tree of `tree` files."""
+    """Whether `removed` files are so many of a tree of `tree` files that the user has to confirm: more than
+    half, in a tree of at least ASKED_FROM files."""
     return tree >= ASKED_FROM and removed * 2 > tree
 
 
 def count_lost(gone: Iterable[bytes], new: Iterable[bytes]) -> int:
-    """The number of removed files that were not renamed. Both arguments are digests; a new file with the
-    digest of a removed one counts as its new name."""
+    """How many removed files were not just renamed. `gone`, `new`: digests of removed and of new files; a new
+    file with the digest of a removed one counts as that file under a new name."""
     named = Counter(new)
     lost = 0
     for digest in gone:

@@ -45,7 +45,8 @@ class GitOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How other seals were merged: `sources` ("from" on the wire) are their ids, `proposal` its number."""
+    """Which seals this seal merges. `strategy`: how; `sources` ("from" on the wire): their ids; `proposal`:
+    number of the merged proposal, None without one."""
 
     strategy: str
     sources: list[str] = msgspec.field(name="from")
@@ -53,8 +54,8 @@ class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The maker of the seal, the key, the capability (a short text), and the imported or merged history.
-    `author`: the person named by an imported commit."""
+    """Who made the seal, with which device key and capability (a short text), and what it was imported or
+    merged from. `author`: the author that an imported git commit names."""
 
     account_id: str
     device_key_id: str
@@ -65,9 +66,9 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
 
 class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The signed members of a seal. `parents`: seal ids (hex); `content_digest`: root of the tree (hex);
-    `tree_key_id`: the tree key that salts it; `created_at`: in the format of `timestamp`; `nonce`: base64url
-    of 16 bytes."""
+    """The signed members of a seal. `parents`: seal ids (hex); `content_digest`: root digest of the tree
+    (hex); `tree_key_id`: which tree key salts the tree; `created_at`: in the format of `timestamp`; `nonce`:
+    base64url of 16 bytes."""
 
     repo_id: str
     branch: str
@@ -82,7 +83,8 @@ class SealPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds, 24 characters: 2026-01-31T23:59:59.000Z. `moment` is aware."""
+    """The moment as RFC 3339 in UTC with milliseconds, 24 characters: 2026-01-31T23:59:59.000Z. `moment` has
+    a time zone."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -108,7 +110,7 @@ def decode(raw: bytes) -> SealPayload:
 
 
 def seal_id(raw: bytes) -> str:
-    """The seal's id: 64 lowercase hex digits."""
+    """The id of the seal with the signed bytes `raw`: 64 lowercase hex digits."""
     return hex_digest(raw)
 
 

@@ -25,8 +25,8 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
 def checked(value: T) -> T:
-    """Returns the struct. Raises Invalid, with the message of the relay, if a member breaks its
-    declaration."""
+    """Check the members of a struct and return it. Raises Invalid, with the relay's message, if a member
+    breaks its declaration."""
     try:
         msgspec.convert(msgspec.to_builtins(value), type(value))
     except msgspec.ValidationError as error:
@@ -35,7 +35,8 @@ def checked(value: T) -> T:
 
 
 def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
-    """The error for a value that is not a `shape`: a pointer to the member, and a sentence with its rule."""
+    """The error for a value that does not fit the type `shape`: a JSON pointer to the wrong member, and a
+    sentence with its rule."""
     message = str(error)
     place = _PLACE.search(message)
     steps = [name or index for name, index in _STEP.findall(place[1])] if place else []
@@ -66,7 +67,8 @@ def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
 
 
 def _member(kind: Any, steps: list[str]) -> Any:
-    """The type of the member at the end of these steps; None if there is no such member."""
+    """The type of the member that `steps` (names and indices) lead to from the type `kind`; None if there is
+    no such member."""
     for step in steps:
         match _bare(kind):
             case inspect.StructType(fields=fields, array_like=True) if step.isdigit():
@@ -81,7 +83,7 @@ def _member(kind: Any, steps: list[str]) -> Any:
 
 
 def _bare(kind: Any) -> Any:
-    """The type without descriptions and without `| None`."""
+    """The type without its descriptions, and `A` for `A | None`."""
     match kind:
         case inspect.Metadata(type=inner):
             return _bare(inner)

@@ -1,4 +1,5 @@
-"""The words and signs of states: commands, the terminal app and pages take them from here."""
+"""The words and signs for states, such as those of a check: commands, the terminal app and web pages take
+them from here."""
 
 from __future__ import annotations
 
@@ -42,6 +43,6 @@ def state_of_check(state: str, begun: bool) -> str:
 
 
 def reasons_to_wait(codes: Sequence[str]) -> list[str]:
-    """The reasons why a proposal cannot be merged yet, in words; an unknown code, of a later version, is
-    shown as it is."""
+    """The reasons why a proposal cannot be merged yet, in words, from the relay's codes. An unknown code,
+    from a newer relay, is returned with spaces for underscores."""
     return [WAITS.get(code, code.replace("_", " ")) for code in codes]

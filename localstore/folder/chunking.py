@@ -1,7 +1,7 @@
 """Cuts a large file into chunks while it is hashed, and packs the chunks that a repository lacks.
 
-The chunk lists of a scan stay in memory until the files are sent. A missing list is computed again from the
-file."""
+A scan keeps the lists of chunks in memory until the files are sent. A list that is missing is computed again
+from the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROW = struct.Struct(">32sI")
 
 
 class ChunkPosition(msgspec.Struct, frozen=True):
-    """One chunk of a file: offset and size in bytes, BLAKE3."""
+    """One chunk of a file. `offset` and `size`: bytes; `digest`: BLAKE3."""
 
     offset: int
     digest: bytes
@@ -38,8 +38,8 @@ class FileChanged(Exception):
 
 
 class Packed(NamedTuple):
-    """The result of one step of packing. `packs`: the full packs. `left`: bytes of the chunks not read
-    yet."""
+    """The result of one step of packing. `packs`: the packs that are full now. `left`: how many bytes of
+    chunks are still to be read."""
 
     packs: list[Pack]
     left: int
@@ -67,7 +67,7 @@ class ChunkList:
         return chunks
 
     def to_bytes(self) -> bytes:
-        """36 bytes a chunk: its digest, and its size as a big-endian number."""
+        """The list as bytes, 36 for each chunk: its digest, and its size as a big-endian number."""
         return bytes(self._rows)
 
     @classmethod
@@ -80,7 +80,7 @@ class ChunkList:
 
     @property
     def stored(self) -> int:
-        """Bytes of memory that the list takes."""
+        """How many bytes of memory the list takes."""
         return len(self._rows)
 
     def add(self, chunk: memoryview) -> None:
@@ -101,16 +101,17 @@ def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lamb
 
 
 def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
-    """The chunks of a file that was just opened; None if its BLAKE3 differs from `digest`. Raises OSError."""
+    """The chunks of a file that was just opened; None if the file's BLAKE3 is not `digest`. Raises
+    OSError."""
     whole = blake3()
     chunks = cut_into_chunks(file, whole.update)
     return chunks if whole.digest() == digest else None
 
 
 def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
-    """The missing chunks of the file in packs of `most` bytes, in the order of the file. Yields once for each
-    chunk, and once for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
-    OSError."""
+    """Packs the chunks with the digests `missing`, in the order of the file, into packs of `most` bytes.
+    Yields once for each chunk, and once for the last pack. Each chunk is verified before it is packed. Raises
+    FileChanged and OSError."""
     first = {chunk.digest: chunk for chunk in listed}
     chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))
     remaining, writer = sum(chunk.size for chunk in chunks), PackWriter(most)
@@ -124,8 +125,8 @@ def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: in
 
 
 class ChunkLists:
-    """Chunk lists by the BLAKE3 of their file. The oldest are dropped if all together take more than
-    KEPT_BYTES."""
+    """Lists of chunks, found by the BLAKE3 of their file. The oldest are dropped if all together take more
+    than KEPT_BYTES."""
 
     def __init__(self) -> None:
         self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()

@@ -35,7 +35,8 @@ class Blocked(OSError):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A complete file at `path` in the folder, to be moved to its destination, or copied if it `stays`."""
+    """A complete file at `path` in the folder, ready to be moved to its destination; `stays`: to be copied
+    instead."""
 
     path: str
     stays: bool = False
@@ -49,8 +50,8 @@ class BeingWritten(OSError):
 
 
 class Files:
-    """File operations below `root`, which must exist. `hold`: number of directories that stay open between
-    calls. More than one is safe only if nobody moves directories, as in a new clone."""
+    """File operations below `root`, which must exist. `hold`: how many directories stay open between calls.
+    More than one is safe only if nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
@@ -92,7 +93,7 @@ class Files:
         return info is not None and stat.S_ISDIR(info.st_mode)
 
     def is_special(self, path: str) -> bool:
-        """Whether the path has something that is neither a regular file nor a directory, such as a link."""
+        """Whether something is at the path that is neither a regular file nor a directory, such as a link."""
         info = self.stat(path)
         return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
 
@@ -112,9 +113,9 @@ class Files:
 
     @contextmanager
     def unwritten(self, path: str) -> Iterator[Callable[[], bool]]:
-        """A context in which other programs must wait before they open the file for writing (a lease of
-        Linux). Yields a function that returns whether one is waiting. Raises BeingWritten if a program has
-        the file open for writing. Without effect if `leases` is False, and on systems and file systems
+        """A context in which other programs must wait before they open the file for writing (a file lease of
+        Linux). Yields a function that returns whether a program is waiting. Raises BeingWritten if a program
+        has the file open for writing. Has no effect if `leases` is False, and on systems and file systems
         without leases."""
         if not self.leases:
             yield _nobody
@@ -161,7 +162,8 @@ class Files:
             os.close(fd)
 
     def known(self, path: str) -> tuple[Kind, int, bytes] | None:
-        """(kind, size, digest) of a file whose bytes need not be read; None for files on disk."""
+        """(kind, size, digest) of a file, if they are known without reading its bytes. Here always None:
+        files on disk are read; an overlay overrides it."""
         return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -171,7 +173,7 @@ class Files:
                 yield chunk
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file, which the caller knows to be small."""
+        """The bytes of a file; only for files that the caller knows to be small."""
         with os.fdopen(self.open(path), "rb", buffering=0) as file:
             return file.readall()
 
@@ -208,11 +210,10 @@ class Files:
             os.close(opened)
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
-        """Write a new file and the directories above it. Returns its stat. `mode` None: according to the
-        umask.
+        """Write a new file with the bytes of `parts`, and the missing directories above it. Returns its stat.
+        `mode` None: as the umask says. `sync`: wait until it is on the disk.
 
-        Raises FileExistsError if the name is taken. A failed write leaves no file.
-        """
+        Raises FileExistsError if the name is taken. A failed write leaves no file."""
         fd, name = self._parent(path, make=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         opened = os.open(name, flags, 0o666, dir_fd=fd)
@@ -231,7 +232,8 @@ class Files:
             os.close(opened)
 
     def resume(self, path: str) -> int:
-        """A descriptor for reading and writing a file, which is created with its directories if missing."""
+        """A descriptor for reading and writing the file. The file and its directories are created if
+        missing."""
         fd, name = self._parent(path, make=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(name, flags, 0o666, dir_fd=fd)
@@ -239,8 +241,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Create a file at `path` with `content`, like `create`. Returns its stat. A fetched file is moved if
-        this is the `last` path that needs it, else copied."""
+        """Create a file at `path` with `content`, as `create` does. Returns its stat. A `Fetched` file is
+        moved there if this is the `last` path that needs it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:
@@ -261,14 +263,15 @@ class Files:
             return os.fstat(file.fileno())
 
     def exchange(self, path: str, other: str) -> None:
-        """Swap two names in one step. Raises FileNotFoundError unless both exist."""
+        """Swap the files at two paths in one step. Raises FileNotFoundError unless both exist."""
         fd, name = self._parent(path)
         with self._parent_again(other, path, fd) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_EXCHANGE):
                 _swap_by_links(fd, name, fd2, name2)
 
     def move(self, path: str, new: str) -> None:
-        """Rename to a free name, creating its directories. Raises FileExistsError if the name is taken."""
+        """Rename `path` to the free path `new`, and create the directories above it. Raises FileExistsError
+        if `new` is taken."""
         fd, name = self._parent(path)
         with self._parent_again(new, path, fd, make=True) as (fd2, name2):
             if not _renameat2(fd, name, fd2, name2, RENAME_NOREPLACE):
@@ -276,7 +279,8 @@ class Files:
                 os.unlink(name, dir_fd=fd)
 
     def move_out(self, path: str, target: Path) -> bool:
-        """Rename to a free name outside of the folder. Returns False if that is another file system."""
+        """Rename `path` to `target`, a free path outside of the folder. Returns False, without effect, if
+        that is on another file system."""
         fd, name = self._parent(path)
         try:
             os.rename(name, target, src_dir_fd=fd)
@@ -295,7 +299,7 @@ class Files:
             pass
 
     def prune(self, path: str) -> None:
-        """Remove the empty directories above `path`."""
+        """Remove the directories above `path` that are empty."""
         self.forget()
         folder = path.rpartition("/")[0]
         while folder:
@@ -313,8 +317,8 @@ class Files:
             os.sync()
 
     def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
-        """(open descriptor of the parent directory, name in it). The descriptor is valid until the next
-        call."""
+        """(open descriptor of the parent directory, name of the entry in it). The descriptor is valid until
+        the next call. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if not folder:
             return self._fd, name
@@ -330,8 +334,8 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """(open descriptor of the parent directory of `path`, name in it), while `fd`, the descriptor of the
-        parent of `beside`, stays open too."""
+        """A context with (open descriptor of the parent directory of `path`, name of the entry in it). Unlike
+        a second call of `_parent`, it leaves `fd` open, the descriptor of the parent of `beside`."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name
@@ -409,11 +413,10 @@ def _syncfs(fd: int) -> bool:
 
 
 def _swap_by_links(fd: int, new: str, fd2: int, old: str) -> None:
-    """Swap two files without renameat2: link the old file under a third name, rename over it, then give it
-    the first name.
+    """Swap two files on systems without renameat2: link the file `old` under a third name, rename `new` over
+    it, then rename the third name to `new`.
 
-    Between the steps the old name always shows one of the two files.
-    """
+    Between the steps the name `old` always shows one of the two files."""
     spare = new + ".old"
     os.link(old, spare, src_dir_fd=fd2, dst_dir_fd=fd, follow_symlinks=False)
     os.rename(new, old, src_dir_fd=fd, dst_dir_fd=fd2)

@@ -1,10 +1,9 @@
-"""The files that git ignores only for this user: by `.git/info/exclude`, and by the file of
+"""Finds the files that git ignores only for this user: by `.git/info/exclude`, and by the file of
 `core.excludesFile` or git's own `~/.config/git/ignore`. These rules are not part of a repository, so svc does
-not obey them; instead it holds matching new files back until a push was confirmed.
+not obey them; but it sends new files that match them only after the user has confirmed a push.
 
 git is not run (a repository's configuration may name programs), so its configuration is read here: the
-settings of system, user and repository, and files named by `[include]`; `[includeIf]` is not followed.
-"""
+settings of system, user and repository, and files named by `[include]`; `[includeIf]` is not followed."""
 
 from __future__ import annotations
 
@@ -27,7 +26,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "b": "\b"}
 
 
 class _Texts(NamedTuple):
-    """Text of `.git/info/exclude`, name and text of the file of `core.excludesFile`."""
+    """The rules that were read. `exclude`: text of `.git/info/exclude`; `named`, `everywhere`: name and text
+    of the file of `core.excludesFile`."""
 
     exclude: str
     named: str
@@ -35,7 +35,8 @@ class _Texts(NamedTuple):
 
 
 class GitExcludes:
-    """The rules of the git work tree `root`, read again with each `refresh`."""
+    """The rules by which git ignores files of the work tree `root` only for this user; `refresh` reads
+    them."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -43,7 +44,7 @@ class GitExcludes:
         self._scopes: dict[str, Scope] = {}
 
     def refresh(self) -> None:
-        """Read the rules again."""
+        """Read the rules from disk again."""
         self._scopes = {}
         self._texts = _texts(self._root, os.environ)
 
@@ -116,7 +117,7 @@ def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
 
 
 def _common(git: Path) -> Path:
-    """The folder that all work trees of a repository share."""
+    """The git folder that all work trees of a repository share. `git`: the git folder of one of them."""
     try:
         data = read_small(git / "commondir", 5000)
     except OSError:
@@ -131,7 +132,7 @@ def _user_folder(environment: Mapping[str, str]) -> Path | None:
 
 
 def _user_settings(environment: Mapping[str, str]) -> Iterator[Path]:
-    """git's files of settings for system and user, in its order."""
+    """Yields the files with git's settings for the system and the user, in git's order."""
     if not environment.get("GIT_CONFIG_NOSYSTEM"):
         yield Path("/etc/gitconfig")
     if "GIT_CONFIG_GLOBAL" in environment:
@@ -144,7 +145,7 @@ def _user_settings(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file of rules; "" if it cannot be read or is too large."""
+    """The text of an ignore file; "" if it cannot be read or is too large."""
     try:
         data = read_small(path, IGNORE_FILE_BYTES)
     except OSError:
@@ -159,7 +160,7 @@ def _expand(value: str, environment: Mapping[str, str]) -> str:
 
 
 def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
-    """The values of `core.excludesFile` in a file of settings and the files that it includes."""
+    """The values of `core.excludesFile` in the settings file `place` and the files that it includes."""
     values: list[str] = []
     budget = [_INCLUDES]
 
@@ -182,8 +183,8 @@ def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
 
 
 def _settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yields (section, key, value) of each setting; for a setting of a subsection the section's name ends
-    with a dot."""
+    """Yields (section, key, value) of each setting in the text of a settings file. If the setting is in a
+    subsection, `section` ends with a dot."""
     section = ""
     for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
         rest = line.strip()
@@ -195,7 +196,8 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(written: str) -> str:
-    """The value as git reads it: with quotes and escapes resolved, without comments and spaces at the end."""
+    """The value of a setting as git reads it: with quotes and escapes resolved, without comments and trailing
+    spaces."""
     value, length, quoted, at = "", 0, False, 0
     while at < len(written):
         char = written[at]

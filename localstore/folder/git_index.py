@@ -1,9 +1,8 @@
-"""Reads which files git tracks from the index of a repository, in git's format on disk (versions 2 to 4, also
-split and sparse; see `gitformat-index`).
+"""Finds out which files git tracks, by reading the index of a repository in git's format on disk (versions 2
+to 4, also split and sparse; see `gitformat-index`).
 
 git is not run, because a repository of somebody else may name programs in its configuration. The bytes are
-untrusted: size, number and length of names are limited, and the names are only used for comparing.
-"""
+untrusted: size, number and length of names are limited, and the names are only used for comparing."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _POINTER = re.compile(rb"gitdir: ([^\0\n]{1,4096})\n?")
 
 
 class IndexUnreadable(ValueError):
-    """git's index does not have git's format, or is too large."""
+    """The file is not an index in git's format, or is too large."""
 
 
 class _OtherHash(Exception):
@@ -32,7 +31,8 @@ class _OtherHash(Exception):
 
 
 def find_index(folder: Path) -> Path | None:
-    """The index of the repository whose work tree is `folder`; None if that has no `.git`."""
+    """The path of the index of the repository whose work tree is `folder`; None if the folder has no
+    `.git`."""
     place = folder / ".git"
     try:
         if stat.S_ISDIR(place.stat().st_mode):
@@ -45,7 +45,7 @@ def find_index(folder: Path) -> Path | None:
 
 
 def fingerprint(index: Path) -> str:
-    """The stat of the file, which changes with each index that git writes; "" if there is no file."""
+    """Text of the index file's stat, which changes whenever git writes an index; "" if there is no file."""
     try:
         info = index.stat()
     except OSError:
@@ -54,7 +54,7 @@ def fingerprint(index: Path) -> str:
 
 
 def read_index(index: Path) -> list[bytes]:
-    """The paths of the regular files that the index names, sorted. Raises IndexUnreadable."""
+    """The paths of the regular files in the index, sorted. Raises IndexUnreadable."""
     data = _read_bounded(index)
     names, shared = _parse(data)
     if shared is not None:
@@ -64,7 +64,8 @@ def read_index(index: Path) -> list[bytes]:
 
 
 def _shared_names(base: Path, deleted: bytes) -> list[bytes]:
-    """The names in the base of a split index, without the `deleted` ones (an EWAH bitmap)."""
+    """The names in the base file of a split index. `deleted`: a bitmap (EWAH) of the names to leave out; they
+    become b""."""
     names, deeper = _parse(_read_bounded(base))
     if deeper is not None:
         raise IndexUnreadable("a split index is based on another one")
@@ -95,8 +96,9 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
-    """(names, split) of an index. The name of an entry that is no regular file is b"". `split`: for a split
-    index, (hex id of its base, bitmap of the base's entries that it deletes); None for a whole index."""
+    """(names, split) of an index. The name of an entry that is not a regular file is b"". `split`: (hex id of
+    the base file, bitmap of the base's entries that are deleted) for a split index; None for a whole
+    index."""
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnreadable("it has no version that svc reads")
@@ -113,7 +115,8 @@ def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
 
 
 def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """(names, end) of the entries of an index of version 2 or 3."""
+    """The entries of an index of version 2 or 3, of which there are `many`: (names, offset after the
+    entries)."""
     names = []
     at, fixed = _HEADER, _STAT_BYTES + hash_bytes + 2
     for _ in range(many):
@@ -131,8 +134,8 @@ def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
 
 
 def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """(names, end) of the entries of an index of version 4. Each entry contains the number of bytes to drop
-    from the previous name, and the bytes to append."""
+    """The entries of an index of version 4, of which there are `many`: (names, offset after the entries). An
+    entry stores how many bytes to drop from the end of the previous name, and the bytes to append."""
     names = []
     at, name, total = _HEADER, b"", 0
     for _ in range(many):
@@ -157,7 +160,7 @@ def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:
-    """(number, end) of a number of git's variable width at `at`."""
+    """Decodes a number of git's variable width at `at`. Returns (number, offset after it)."""
     byte = data[at]
     value = byte & 0x7F
     while byte & 0x80:
@@ -170,8 +173,8 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
-    """For a split index, (hex id of its base, bitmap of the base's entries that it deletes); None for a whole
-    index."""
+    """(hex id of the base file, bitmap of the base's entries that are deleted) of a split index, from the
+    extensions that begin at `at`; None for a whole index."""
     end = len(data) - hash_bytes
     if at > end:
         raise _OtherHash
@@ -190,7 +193,7 @@ def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
 
 
 def _set_bits(bitmap: bytes, below: int) -> list[int]:
-    """The positions, less than `below`, of the ones in a bitmap that git compressed (EWAH)."""
+    """The positions, less than `below`, of the bits that are 1 in a bitmap that git compressed (EWAH)."""
     words = min(int.from_bytes(bitmap[4:8]), (len(bitmap) - 8) // 8)
     numbers = [int.from_bytes(bitmap[8 + 8 * at : 16 + 8 * at]) for at in range(words)]
     positions: list[int] = []

@@ -1,4 +1,4 @@
-"""The files that git tracks in a working copy. As in git, `.gitignore` and the built-in defaults do not
+"""Finds the files that git tracks in a working copy. As in git, `.gitignore` and the built-in defaults do not
 exclude them; `.svcignore` and `.stignore` do."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ CACHE = "git-index"  # in the record: the names of the index that was read last
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
-    """The names in the index, sorted, each followed by NUL. `fault`: the reason why the index could not be
-    read, "" if it could."""
+    """The names in git's index. `names`: sorted, each followed by NUL. `fingerprint`: of the index file;
+    `identity`: digest of the names. `fault`: the reason why the index could not be read, "" if it could."""
 
     fingerprint: str
     identity: bytes
@@ -34,7 +34,8 @@ class _Names(msgspec.Struct, frozen=True, array_like=True):
 
 class GitTracked:
     """The files that git tracks in the folder `root`; none if it is not the top of a git work tree. `record`:
-    stores the names between commands, because reading an index takes ten times as long."""
+    the folder in which the names are cached between commands, because reading an index takes ten times as
+    long."""
 
     def __init__(self, root: Path, record: Path) -> None:
         self._root, self._record = root, record
@@ -63,7 +64,7 @@ class GitTracked:
         return self._read.fault
 
     def keeps(self, path: str) -> bool:
-        """Whether git tracks this file, and `.svcignore` and `.stignore` do not exclude it."""
+        """Whether git tracks this file and neither `.svcignore` nor `.stignore` excludes it."""
         if not self._read.names or not self._has(os.fsencode(path)):
             return False
         folder, _, name = path.rpartition("/")
@@ -82,7 +83,8 @@ class GitTracked:
         return any(self.keeps(os.fsdecode(raw)) for raw in self._below(os.fsencode(folder + "/")))
 
     def left_out(self) -> Iterator[tuple[str, Reason]]:
-        """Yields (path, rule) of the files that git tracks and `.svcignore` or `.stignore` excludes."""
+        """Yields (path, rule that excludes it) of the files that git tracks and `.svcignore` or `.stignore`
+        excludes."""
         for raw in self._all():
             folder, _, name = (path := os.fsdecode(raw)).rpartition("/")
             if fault_of(path) is not None:
@@ -114,7 +116,7 @@ class GitTracked:
         return self._names
 
     def _scope(self, folder: str) -> Scope:
-        """The rules of `.svcignore` and `.stignore` in a folder, also in one that other rules ignore."""
+        """The rules of `.svcignore` and `.stignore` for a folder, even if other rules ignore that folder."""
         scope = self._scopes.get(folder)
         if scope is None:
             above, _, name = folder.rpartition("/")
@@ -124,8 +126,8 @@ class GitTracked:
         return scope
 
     def _load(self, index: Path, now: str) -> _Names:
-        """The names in the index: from the record if that has the names of the same index, else from the
-        index."""
+        """The names in the index: from the cache if that was made from the same index (fingerprint `now`),
+        else from the index."""
         place = self._record / CACHE
         with suppress(OSError, msgspec.MsgspecError):
             cached = msgspec.msgpack.decode(place.read_bytes(), type=_Names)
@@ -145,7 +147,7 @@ class GitTracked:
 
 
 class Known(Protocol):
-    """Tells which paths the record has."""
+    """Tells which paths the record (the client's database of the working copy) contains."""
 
     def tracks(self, path: str) -> bool: ...
 

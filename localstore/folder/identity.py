@@ -1,10 +1,10 @@
 """Identifies a linked folder: by a random id inside `.svc`, and by the inode of `.svc`.
 
 The inode is not enough, because file systems reuse the inode of a removed folder. The id is not enough,
-because it is also in a copy of the folder, and in a folder restored from a backup, whose files are older than
-the record. So both must match. If an inode was reused, times distinguish the two folders: the time of the
-last change of the id's file and, if that differs (as after `chmod -R`), the birth time of `.svc`.
-"""
+because a copy of the folder contains it too, and so does a folder restored from a backup, whose files are
+older than the client's record of it. So both must match. If an inode was reused, times distinguish the two
+folders: the time of the last change of the id's file and, if that differs (as after `chmod -R`), the birth
+time of `.svc`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _BORN, _SIZE, _BORN_AT = 0x800, 256, 80  # STATX_BTIME; size of a struct statx, 
 
 
 class Identity(NamedTuple):
-    """The identity of a folder. `id`: "" for a folder that an older svc linked. `changed`: time of the last
-    change of the id's file, in ns; 0 without a file. `born`: birth time of `.svc` in ns; 0 if the system does
-    not report it, None if it was not read, because reading it slows down the start of a command."""
+    """What identifies a linked folder. `id`: "" for a folder that an older svc linked. `device`, `inode`: of
+    `.svc`. `changed`: time of the last change of the id's file, in ns; 0 without a file. `born`: birth time
+    of `.svc` in ns; 0 if the system does not report it, None if it was not read, because reading it slows
+    down the start of a command."""
 
     id: str
     device: int
@@ -35,7 +36,8 @@ class Identity(NamedTuple):
     born: int | None = None
 
     def is_of(self, recorded: Identity, folder: Path) -> bool:
-        """Whether `recorded`, which was recorded earlier, is this identity of `folder`."""
+        """Whether this, the current identity of `folder`, and the identity `recorded` earlier are of the same
+        folder."""
         if (self.device, self.inode) != (recorded.device, recorded.inode):
             return False
         if self.id and (self.id, self.changed) == (recorded.id, recorded.changed):
@@ -58,7 +60,7 @@ def identify(folder: Path) -> Identity:
 
 
 def birth_time(folder: Path) -> int:
-    """Birth time of the folder's `.svc` in ns; 0 if the system does not report it."""
+    """The birth time of the folder's `.svc` in ns; 0 if the system does not report it."""
     return _birth_time(folder / FOLDER)
 
 
@@ -85,7 +87,7 @@ def write_id(folder: Path, new: str) -> None:
 
 
 def _read_id(inside: Path) -> tuple[str, int]:
-    """(id in this `.svc`, time of its file's last change in ns); ("", 0) if there is none."""
+    """(id in this `.svc` folder, time of its file's last change in ns); ("", 0) if there is none."""
     try:
         with (inside / ID_FILE).open("rb") as file:
             id = bytes.fromhex(file.read(2 * BYTES).decode("ascii")).hex()
@@ -95,7 +97,7 @@ def _read_id(inside: Path) -> tuple[str, int]:
 
 
 def _birth_time(path: Path) -> int:
-    """Birth time of the file in ns; 0 if the system does not report it."""
+    """The birth time of the file in ns; 0 if the system does not report it."""
     import ctypes  # 5 ms, which most commands never need
 
     call = _statx()

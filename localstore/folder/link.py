@@ -1,8 +1,8 @@
-"""The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
+"""The link of a working copy to its repository: `.svc/repo.json` and `.svc/state.json` (service
+specification, Working copy).
 
-Both are plain JSON that people may read. They are derived from the record: deleting `.svc` only unlinks the
-folder. `.svc/id` in the same folder is read by `localstore.folder.identity`.
-"""
+Both are plain JSON that people may read. They are derived from the client's record: deleting `.svc` only
+unlinks the folder. `.svc/id` in the same folder is read by `localstore.folder.identity`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the
-    repository class. `seal`, absent for a folder on a branch: the folder shows this seal read-only, and
-    `branch` is the branch to return to. `before`: the branch or seal that the folder was on previously, if
-    any."""
+    repository class. `seal`: set if the folder shows this past seal read-only; `branch` is then the branch to
+    return to. `before`: the branch or seal that the folder was on previously, if any."""
 
     server: str
     repo_id: str
@@ -59,14 +58,14 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """`state.json` as read without its tree, where only the last seal is needed."""
+    """The content of `state.json` without the tree, for readers that only need the last seal."""
 
     last_seal: str | None
     v: int = 1
 
 
 def find(folder: Path) -> Path:
-    """The linked folder that contains `folder`, or `folder` itself. Raises NotLinked."""
+    """The linked folder that is `folder` or contains it. Raises NotLinked if there is none."""
     resolved = folder.resolve()
     for candidate in (resolved, *resolved.parents):
         if (candidate / FOLDER / REPO_FILE).is_file():
@@ -83,7 +82,7 @@ def read_repo(folder: Path) -> RepoLink:
 
 
 def read_state(folder: Path) -> SealedState:
-    """The last seal and its tree. Raises NotLinked, LinkDamaged."""
+    """The folder's last seal, with its tree. Raises NotLinked, LinkDamaged."""
     state = _read(folder, STATE_FILE, SealedState)
     digests = [*state.tree.values(), *([state.last_seal] if state.last_seal else [])]
     if not all(map(is_hex_digest, digests)):
@@ -102,8 +101,8 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 
 
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link `held` with the current OWNER/NAME and class of the server (`renamed`); written to disk if
-    they changed. The caller holds the folder's lock."""
+    """Update the link `held` to the current OWNER/NAME and class of the server (by `renamed`), and write it
+    to disk if it changed. Returns the link. The caller holds the folder's lock."""
     fresh = renamed(held, repo, class_)
     if fresh != held:
         write_repo(folder, fresh)
@@ -111,7 +110,7 @@ def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
 
 
 def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link with this OWNER/NAME and class. Invalid values are ignored."""
+    """The link with another OWNER/NAME and class; the unchanged link if one of them is invalid."""
     try:
         address = parse_repo(repo)
     except Invalid:
@@ -132,7 +131,8 @@ def same_target(first: RepoLink, second: RepoLink) -> bool:
 
 
 def require_same(folder: Path, before: RepoLink) -> RepoLink:
-    """The current link of `folder`. Raises FolderTurned if it leads elsewhere than `before`."""
+    """Read the link of `folder` again and return it. Raises FolderTurned if it leads to another target than
+    `before`."""
     now = read_repo(folder)
     if not same_target(now, before):
         where = f"the seal {now.shown_seal[:12]}" if now.shown_seal else f"branch {now.branch} of {now.repo}"
@@ -146,7 +146,7 @@ def write_state(folder: Path, state: SealedState) -> None:
 
 
 def encoded(state: SealedState) -> bytes:
-    """`state.json` as bytes."""
+    """The bytes of `state.json` for this state."""
     return msgspec.json.encode(state)
 
 
@@ -156,7 +156,7 @@ def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` contains only the part of a link that was written before its writer was killed."""
+    """Whether `folder` contains only part of a link, because its writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
     names = {path.name for path in (folder / FOLDER).iterdir()}
@@ -164,7 +164,7 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files of writers that were killed. The caller holds the folder's lock."""
+    """Remove the temporary files that killed writers left in `.svc`. The caller holds the folder's lock."""
     for path in (folder / FOLDER).iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)

@@ -2,12 +2,11 @@
 
 A process that finds the lock taken puts a locked file into the folder `waiting` beside it. The names of these
 files have an order, and only the first one whose process lives may try the lock; nobody overtakes, not even
-an owner that comes back for its next round. A killed process leaves files without a lock; they have no effect
+an owner that comes back for its next round. The files of killed processes are not locked; they have no effect
 and are removed by the next process that looks.
 
-The locks are `flock`. On a network file system they are held by the server (NFS), or refused, which svc
-reports.
-"""
+The locks are `flock`. On a network file system the server holds them (NFS) or refuses them, which svc
+reports."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock. `since`: Unix seconds; `command` as people type it. None and "" if the
-    process has not written them yet."""
+    """The process that holds a lock. `since`: Unix seconds; `command`: its command line. They are None and ""
+    if the process has not written them yet."""
 
     pid: int | None = None
     since: int | None = None
@@ -53,7 +52,7 @@ Waiting = Callable[[Holder], None]
 
 
 class AlreadyLocked(Exception):
-    """Another process holds the lock; `holder` names it."""
+    """Another process, `holder`, holds the lock."""
 
     def __init__(self, holder: Holder) -> None:
         super().__init__(str(holder))
@@ -64,9 +63,10 @@ class AlreadyLocked(Exception):
 def hold_lock(
     lock: Path, command: str = "", seconds: float = 0.0, *, may_be_nameless: bool = False
 ) -> Iterator[None]:
-    """A context that holds the lock, after waiting for at most `seconds`; the lock file names the holder.
-    `may_be_nameless`: hold the lock even if the disk is full and the file cannot name the holder. Raises
-    AlreadyLocked; without `seconds` also if another process is just checking whether the lock is held."""
+    """A context that holds the lock, after waiting for at most `seconds`. Meanwhile the lock file names this
+    process and `command`. `may_be_nameless`: hold the lock even if the disk is full and the file cannot name
+    it. Raises AlreadyLocked; without `seconds` also if another process is just checking whether the lock is
+    held."""
     fd = _open_locked(lock, seconds)
     try:
         with _signed(fd, command, may_be_nameless):
@@ -76,8 +76,8 @@ def hold_lock(
 
 
 def _open_locked(lock: Path, seconds: float) -> int:
-    """A descriptor of the lock's file, locked. A file that was removed while waiting locks nothing, so the
-    file is opened again. Raises AlreadyLocked."""
+    """Open and lock the lock's file, and return its descriptor. Raises AlreadyLocked. A file that was removed
+    while waiting locks nothing, so the file is then opened again."""
     end = time.monotonic() + seconds
     while True:
         fd = _open(lock)
@@ -104,8 +104,8 @@ def own_working_copy(
     waiting: Waiting = lambda _: None,
 ) -> Iterator[None]:
     """A context that holds the lock of a working copy, after waiting for at most `seconds`. `waiting` is
-    called once if that takes longer than a second. Raises CopyBusy, which names the holder, and DiskError if
-    the file system has no locks."""
+    called once, with the holder, if that takes longer than a second. Raises CopyBusy, which names the holder,
+    and DiskError if the file system has no locks."""
     fd = _open(lock)
     try:
         if wanted(lock) or not _try_lock(fd):
@@ -122,7 +122,7 @@ def wanted(lock: Path) -> bool:
 
 
 def holder(lock: Path) -> Holder:
-    """The holder, as written in the lock file."""
+    """The process that holds the lock, as the lock file says."""
     with suppress(OSError):
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -146,8 +146,8 @@ def living_holder(lock: Path) -> int | None:
 
 
 def end_holder(lock: Path, number: int, seconds: float) -> bool:
-    """Send the signal `number` to the process that holds a lock, once to each process that holds it within
-    `seconds`. Returns whether the lock is free at the end."""
+    """Send the signal `number` to the process that holds a lock. If the lock passes to others within
+    `seconds`, they get it too, each once. Returns whether the lock is free at the end."""
     signalled, end = 0, time.monotonic() + seconds
     while (pid := living_holder(lock)) is not None:
         if time.monotonic() > end:
@@ -161,8 +161,8 @@ def end_holder(lock: Path, number: int, seconds: float) -> bool:
 
 
 def how_to_end(lock: Path) -> str:
-    """Advice to end the process that holds a lock and does not end by itself, for an error message. It names
-    no process id if none is written: just after the lock was taken, and on a full disk."""
+    """The part of an error message that says how to end the process that holds a lock. It names no process id
+    if the file has none: just after the lock was taken, and on a full disk."""
     pid = living_holder(lock)
     return f"end it: kill -9 {pid}" if pid else f"end the process that holds {terminal_safe(str(lock))}"
 
@@ -195,7 +195,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
 
 @contextmanager
 def _place(queue: Path) -> Iterator[str]:
-    """Hold a place in the queue during the block. Yields the name of its file."""
+    """A context that holds a place in the queue of waiting processes. Yields the name of its file."""
     queue.mkdir(exist_ok=True, mode=0o700)
     name, fd = _queued(queue)
     try:
@@ -224,7 +224,7 @@ def _queued(queue: Path) -> tuple[str, int]:
 
 
 def _first(queue: Path) -> str | None:
-    """The file name of the first living waiter; None without one."""
+    """The file name of the first waiting process that lives; None without one."""
     try:
         names = sorted(path.name for path in queue.iterdir())
     except FileNotFoundError:
@@ -270,7 +270,7 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 @contextmanager
 def _signed(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
-    """Write this process's id into the lock file during the block."""
+    """A context in which the lock file contains this process's id, the time and `command`."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)
     try:

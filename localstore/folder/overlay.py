@@ -1,5 +1,5 @@
-"""An overlay over a folder: writes go to a scratch folder, moves and removals are kept in memory. Used for
-`--dry-run`."""
+"""An overlay over a folder, for `--dry-run`: writes go to a scratch folder, moves and removals are remembered
+in memory, and the folder itself is not changed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Place = str | Path | None
 
 
 class Placeholder(bytes):
-    """A placeholder for the bytes of a file that the dry run does not read: digest, kind and size are known;
-    the bytes are fetched when read."""
+    """Stands for the bytes of a file that the dry run need not read: digest, kind and size are known; the
+    bytes are fetched only when they are read."""
 
     digest: bytes
     kind: Kind
@@ -34,8 +34,8 @@ class Placeholder(bytes):
 
 
 class OverlayFiles(Files):
-    """Files below `root`, with changes that exist in this object only. `fetch` returns the bytes of a
-    placeholder."""
+    """The files below `root` as they would be after changes that exist only in this object. `fetch`: returns
+    the bytes of a placeholder."""
 
     def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)
@@ -111,7 +111,7 @@ class OverlayFiles(Files):
         return target.stat()
 
     def promise(self, path: str, content: Placeholder) -> None:
-        """Create a file whose bytes are a placeholder."""
+        """Create a file whose bytes are `content`, to be fetched when needed."""
         self.create(path, [content], None, sync=False)
 
     def resume(self, path: str) -> int:
@@ -183,7 +183,7 @@ class OverlayFiles(Files):
         return any(place is not None and placed.startswith(prefix) for placed, place in self._places.items())
 
     def _require_free(self, path: str) -> None:
-        """Raise FileExistsError for a taken name, Blocked for a name below a file."""
+        """Raise FileExistsError if the name is taken, Blocked if a parent of the path is a file."""
         if self.stat(path) is not None:
             raise FileExistsError(errno.EEXIST, "the name is taken", path)
         for above in parents(path):

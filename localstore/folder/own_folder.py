@@ -1,8 +1,8 @@
-"""Marks the data folders of svc, which hold keys and sessions, so that no working copy takes their files.
+"""Marks the data folders of svc, which contain keys and sessions, so that they are never included in a
+working copy around them.
 
-The mark is a file `.svc`. Every walk leaves out a folder with an entry of that name, as a nested repository.
-No tree can contain the name, so nobody can mark a folder of somebody else by a push.
-"""
+The mark is a file `.svc`. Every walk skips a folder with an entry of that name, as a nested repository. No
+repository can contain the name, so nobody can mark somebody else's folder by a push."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from localstore.folder.link import FOLDER
 
 
 def mark_own_folder(folder: Path) -> None:
-    """Mark the data folder, which is created if missing. Does nothing if the folder has a mark, or is linked
-    to a repository."""
+    """Mark the data folder, which is created if missing. Does nothing if the folder has a mark already, or is
+    linked to a repository."""
     mark = folder / FOLDER
     if mark.exists():
         return

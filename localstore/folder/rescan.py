@@ -1,8 +1,7 @@
-"""Scans a working copy: all of it, or only the folders that a watcher names.
+"""Scans a working copy: all of it, or only the folders in which a watcher process has seen changes.
 
-The record stores a token: the moment up to which the record is correct. A new token is requested before the
-scan begins, so that changes during the scan are reported again.
-"""
+The client's record stores a token: the moment up to which the record is correct. A new token is requested
+before the scan begins, so that changes during the scan are reported again."""
 
 from __future__ import annotations
 
@@ -31,12 +30,11 @@ def rescan(
     sinks: ScanSinks = NO_SINKS,
     lean: bool = False,
 ) -> Scan:
-    """Scan the folder of `record` and store the changes.
+    """Scan the working copy whose record is in the folder `record`, store the changes, and return the scan.
 
     `lean`: skip folders that a watcher reports unchanged; without a watcher, after a wrong answer, or if
-    git's tracked files changed, the whole folder is scanned. `now`: seconds of Unix time. `tracked`: the
-    tracked files of `db`.
-    """
+    git's tracked files changed, the whole folder is scanned. `now`: Unix seconds. `tracked`: the files that
+    are scanned even if a rule ignores them."""
     last = db.scan_record.last_scan()
     changes = protocol.ask_changes(record, last.token if last else None)
     tracked.git.refresh()

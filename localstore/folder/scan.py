@@ -1,6 +1,5 @@
-"""One walk through a working copy. With a stat cache, unchanged files are not read; a file that may have
-changed while it was hashed is read again.
-"""
+"""Walks through a working copy and finds what changed. Files whose stat is unchanged since the last walk are
+not read; a file that may have changed while it was hashed is read again."""
 
 from __future__ import annotations
 
@@ -32,7 +31,8 @@ from localstore.folder.walk_rules import IS_NESTED, IS_OWN, LISTED, NESTED, faul
 
 
 class Tracked(Protocol):
-    """The paths that the record has: they are scanned even if an ignore rule matches them."""
+    """Tells which paths are scanned even if an ignore rule matches them, because the record already has
+    them."""
 
     def tracks(self, path: str) -> bool:
         """Whether the record has this file."""
@@ -48,12 +48,10 @@ def scan(
     sinks: ScanSinks = NO_SINKS,
     part: PartialWalk | None = None,
 ) -> tuple[Scan, ScanChanges]:
-    """Walk the working copy, or only `part` of it.
+    """Walk the working copy, or only `part` of it. Returns (the scan, the changes to record).
 
-    `seen`: results of earlier walks of these folders. `sinks`: receives texts of changed files, not of new
-    files. Returns the scan and the changes to record. Raises WatcherMistaken if a folder of `part` does not
-    exist.
-    """
+    `seen`: results of earlier walks, by folder. `sinks`: receives texts of changed files, not of new files.
+    Raises WatcherMistaken if a folder of `part` does not exist."""
     walker = _Walker(files, seen, tracked, sinks, part)
     walker.run()
     files.forget()
@@ -61,7 +59,7 @@ def scan(
 
 
 class _Listed(NamedTuple):
-    """A file with the stat values that show whether it changed. Times are nanoseconds."""
+    """A file in a listing, with the stat values that show whether it changed. Times are nanoseconds."""
 
     name: str
     mode: int
@@ -72,8 +70,8 @@ class _Listed(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """The entries of a folder. `linked`: a file has several hard links, so it may change under another
-    name."""
+    """The entries of a directory. `files`: everything that is not a directory, as tuples of the members of
+    `_Listed`. `linked`: a file has several hard links, so it may change under another name."""
 
     folders: list[str]
     files: list[tuple[Any, ...]]
@@ -81,8 +79,8 @@ class _Contents(NamedTuple):
 
 
 class _Walker:
-    """Walks folders. If the digest of a folder's listing and rules equals the recorded mark, its files are
-    not examined."""
+    """Walks through folders. The files of a folder are not examined if the folder's mark (digest of its
+    listing and rules) equals the recorded one."""
 
     def __init__(
         self,
@@ -114,12 +112,10 @@ class _Walker:
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """Walk one open directory.
+        """Walk one open directory. Returns False if it cannot be walked.
 
         `prefix`: its path with a trailing slash, "" for the root. `ruled`: digest of the ignore rules of the
-        folders above. `whole`: walk everything below; otherwise only the folders of the partial walk. Returns
-        False if the folder cannot be walked.
-        """
+        folders above. `whole`: walk everything below; otherwise only the folders of the partial walk."""
         try:
             with os.scandir(fd) as entries:
                 listed = list(entries)
@@ -151,8 +147,8 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """Scan the files of a folder if the partial walk must visit it, and enter those of its folders that
-        the walk must visit or that lead to such folders."""
+        """Walk a folder in a partial walk: scan its files if the walk must visit it, and enter those folders
+        in it that the walk must visit, or that contain such folders."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
@@ -175,7 +171,7 @@ class _Walker:
                 raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """Scan the files of one folder."""
+        """Scan the files of the folder `prefix`, which are listed in `contents`."""
         if contents.linked:
             self._require_rescan(prefix, "files")
         if not contents.files:
@@ -222,7 +218,8 @@ class _Walker:
             self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
-        """Enter a folder. Returns False if it is ignored or cannot be opened."""
+        """Enter the folder `name` of the open directory `above`. Returns False if it is ignored or cannot be
+        opened."""
         prefix, pruned = path + "/", scope.prune(name)
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
@@ -288,7 +285,7 @@ class _Walker:
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """Digest of these files under these rules; b"" if a name is not UTF-8."""
+    """The mark of a folder: the digest of its files under these rules; b"" if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:
@@ -304,8 +301,8 @@ _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
 def _split(listed: list[os.DirEntry[str]]) -> _Contents:
-    """The entries of a directory, divided into folders and others. The others are tuples of `_Listed`'s
-    members, which saves time. Entries that vanished meanwhile are left out."""
+    """The entries of a directory, divided into folders and files. Entries that vanished meanwhile are left
+    out."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False
@@ -326,5 +323,5 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
 
 
 def _is_unchanged(cached: Stat, listed: _Listed) -> bool:
-    """Whether the listed file is certainly the one that was hashed."""
+    """Whether the listed file certainly has the content that was hashed when `cached` was recorded."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

@@ -1,4 +1,4 @@
-"""The result of a scan, and the part of it that the record keeps."""
+"""The result of a scan, and the part of it that the client's record stores."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Skipped(msgspec.Struct, frozen=True):
 
     @property
     def kept_words(self) -> str:
-        """Words that say which files the branch keeps (`keeps`), to append to the reason; "" if it keeps
-        none."""
+        """The end of a sentence, such as `; the branch keeps a.txt as it was`, about the files in `keeps`; ""
+        if there are none."""
         if not self.keeps:
             return ""
         names, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
@@ -40,9 +40,9 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Exclusions(msgspec.Struct, array_like=True):
-    """The entries that a scan left out of one folder. `ignored`: number of entries that match ignore rules.
-    `hidden`: raw names of entries that could not be read (folders end in `/`). `rescan`: the part that every
-    scan must visit because the watcher gets no events for it: the folder's files, or everything below."""
+    """What a scan left out of one folder. `ignored`: how many entries match ignore rules. `hidden`: raw names
+    of entries that could not be read (folders end in `/`). `rescan`: the part that every scan must visit
+    because the watcher gets no events for it: the folder's files, or everything below."""
 
     ignored: int = 0
     skipped: list[Skipped] = []
@@ -51,8 +51,8 @@ class Exclusions(msgspec.Struct, array_like=True):
 
 
 class ScanChanges(NamedTuple):
-    """Differences between a scan and the record. `folders`: path with a trailing slash → folder to record,
-    None to forget. `fresh`: new or changed files. `gone`: paths whose file was removed."""
+    """How a scan differs from the record. `folders`: path with a trailing slash → the folder to record, None
+    to forget it. `fresh`: new or changed files. `gone`: paths whose file was removed."""
 
     folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
@@ -60,7 +60,8 @@ class ScanChanges(NamedTuple):
 
 
 class Scan:
-    """The result of a scan. `exclusions`: folder path with a trailing slash → exclusions."""
+    """The result of a scan. `exclusions`: what was left out of each folder, by its path with a trailing
+    slash."""
 
     def __init__(self) -> None:
         self.exclusions: dict[str, Exclusions] = {}
@@ -77,21 +78,21 @@ class Scan:
     def read_from_records(
         self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
     ) -> None:
-        """Load the recorded files when they are first needed, for a scan that visited only some folders.
+        """After a scan that visited only some folders: get the files from the record, once they are needed.
         `whole`: returns all folders; `single`: returns the file at one path."""
         self._recorded, self._single = whole, single
 
     @cached_property
     def files(self) -> dict[str, Stat]:
-        """Path → stat of every file."""
+        """All files, by path."""
         by_path: dict[str, Stat] = {}
         for folder in self._folders.values() if self._recorded is None else self._recorded():
             by_path.update((stat.path, stat) for stat in _stats(folder))
         return by_path
 
     def find(self, path: str) -> Stat | None:
-        """The stat of the file at the path, None if there is none. Reads only the folder of the path, while
-        `files` reads all."""
+        """The file at the path, None if there is none. Reads only the folder of the path, while `files` reads
+        all."""
         if self._single is not None:
             return self._single(path)
         prefix = path[: path.rfind("/") + 1]
@@ -101,7 +102,7 @@ class Scan:
 
     @cached_property
     def ignored(self) -> int:
-        """Number of entries that ignore rules match."""
+        """How many entries match ignore rules."""
         return sum(aside.ignored for aside in self.exclusions.values())
 
     @cached_property
@@ -111,7 +112,7 @@ class Scan:
 
     @cached_property
     def hidden(self) -> set[str]:
-        """Paths, and folders ending in `/`, that could not be read: their content is unknown, not removed."""
+        """The paths that could not be read (folders end in `/`), of which it is unknown what they contain."""
         return {os.fsdecode(path) for aside in self.exclusions.values() for path in aside.hidden}
 
     def unknown(self, path: str) -> bool:
@@ -119,8 +120,9 @@ class Scan:
         return self.hiding(path) is not None
 
     def hiding(self, path: str) -> str | None:
-        """The unreadable entry at the path or above it; None if there is none. A link or socket instead of a
-        folder hides the folder's files; an unreadable folder hides a file of the same name."""
+        """The unreadable entry at the path or above it, because of which it is unknown whether the file
+        exists; None if there is none. A link or socket in the place of a folder hides the folder's files; an
+        unreadable folder hides a file of the same name."""
         if not self.hidden:
             return None
         for place in (*paths.parents(path), path):
@@ -130,8 +132,8 @@ class Scan:
 
 
 class PartialWalk:
-    """The folders that a scan must visit, by path with a trailing slash ("" for the root): only their
-    `files`, or `all` below too."""
+    """The folders that a scan must visit, by path with a trailing slash ("" for the root). `files`: only
+    their own files; `all`: everything below too."""
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)
@@ -158,13 +160,13 @@ class PartialWalk:
 
 
 class WatcherMistaken(Exception):
-    """A folder that the watcher named does not exist: the whole working copy must be scanned."""
+    """A folder that the watcher named does not exist, so the whole working copy must be scanned."""
 
 
 def changed_exclusions(
     before: Mapping[str, Exclusions], now: Mapping[str, Exclusions]
 ) -> dict[str, Exclusions | None]:
-    """The differences to store so that the record becomes `now`; None: delete."""
+    """The changes that turn the exclusions `before` into `now`, by folder; None for a folder to delete."""
     written: dict[str, Exclusions | None] = {
         path: aside for path, aside in now.items() if before.get(path) != aside
     }
@@ -176,7 +178,8 @@ def _stats(folder: RecordedFolder | list[Stat]) -> list[Stat]:
 
 
 def _above(prefix: str) -> Iterator[str]:
-    """The prefixes of the folders above, the root first; none for the root."""
+    """The prefixes (paths with a trailing slash) of the folders above a prefix, the root first; none for the
+    root."""
     if prefix:
         yield ""
     for at, char in enumerate(prefix[:-1]):

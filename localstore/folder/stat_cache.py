@@ -1,4 +1,5 @@
-"""Stats of files at the time when they were hashed, and rules when they can be trusted."""
+"""Stats of files from the moment when they were hashed, and rules when such a stat still proves the
+content."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """The stat of a file when it was hashed. Times are in nanoseconds; `checked`: time when hashing began."""
+    """The stat of a file from the moment when it was hashed. Times are in nanoseconds; `checked`: when
+    hashing began."""
 
     path: str
     size: int
@@ -37,7 +39,7 @@ class Stat(NamedTuple):
 
 class RecordedFolder:
     """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, b"" if some
-    entry must be examined in each scan. `encoded`: the files, or a function that reads them."""
+    entry must be examined in each scan. `encoded`: the encoded files, or a function that reads them."""
 
     __slots__ = ("_encoded", "mark")
 
@@ -58,13 +60,13 @@ class RecordedFolder:
         return _DECODE(self.encoded)
 
     def same_as(self, other: RecordedFolder | None) -> bool:
-        """Whether both record the same."""
+        """Whether both have the same mark and the same files."""
         return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 
 class ScanSinks(NamedTuple):
-    """Receivers of data that a scan reads. `lists`: receives the chunks of large files. `text`: called with
-    BLAKE3 and bytes of each small text. None: discarded."""
+    """Where a scan puts data that it reads; None: it is discarded. `lists`: gets the chunks of large files.
+    `text`: called with (BLAKE3, bytes) of each small text."""
 
     lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None
@@ -76,8 +78,8 @@ NO_SINKS = ScanSinks()
 def with_single_files(
     folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
 ) -> dict[str, RecordedFolder]:
-    """The folders that contain the files `single`, by path with a trailing slash: their recorded files, with
-    those of `single` added or replaced. They have no mark, so that the next scan examines them."""
+    """Puts the files `single` into the recorded `folders` (by path with a trailing slash). Returns only the
+    folders that changed. They have no mark, so that the next scan examines them."""
     added: dict[str, dict[str, Stat]] = {}
     for file in single:
         added.setdefault(file.path[: file.path.rfind("/") + 1], {})[file.path] = file
@@ -93,7 +95,8 @@ _DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
 
 
 def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
-    """Stat and hash one file now; None unless it is a regular, readable file."""
+    """Stat and hash one file now; with an unchanged `cached` stat it is not hashed. None unless it is a
+    regular, readable file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -106,18 +109,20 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
 
 
 def unchanged(cached: Stat, info: os.stat_result) -> bool:
-    """Whether the file certainly is the one that was hashed."""
+    """Whether the file with the stat `info` certainly has the content that was hashed when `cached` was
+    recorded."""
     return has_stat(cached, info) and trusted(cached)
 
 
 def has_stat(cached: Stat, info: os.stat_result) -> bool:
-    """Whether the file's stat is the same as when it was hashed."""
+    """Whether the file's stat `info` is the same as when it was hashed."""
     recorded = (cached.size, cached.mtime, cached.ctime, cached.inode)
     return recorded == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
 def trusted(cached: Stat) -> bool:
-    """Whether the last change of the file was long enough before hashing for its stat to be reliable."""
+    """Whether an equal stat proves equal content: the file's last change was long enough before it was
+    hashed."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True
@@ -126,7 +131,7 @@ def trusted(cached: Stat) -> bool:
 
 
 def hash_file(files: Files, path: str, sinks: ScanSinks = NO_SINKS) -> Stat:
-    """Read and hash a file. Its stat is taken first, so that the next scan detects a change during the
+    """Read and hash a file. Its stat is taken before that, so that the next scan detects a change during the
     read."""
     checked = time.time_ns()
     content = files.known(path)
@@ -153,7 +158,8 @@ def _cut(fd: int, lists: ChunkLists) -> Classified:
 
 
 def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
-    """Kind, size and digest of the file, whose size should be `size`."""
+    """Reads the open file, whose size is expected to be `size`. Returns its kind, size and digest; `keep`
+    gets the bytes of a small text."""
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:

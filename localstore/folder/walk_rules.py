@@ -1,4 +1,5 @@
-"""The rules by which scan and watcher enter folders: valid names, ignore files, nested repositories."""
+"""The rules by which scans and watchers walk through folders: valid names, ignore files, nested
+repositories."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def fault_of(path: str) -> str | None:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the name is valid UTF-8; other names are never recorded."""
+    """Whether the name is valid UTF-8. Entries with other names are never recorded."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -40,8 +41,8 @@ def is_utf8(name: str) -> bool:
 
 
 def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
-    """Name → text of the ignore files in an open directory that lists `names`. `prefix`: its path with a
-    trailing slash, "" for the root. Raises TooLarge."""
+    """The text of each ignore file in an open directory, by file name. `names`: the names in the directory;
+    `prefix`: its path with a trailing slash, "" for the root. Raises TooLarge."""
     texts = {}
     for source in [name for name in SOURCES if name in names]:
         try:

@@ -1,18 +1,18 @@
 """Writes files into a working copy while people work in it.
 
 A file is replaced by an atomic exchange with a complete temporary file; the replaced file is examined
-afterwards, so a save at the last moment is never lost. The journal makes every step resumable:
+afterwards, so a save at the last moment is never lost. A journal in the client's record makes every step
+resumable. The states of its entries (intents):
 
     writing  temporary files may be torn; no exchange has run
     ready    the exchange may have run: it has if the inode at the temporary name is not the recorded one
-    asked    the same for a write that the user asked for (restore): for the branch it is an edit
+    asked    as `ready`, for a write that the user asked for (restore): for the branch it is an edit
     aside    the replaced file is unknown work and gets a different name
     done     only the temporary file is left to remove
-    partial  a large file still arrives (`localstore.sync.transfer.chunked_download`): not finished here
+    partial  a large file is still arriving (`localstore.sync.transfer.chunked_download`): not finished here
     moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not finished here
 
-No temporary file is removed before the journal says so.
-"""
+No temporary file is removed before the journal says so."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A completed write. `displaced`: the regular file that was at `path` before and is now at `temp`; None
-    if there was none. `not_a_file`: something other than a file was there."""
+    """A completed write. `temp`: path of the temporary file. `displaced`: the regular file that was at `path`
+    before and is at `temp` now; None if there was none. `not_a_file`: something other than a file was
+    there."""
 
     path: str
     new: bytes | None
@@ -62,8 +63,9 @@ inside the step that stores both."""
 
 class Writer:
     """Writes batches of changes. `spare`: returns a free name for a displaced file. `finish`: called with the
-    outcomes of writes of the protocol; `finish_asked`: with those that the user requested. `placing`: called
-    with path and temporary name; returns a context in which the file is moved to its path."""
+    outcomes of writes that come from the branch; `finish_asked`: with those of writes that the user asked
+    for. `placing`: called with a path and its temporary name; returns a context in which the file is moved to
+    its path."""
 
     def __init__(
         self,
@@ -81,7 +83,8 @@ class Writer:
 
     def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
-        `mark`: `ready` for writes of the protocol, `asked` for the user's."""
+        `supply`: returns the bytes for a digest. `mark`: `ready` for writes that come from the branch,
+        `asked` for writes that the user asked for."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]
@@ -148,9 +151,9 @@ class Writer:
             )
 
     def _write_temporary(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
-        """Write the temporary file of an intent, synced if `durable`. `last`: no other intent needs this
-        content, so its file may be moved. Returns the intent, ready; None if its directory does not exist any
-        more."""
+        """Write the temporary file of an intent, to the disk itself if `durable`. `last`: no other intent
+        needs this content, so a file with it may be moved. Returns the intent in the state `ready`; None if
+        its directory does not exist any more."""
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
@@ -161,8 +164,8 @@ class Writer:
         return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
-        """Exchange the temporary file with the path. Returns None if the path cannot have a file, or if a
-        program is writing the file there."""
+        """Exchange the temporary file with the file at the path. Returns the outcome; None if the path cannot
+        have a file, or if a program is writing the file there."""
         for _ in range(TRIES):
             info = self._files.stat(intent.path)
             if info is not None and stat.S_ISDIR(info.st_mode):
@@ -207,7 +210,7 @@ class Writer:
         return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 
     def _resume(self, intent: Intent) -> Outcome | None:
-        """The outcome of an exchange that ran before a crash; None if it did not run."""
+        """The outcome of an exchange that ran before the process was interrupted; None if it did not run."""
         held = self._files.stat(intent.temp)
         if intent.new is None:
             return None if held is None else self._outcome(intent)
@@ -233,7 +236,7 @@ class Writer:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Move or remove the temporary files that the journal calls finished."""
+        """Move or remove the temporary files of writes that are finished, as the journal says."""
         finished = [intent for intent in self._db.intents() if intent.state in ("aside", "done")]
         for intent in finished:
             if intent.state == "aside":
@@ -248,7 +251,7 @@ class Writer:
         self._files.forget()
 
     def _put_aside(self, intent: Intent) -> None:
-        """Give a displaced file a name: the old one if the path was to be removed, else a conflict name."""
+        """Give a displaced file a name: its old path if the path was to be removed, else a conflict name."""
         if self._files.stat(intent.temp) is None:
             return
         if intent.new is not None or not self._move(intent.temp, intent.path):
@@ -275,7 +278,7 @@ class Writer:
 
 
 def temp_name(path: str) -> str:
-    """A temporary name beside the file; it matches `localstore.core.paths.TEMPORARY`, which is always
+    """A new temporary path beside the file. It matches `localstore.core.paths.TEMPORARY`, so it is always
     ignored."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}.svc-{os.urandom(8).hex()}.tmp"

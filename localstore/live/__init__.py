@@ -1,5 +1,5 @@
-"""Live sync of one working copy: it touches only the paths of a save or of a frame (changes that the relay
-announces).
+"""Live sync of one working copy. It touches only the paths of a save, or of a frame (a message about changes
+on the live branch).
 
     saves   which paths were saved, and when each save counts
     single  a scan of single files
@@ -9,5 +9,4 @@ announces).
     sheets  texts that are open in the app: typed changes become edits of their lanes
     reads   which written files a program has read since
 
-The process that runs this is `svc.agent`.
-"""
+The process that runs this is `svc.agent`."""

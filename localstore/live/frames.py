@@ -1,5 +1,5 @@
-"""Live frames (changes that the relay announces) of a branch while its channel is open: verified, stored, and
-ready to be written."""
+"""Live frames of a branch (messages of the relay about changes) while its channel is open: verified, stored,
+and ready to be written to the folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """One update by another device. `kind`: the kind of the update."""
+    """One update by another device that a frame contained. `kind`: the kind of the update."""
 
     path: str
     kind: str
@@ -30,16 +30,18 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class Frames:
-    """Stored frames whose files are not written yet. `paths`: the paths of these files."""
+    """Frames that were stored in the record and whose files are not written to the folder yet. `paths`: the
+    paths of these files."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
         self._edits: dict[str, list[Signed] | None] = {}  # None: some edits since are unknown
 
     def store(self, copy: WorkingCopy, frame: Live) -> list[Arrived] | None:
-        """Verify a frame and store its rows, in one transaction. Returns the updates of other devices; None
-        if the frame does not follow the record's number, so that the caller must bootstrap. Raises
-        ServerMisbehaved for an invalid signature; then nothing is stored."""
+        """Verify a frame and store its rows in the record, in one transaction. Returns the updates of other
+        devices in it; None if the frame does not follow the last one, so that the caller has to read the
+        whole frontier (bootstrap). Raises ServerMisbehaved for an invalid signature; then nothing is
+        stored."""
         since = copy.db.number("since")
         if frame.seq <= since and frame.after < since:
             return []  # already known, for example from a bootstrap
@@ -65,13 +67,13 @@ class Frames:
         ]
 
     def forget(self) -> None:
-        """Read every lane from the relay from now on, because another process wrote in between or the branch
-        was bootstrapped."""
+        """Forget the received edits, so that every lane is read from the relay: another process wrote in
+        between, or the whole frontier was read again."""
         self._edits.clear()
 
     def done(self, copy: WorkingCopy, paths: Iterable[str]) -> None:
-        """Mark these files as written, except those with an update in flight and those that a program is
-        writing."""
+        """Mark these files as written, except files with an update in flight (sent and not answered) and
+        files that a program is writing."""
         flying = copy.db.flight_kinds()
         for path in paths:
             entry = copy.entries.get(path)
@@ -82,8 +84,8 @@ class Frames:
                 self._edits.pop(path, None)
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
-        """The lane of a row, built from the record and the received edits. None if edits are missing, or if
-        the resulting text differs from the row's."""
+        """The text lane of a row of the frontier, built from the record and the received edits. None if edits
+        are missing, or if the resulting text differs from the row's."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
         if not edits or entry is None or entry.genesis is None:
             return None
@@ -103,7 +105,8 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Record the edits that lead to a row, if all these edits and the state before them are known."""
+        """Remember the edits that lead to a row. Does nothing if some of these edits, or the state before
+        them, are not known."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         earlier = self._edits.get(row.path, [])
         whole = (

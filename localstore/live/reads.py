@@ -1,4 +1,5 @@
-"""Detects which written files were read after svc wrote them (IN_ACCESS of Linux; a stat does not count)."""
+"""Detects which files were read after svc wrote them (by IN_ACCESS of Linux's inotify; a stat does not
+count)."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """Detects which written files programs have read after svc wrote them. Use it from one thread. If reads
-    cannot be detected, every file counts as read."""
+    """The files that no program has read since svc wrote them. Use it from one thread. If reads cannot be
+    detected, every file counts as read."""
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = None
@@ -32,7 +33,7 @@ class Reads:
 
     def watch(self, files: Files, temp: str, path: str) -> None:
         """Watch the file that is now at `temp` and will be moved to `path`. Watching begins before the move,
-        because a program may read it at once."""
+        because a program can read the file right after it."""
         self._drop(self._coming.pop(path, None))
         if self._inotify is None:
             return
@@ -52,8 +53,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file last given to `watch` has been moved to `path`. The file that was there before
-        is no longer watched."""
+        """Record that the file last given to `watch` for this path has been moved there. The file that was
+        there before is no longer watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:

@@ -16,8 +16,8 @@ REMEMBERED = 60.0  # seconds for which removals that were sent count: a slow `rm
 
 
 class _Sent(NamedTuple):
-    """A number of removals that were sent for files without a new name, and the number of files in the tree
-    then."""
+    """Removals that were sent. `at`: when; `files`: how many files they removed (renamed ones do not count);
+    `tree`: how many files the branch had then."""
 
     at: float
     files: int
@@ -25,8 +25,8 @@ class _Sent(NamedTuple):
 
 
 class HeldRemovals:
-    """Removals that are not sent. `held`: their paths. `lost`: number of files without a new name. `tree`:
-    number of files in the branch."""
+    """Removals that are held back (not sent). `held`: the paths; `lost`: how many of these files were not
+    just renamed; `tree`: how many files the branch has."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
@@ -34,13 +34,13 @@ class HeldRemovals:
         self._sent: deque[_Sent] = deque()
 
     def prune(self, copy: WorkingCopy) -> None:
-        """Forget the paths that the record no longer has, because a push has sent them."""
+        """Forget the held paths that the record no longer contains, because a push has sent their removal."""
         if self.held:
             self.held = {path for path in self.held if path in copy.entries}
 
     def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
-        """Decide again which removals are held back, if one of `paths` is missing or was held back. Returns
-        the paths whose removal was held back and may now be sent."""
+        """Decide again which removals are held back, if a file of `paths` is missing or was held back.
+        Returns the paths whose removal was held back and can be sent now."""
         more = missing_files(copy, scan, paths)
         if not more and self.held.isdisjoint(paths):
             return set()
@@ -65,7 +65,8 @@ class HeldRemovals:
 
     @property
     def words(self) -> str:
-        """A sentence about the removals that are held back, with the remedy; "" if there are none."""
+        """A sentence for the user about the removals that are held back, and what to do; "" if there are
+        none."""
         if not self.held:
             return ""
         return (

@@ -1,10 +1,9 @@
 """The steps of live sync in one working copy. Each is part of a round, in which the process owns the folder.
 
-At rest the disk equals the frontier (the branch's files now): if nothing is in flight, no received path is
-unwritten and no save waits, every file equals the branch's, except those reported to the user
+When nothing happens, the disk equals the frontier (the branch's files now): if nothing is in flight, every
+received path is written and no save waits, every file equals the branch's, except those reported to the user
 (`Done.skipped`, `barred`). To guarantee that, `bring` checks again each path whose update was lost or could
-not be made.
-"""
+not be made."""
 
 from __future__ import annotations
 
@@ -47,8 +46,8 @@ REFUSALS = 3  # of one text because others changed it; then its edits are sent a
 
 
 class Conflicting(msgspec.Struct, frozen=True):
-    """A conflict: the local version is in `kept_as`. `by`: author of the branch's version. `deleted`: the
-    branch has no file at the path."""
+    """A conflict at `path`: the branch's version stays there, the local version is in the file `kept_as`.
+    `by`: author of the branch's version. `deleted`: the branch has no file at the path."""
 
     path: str
     kept_as: str
@@ -57,10 +56,10 @@ class Conflicting(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct):
-    """The result of a step, by path. `written`, `removed`: files with edits of others; `merged`: texts merged
-    with such edits; `conflicts`; `kept`: lines that saves of old buffers lacked; `skipped`: files; `moved`:
-    (old path, new path) of renamed files to which an edit was moved; `back`: the same for files restored with
-    an edit."""
+    """What a step did, by path. `written`, `removed`: files with edits of others; `merged`: texts merged with
+    edits of others; `kept`: lines that saves of old buffers lacked; `skipped`: files that cannot be sent;
+    `moved`: (old path, new path) of renamed files to which an edit was moved; `back`: (old path, new path) of
+    renamed files whose old path was restored, because the edit does not fit the new one."""
 
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
@@ -95,8 +94,9 @@ class Rounds:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """Start a round. First the work of a killed process is finished, because the steps of a round rely on
-        the disk matching the record."""
+        """Start a round. First finishes the work of a killed process, because the steps of a round rely on
+        the disk matching the record. `turn`: name of the piece of work that edits belong to, None without
+        one."""
         is_new = self._copy is not copy
         if is_new:
             if self._copy is None:
@@ -132,7 +132,7 @@ class Rounds:
             self.frames.paths.update(write_hidden_edits(copy))  # to be sent
 
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Capture the saves of these paths and put their updates in flight."""
+        """Capture what was saved at these paths as edits, and put their updates in flight."""
         self.reads.look()
         paths = [path for path in paths if path in self._unseen or not self.is_ours(copy, path)]
         for path in paths:
@@ -140,16 +140,17 @@ class Rounds:
         return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
-        """The saved paths. If one of their files is missing, also the paths of files that cannot be sent: the
-        file may have been renamed to one of them, and then its old name stays on the branch."""
+        """The saved paths. If one of their files is missing, the paths of files that cannot be sent are
+        added: the missing file may have been renamed to one of them, and then its old name stays on the
+        branch."""
         if not self._left_out or all(copy.exists(path) for path in paths):
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
-        """Turn the updates typed into a sheet into an edit of its lane, write the file, and put the edit in
-        flight. A save of the file is captured first. `last`: number of the last of `updates`. Raises the
-        errors of `OpenSheet.take`; then nothing is changed."""
+        """Turn the updates that were typed into an open text (sheet) into an edit of its lane, write the
+        file, and put the edit in flight. If the file itself was saved, that save is captured first. `last`:
+        number of the last of `updates`. Raises the errors of `OpenSheet.take`; then nothing is changed."""
         path = sheet.path
         self.barred.pop(path, None)
         self.buffers.authors.pop(path, None)
@@ -164,8 +165,8 @@ class Rounds:
         return self._compose_again(copy, [path])
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
-        """Capture the saves of everything that changed below these folders, and put their updates in flight.
-        `heard`: a watcher names the folders to scan."""
+        """Capture as edits everything that changed below these folders, and put the updates in flight.
+        `heard`: the folders come from a watcher, which knows what changed."""
         self.reads.look()
         scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
@@ -173,11 +174,12 @@ class Rounds:
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Send the current state of these paths again, as new updates in flight."""
+        """Compose new updates from the current state of these paths, and put them in flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:
-        """Write received changes to the folder, and put the results of merges in flight."""
+        """Write received changes to the folder. If they had to be merged with edits made here, put the
+        results in flight."""
         self.reads.look()
         writing = {path for path in self.frames.paths if self._is_written(copy, path)}
         paths = sorted(path for path in self.frames.paths - writing if not self._is_leaving(copy, path))
@@ -189,7 +191,8 @@ class Rounds:
         return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
-        """Read new rows of the branch from the relay; `bring` writes them."""
+        """Read the new rows of the branch's frontier from the relay and store them; `bring` writes their
+        files."""
         self.frames.forget()
         connected = connect(copy)
         attach_lanes(copy)
@@ -207,8 +210,8 @@ class Rounds:
         return []
 
     def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
-        """Record the relay's answers. Paths whose update must be merged first are queued for the next
-        `bring`."""
+        """Record the relay's answers to updates. Paths whose edit has to be merged first and sent again are
+        left to the next `bring`."""
         sent = Sent()
         record_answers(copy, updates, answers, sent)
         for path in sent.accepted:
@@ -234,7 +237,8 @@ class Rounds:
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether a program has the file open for writing, for less than WRITING_SECONDS."""
+        """Whether a program has the file open for writing. After WRITING_SECONDS it is not waited for, and
+        the answer is False."""
         if not copy.files.being_written(path):
             self._writing.pop(path, None)
             return False
@@ -249,15 +253,15 @@ class Rounds:
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths, and the files into which an edit of another path was moved. First, a save at the
-        old path of a file that others renamed is moved into the renamed file."""
+        """The saved paths, and the files into which an edit of another path was moved. Before that, a save at
+        the old path of a file that others renamed is moved into the renamed file."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
         """The files into which an edit of their old path, or of an earlier version, was moved since the last
-        call. Those not written yet, and files whose edit must wait, are added to the paths for `bring`."""
+        call. Those that are not written yet, and files whose edit must wait, are left to the next `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -268,8 +272,8 @@ class Rounds:
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
         """Whether the file may be read now. A half-written save of an editor plugin must not become an edit.
-        So a file that a plugin has open is read only while no program writes it (see `_is_still`); other
-        files are read once they are closed."""
+        So a file that a plugin has open is read only while no program writes it, and none can begin to until
+        `held` is closed; other files are read once they are closed."""
         if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
             self._unseen.discard(path)
             return True
@@ -277,11 +281,11 @@ class Rounds:
         return False
 
     def is_ours(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is still as svc wrote it, according to its stat."""
+        """Whether the file is still as svc wrote it, judged by its stat."""
         return self._ours(copy, path) is not None
 
     def _ours(self, copy: WorkingCopy, path: str) -> Stat | None:
-        """See `WorkingCopy.ours`."""
+        """The recorded stat of the file if it is still as svc wrote it, judged by its stat; else None."""
         inode = self._placed.get(path)
         if not inode:
             return None
@@ -291,7 +295,8 @@ class Rounds:
         return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture saves and compose updates, write merged texts, then compose updates of the merged texts."""
+        """Capture the saves of `paths` as edits and compose their updates, write texts that were merged, then
+        compose updates of those. `scan`: a scan of the paths, None to make one."""
         if not paths:
             return Done()
         with ExitStack() as held, copy.db.step():
@@ -314,7 +319,7 @@ class Rounds:
         return done
 
     def _compose_again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Compose updates after files were written."""
+        """Compose updates of these paths after files were written."""
         with ExitStack() as held, copy.db.step():
             paths = [path for path in paths if self._may_capture(copy, path, held)]
             again = examine(copy, paths)
@@ -335,8 +340,8 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """`done` with the written paths `changed`, and with the merges and conflicts that the working copy
-        has noted, each once."""
+        """`done`, to which the written paths `changed` and the merges and conflicts that the working copy has
+        noted are added, each once."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)
@@ -361,8 +366,8 @@ class Rounds:
 
 
 def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-    """Whether no program has the file open for writing. If so, no program can open it for writing until the
-    stack `held` is closed."""
+    """Whether no program has the file open for writing. If so, no program can open it for writing until
+    `held` is closed."""
     try:
         held.enter_context(copy.files.unwritten(path))
     except BeingWritten:
@@ -371,8 +376,8 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of `paths` that need an update: captured edits, and changes that are not captured (bytes, removed
-    files, and files whose kind changed)."""
+    """The paths among `paths` that need an update: they have captured edits, or a change that is not captured
+    yet (bytes, removed files, and files whose kind changed)."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:
@@ -383,8 +388,8 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
-    """Whether the file has the text, or bytes, of its lane. This is decided by its stat, because hashing
-    would read each arriving file a second time."""
+    """Whether the file on the disk has the content of its entry in the record. This is decided by its stat,
+    because hashing would read each arriving file a second time."""
     info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None
@@ -401,7 +406,8 @@ def _skipped(composed: Composed, scan: Scan) -> Done:
 
 
 def _walk_folders(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
-    """Walk below these folders. Returns (scan, paths that changed)."""
+    """Scan everything below these folders. Returns (the scan, the paths that changed). `heard`: see
+    `Rounds.saved_below`."""
     below = set(folders)
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     if "" not in below:

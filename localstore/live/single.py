@@ -1,4 +1,5 @@
-"""Scans single files, for saves that name their path, and updates the record like a walk."""
+"""Scans single files, when it is known which paths were saved, and updates the record as a whole scan
+does."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
-    """Scan these paths. Ignored files that are not in the record, and names that no repository accepts, are
-    left out. If a file of the record is missing, everything that may have replaced it is reported as skipped:
-    links and other repositories at its path, and files with unacceptable names in its folder. A file that is
+    """Scan these paths. Left out are ignored files that are not in the record, and names that no repository
+    accepts. If a file of the record is missing, everything that may have replaced it is reported as skipped:
+    links and nested repositories at its path, and files with unacceptable names in its folder. A file that is
     still as svc wrote it is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
     scan, present, gone = Scan(), {}, []
@@ -61,8 +62,8 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Reports entries that svc cannot send: at the scanned paths, in the folders above them, and beside
-    missing files."""
+    """Reports entries that svc cannot send, as skipped: at the scanned paths, in the folders above them, and
+    beside missing files."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan
@@ -80,8 +81,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Find out why a path has no regular file: report as skipped what is at the path or above it instead,
-        such as a symlink. `recorded`: the record has the file, which may have been renamed."""
+        """Find out why there is no regular file at a path: report what is there, or above it, instead, such
+        as a symlink. `recorded`: the record has the file, so it may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:
@@ -98,7 +99,7 @@ class _Aside:
         return None
 
     def _list(self, folder: str) -> None:
-        """Report as skipped the entries of a folder whose names no repository accepts."""
+        """Report as skipped the entries of the folder whose names no repository accepts."""
         if folder in self._listed:
             return
         self._listed.add(folder)
@@ -116,7 +117,7 @@ class _Aside:
 
 
 def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
-    """The file's stat; None if there is no regular file."""
+    """Hash the file and return its stat; None if there is no regular file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None

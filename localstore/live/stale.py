@@ -1,14 +1,14 @@
-"""Saves of an old buffer: finds the lines that they would delete by mistake.
+"""Saves of an old buffer: finds the lines that such a save would delete by mistake.
 
 An editor that does not reload saves the text that it loaded, with the user's changes. Compared with the file
-on disk, such a save would delete everything that arrived since then; so it must be compared with the text in
-the editor. That text is one of the file's texts of the last ten minutes: the one that the save changes least,
-and of several the newest. An editor can hold only texts that a program has read, the first text, which was
-saved here, and the text of an editor plugin. If the same text is saved again, it is applied unchanged.
+on disk, this save would delete everything that arrived since then; so it must be compared with the text that
+the editor had loaded. That text is one of the file's texts of the last ten minutes: the one that the save
+changes least, and of several the newest. An editor can have loaded only texts that a program has read, the
+first text, which was saved here, and the text of an editor plugin. If the same text is saved again, it is
+applied unchanged.
 
 A plugin also sends each typed change, so while an agent runs, the plugin's saves are no edits. Without an
-agent, the text that the plugin showed is in the record (`localstore.sync.plugin_texts`).
-"""
+agent, the text that the plugin showed is in the record (`localstore.sync.plugin_texts`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ VERSIONS = 32  # candidates for one file
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Lines that were kept although a save of an old buffer lacked them. `by`: handles of their authors."""
+    """Lines that stay in a file although the save of an old buffer lacked them. `lines`: how many; `by`:
+    handles of their authors."""
 
     path: str
     lines: int
@@ -50,14 +51,15 @@ class Editors(Protocol):
         """Whether a program has this text open."""
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether a program shows this text of the file, by its BLAKE3, or did so a moment ago."""
+        """Whether a program shows the text with the BLAKE3 `name` for this file, or did so a moment ago."""
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """The text of this file in each editor plugin, after the last of its changes that became an edit."""
+        """For each editor plugin that has the file open, the text it showed after the last of its changes
+        that became an edit."""
 
 
 class NoEditors:
-    """No programs that send typed changes."""
+    """Stands for no programs that send typed changes."""
 
     def edits(self, path: str) -> bool:
         return False
@@ -70,8 +72,9 @@ class NoEditors:
 
 
 class Buffers:
-    """The texts of the files of one working copy that editors may hold. `was_read`: returns whether a program
-    has read the file since svc wrote it. `kept`: collects lines that saves lacked."""
+    """The texts that editors may still show for the files of one working copy. `was_read`: returns whether a
+    program has read the file since svc wrote it. `kept`: collects the lines that saves of old buffers
+    lacked."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
@@ -81,7 +84,7 @@ class Buffers:
         self.kept: list[Kept] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """Observe captures and writes of this working copy."""
+        """From now on, observe the captures of edits and the writes of this working copy."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             self._placed(copy, path, before, new)
@@ -92,9 +95,9 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """Treat saves in `copy` as an agent does, in a command that runs beside or after one, so that a save
-        becomes the same edit whoever finds it. Only files whose texts an agent recorded recently are
-        concerned."""
+        """In a command that runs beside or after an agent: treat saves in `copy` as the agent does, so that a
+        save becomes the same edit whoever finds it. Affects only files whose texts an agent recorded
+        recently."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
@@ -104,7 +107,7 @@ class Buffers:
         copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Mark every text as read, after a time in which reads were not detected, and drop old texts."""
+        """Mark every text as read, because reads were not detected for a while, and drop old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, arrivals in copy.db.arrivals.all():
@@ -116,7 +119,8 @@ class Buffers:
                 copy.db.arrivals.put(path, arrivals)
 
     def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, current: bytes) -> None:
-        """Record that the text `mine` is in a conflict copy and the file shows `current`."""
+        """Record that the file had the text `mine`, which is in a conflict copy now, and that it shows
+        `current`."""
         versions = [
             Version(mine, self._now()),
             Version(current, self._now(), False, self.authors.get(path, "")),
@@ -124,7 +128,7 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record the text that each editor of a file shows after an edit from one of them. Part of the
+        """Record the text that each editor of a file shows, after an edit from one of them. It is part of the
         transaction that records the edit, because an editor still shows its text if the agent is killed right
         after it."""
         entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
@@ -155,7 +159,8 @@ class Buffers:
         copy.db.arrivals.put(path, arrivals)
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
-        """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
+        """Called when the save `data` (with the BLAKE3 `name`) of a file is captured as an edit. Sets the
+        entry's shadow, with which the save is compared, to the text that the save was made from."""
         if self.editors.edits(entry.path) and self._was_typed(entry.path, name):
             copy.objects.add([(name, data)])
             entry.shadow = name
@@ -182,7 +187,7 @@ class Buffers:
 
     def _was_typed(self, path: str, name: bytes) -> bool:
         """Whether everything in this save was also sent as typed changes, so that the save is no edit. After
-        a save of another text, or of half a text, the next save counts as an edit."""
+        a save of another text, or of half a text, the next save counts as an edit in any case."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False
@@ -201,9 +206,9 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
-    """The text in the editor that saved `data`, with which the save must be compared: one of the file's texts
-    or of a plugin's; None if it is the text on the disk. `since`: texts that were replaced before this time
-    (milliseconds) do not count."""
+    """The text that the editor which saved `data` had loaded: one of the file's texts or of a plugin's; None
+    if it is the text on the disk. `since`: texts that were replaced before this time (milliseconds) do not
+    count."""
     versions = arrivals.versions
     last = versions[-1]
     held = [
@@ -232,7 +237,8 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
 
 
 def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
-    """Digest → text of these versions, in their order; a text that occurs twice has its last position."""
+    """The texts of these versions by digest, in their order; a text that occurs twice has its last
+    position."""
     texts: dict[bytes, bytes] = {}
     for version in versions:
         texts.pop(version.digest, None)
@@ -244,8 +250,8 @@ def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]
 
 
 def _cost(old: bytes, new: bytes) -> int:
-    """Bytes of the words that the change from one text to the other deletes and inserts. Words count as a
-    whole, because common letters of two words do not make one an edit of the other."""
+    """How many bytes of words the change from `old` to `new` deletes and inserts. Words count as a whole,
+    because two words with some common letters are not versions of each other."""
     cost = reached = 0
     for offset, deleted, inserted in edits(old, new):
         start, end = offset, offset + deleted

@@ -1,1 +1,2 @@
-"""The cache of models that all SVC_HOMEs of a user share: names, blobs, and data from their headers."""
+"""The cache of language models, which all SVC_HOMEs of a user share: names, model files (blobs), and data
+from their headers."""

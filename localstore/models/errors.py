@@ -1,4 +1,4 @@
-"""Errors of models, of the local LLM server and of apps that need them: raised on this machine."""
+"""Errors about models, the local LLM server and apps that need them; raised on this machine only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NoSuchModel(ClientError):
 
 
 class RegistryFailed(ClientError):
-    """A registry of models did not answer, or its answer broke the protocol."""
+    """A registry of models did not answer, or broke the protocol in its answer."""
 
     code = "registry_failed"
 

@@ -48,9 +48,9 @@ QUANTISATIONS = {
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The content of a header. `fields`: numbers, texts and booleans by name; None for an array.
-    `parameters`: the number of weights. `data_bytes`: bytes from the beginning of the file to the end of the
-    last tensor."""
+    """The content of a GGUF header. `fields`: numbers, texts and booleans by name; None for an array, whose
+    length is in `lengths`. `parameters`: the number of weights. `data_bytes`: bytes from the beginning of the
+    file to the end of the last tensor."""
 
     version: int
     fields: dict[str, Any]
@@ -74,8 +74,8 @@ class Header(msgspec.Struct, frozen=True):
         return int(value) if fits and value is not None else default
 
     def of_architecture(self, name: str, default: int = 0) -> int:
-        """The integer field `ARCHITECTURE.name`: `context_length` reads `llama.context_length`. `default` if
-        it is absent, no integer or out of range."""
+        """The integer field of the model's architecture with this name: for a `llama` model, `context_length`
+        is the field `llama.context_length`. `default` if it is absent, no integer or out of range."""
         return self.number(f"{self.architecture}.{name}", default)
 
     @property
@@ -85,8 +85,8 @@ class Header(msgspec.Struct, frozen=True):
 
     @property
     def shard(self) -> tuple[int, int]:
-        """(index from 0, number of files) of this file in a model of several files; (0, 1) for a complete
-        one."""
+        """For a model of several files: (index of this file from 0, number of files). (0, 1) for a model of
+        one file."""
         return self.fields.get("split.no", 0), max(1, self.fields.get("split.count", 1))
 
     @property
@@ -140,7 +140,8 @@ def _shard_place(fields: dict[str, Any]) -> int:
 
 
 def _tensors(reader: _Reader, count: int) -> tuple[int, int]:
-    """(number of weights, end of the last tensor in bytes from the start of the data)."""
+    """Reads the descriptions of `count` tensors. Returns (number of weights, end of the last tensor in bytes
+    from the start of the data)."""
     parameters = end = 0
     for _ in range(count):
         reader.string(GGUF_NAME_BYTES)
@@ -188,7 +189,8 @@ class _Reader:
         return self.take(self.count("<Q", most, "bytes of one text")).decode("utf-8", "replace")
 
     def value(self, kind: int, name: str, lengths: dict[str, int]) -> Any:
-        """A value of this type; None for an array, whose length is stored in `lengths`."""
+        """Reads a value of the type `kind`. An array is skipped: the result is None, and its length is stored
+        in `lengths`."""
         if kind in _SCALARS:
             value = self.scalar(_SCALARS[kind])
             return value if value == value and abs(value) != float("inf") else None

@@ -1,8 +1,7 @@
-"""Adds a local GGUF file to the cache, without copying it if the file system can.
+"""Adds a GGUF file of this machine to the cache, without copying it if the file system can.
 
 A reflink shares the bytes until one side is written. A hard link is the same file, which may be changed in
-place: `Models.intact` detects that. On other file systems the file is copied.
-"""
+place: `Models.intact` detects that. On other file systems the file is copied."""
 
 from __future__ import annotations
 
@@ -32,7 +31,8 @@ _PIECE = 4 << 20
 
 
 class Taken(NamedTuple):
-    """A blob in the cache: its SHA-256, its description, and whether it is new there."""
+    """A file (blob) in the cache. `digest`: SHA-256 in hex; `about`: its description; `new`: it was not in
+    the cache before."""
 
     digest: str
     about: About
@@ -40,8 +40,8 @@ class Taken(NamedTuple):
 
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
-    """Make the file a blob of the cache. Raises BadModel if it is not a model or changes meanwhile,
-    DiskError, OSError if it cannot be read."""
+    """Add the file to the cache. Raises BadModel if it is not a model or changes meanwhile, DiskError,
+    OSError if it cannot be read."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -82,8 +82,8 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
 def take_upload(
     models: Models, part: Path, sha256: str, digest: str, source: str, how: str = "upload"
 ) -> Taken:
-    """Make the file `part`, which is on the cache's disk, a blob. `sha256`, `digest`: its SHA-256 and BLAKE3
-    in hex. `source`, `how`: see `About`. Raises BadModel."""
+    """Move the file `part`, which is already on the cache's disk, into the cache. `sha256`, `digest`: its
+    SHA-256 and BLAKE3 in hex. `source`, `how`: see `About`. Raises BadModel."""
     with part.open("rb") as file:
         try:
             header = read(file, part.stat().st_size)
@@ -119,7 +119,7 @@ def _header(fd: int, size: int, name: str) -> Header:
 
 
 def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
-    """(SHA-256, BLAKE3) of the file, read once."""
+    """(SHA-256, BLAKE3) of the file in hex, from reading it once."""
     first, second, done = hashlib.sha256(), blake3(max_threads=blake3.AUTO), 0
     while piece := os.pread(fd, _PIECE, done):
         first.update(piece)
@@ -130,7 +130,7 @@ def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
 
 
 def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
-    """Create `part` with the bytes of the file. Returns the method: reflink, link or copy."""
+    """Create the file `part` with the bytes of the open `file`. Returns how: reflink, link or copy."""
     target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -1,5 +1,5 @@
-"""Leases on the LLM server of a port: each program that needs the server holds a locked file. A file named
-`stays` in the same folder means that the server was started to run without leases."""
+"""Leases on the local LLM server of a port: each program that needs the server holds a locked file. A file
+named `stays` in the same folder means that the server was started to run without leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _STAYS = "stays"
 
 @contextmanager
 def lease(folder: Path, who: str) -> Iterator[None]:
-    """A context that holds a lease on the server; `folder`: the folder of its port. Raises DiskError."""
+    """A context that holds a lease on the LLM server. `folder`: the folder of the server's port; `who`: name
+    of the program. Raises DiskError."""
     file = folder / FOLDER / f"{who}-{os.getpid()}"
     with ExitStack() as stack:
         try:
@@ -34,7 +35,7 @@ def lease(folder: Path, who: str) -> Iterator[None]:
 
 
 def held(folder: Path) -> list[str]:
-    """The names of leases whose holders are alive. Files of dead ones are removed."""
+    """The names of the leases whose programs are alive. Files of dead programs are removed."""
     return held_files(folder / FOLDER)
 
 

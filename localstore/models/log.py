@@ -1,4 +1,4 @@
-"""A log of the output of processes, in a file that is renamed when it becomes large."""
+"""A log file for the output of processes; it is renamed when it becomes large."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FOLLOW = 0.3
 
 
 class Log:
-    """Copies pipes into the log until they close. Several threads may write to one Log. Never open two on one
-    file: each would rename the file while the other writes."""
+    """Copies pipes into the log until they close. Several threads may write to one Log. Never open two Logs
+    on one file: each would rename the file while the other writes."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()
@@ -54,7 +54,7 @@ def tail(file: Path, lines: int) -> str:
 
 
 def follow(file: Path) -> Iterator[str]:
-    """Yields the lines that a log gets from now on, without end."""
+    """Yields the lines that are written to a log from now on, without end."""
     at = 0
     with suppress(FileNotFoundError):
         at = file.stat().st_size

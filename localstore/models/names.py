@@ -17,7 +17,7 @@ _CHARS = 500
 
 
 class ModelName(NamedTuple):
-    """The parts of a name. `host` and `owner` are empty if the name has none."""
+    """The parts of a model's name. `host` and `owner` are empty if the name has none."""
 
     name: str
     tag: str = LATEST
@@ -38,12 +38,13 @@ class ModelName(NamedTuple):
 
     @property
     def path(self) -> PurePosixPath:
-        """The path of the name's record below the folder of names."""
+        """Where the record of this name is stored, relative to the folder `models/names`."""
         return PurePosixPath(self.host.replace(":", "+") or NONE, self.owner or NONE, self.name, self.tag)
 
     @classmethod
     def at(cls, path: PurePosixPath) -> ModelName | None:
-        """The name whose record has this path; None if the path is not valid for a name."""
+        """The name whose record is stored at this path (the inverse of `path`); None if the path is not valid
+        for a name."""
         if len(path.parts) != 4:
             return None
         host, owner, name, tag = path.parts
@@ -55,7 +56,7 @@ class ModelName(NamedTuple):
 
 
 def parse(text: str) -> ModelName:
-    """Parse a name. Raises UsageError."""
+    """Parse the name of a model. Raises UsageError."""
     front, colon, tag = text.rpartition(":")
     if not colon or "/" in tag:
         front, tag = text, LATEST
@@ -73,6 +74,6 @@ def parse(text: str) -> ModelName:
 
 
 def from_file(stem: str) -> str:
-    """A name made from a file name: characters that names do not allow become `-`."""
+    """A model's name made from a file name: characters that names do not allow become `-`."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
     return name[:80] or "model"

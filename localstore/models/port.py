@@ -1,4 +1,4 @@
-"""Finds the program that listens on a port of this machine, if the system reports it."""
+"""Binds a port of this machine, and finds the program that listens on it, if the system reports that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INODE = re.compile(r"socket:\[(\d+)\]")
 
 
 def bind(port: int) -> socket.socket:
-    """A listening socket on 127.0.0.1. Raises OSError if the port is taken."""
+    """A socket that listens on this port of 127.0.0.1. Raises OSError if the port is taken."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

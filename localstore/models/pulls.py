@@ -1,10 +1,9 @@
-"""Downloads of blobs, shared by all processes of a user: one process downloads a blob, the others see its
-progress.
+"""Downloads of model files (blobs), shared by all processes of a user: one process downloads a blob, the
+others see its progress.
 
 models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
 
-The lock ends with its process, and the next process that wants the blob continues the download.
-"""
+The lock ends with its process, and the next process that wants the blob continues the download."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 
 class Progress(msgspec.Struct):
-    """Progress of a download: `completed` of `total` bytes. `name`: the model to which they belong; "" if the
+    """Progress of a download: `completed` of `total` bytes. `name`: the model that they belong to; "" if the
     downloading process does not report it. `known`: bytes that need not be fetched, because this machine has
     them."""
 
@@ -35,8 +34,8 @@ class Progress(msgspec.Struct):
 
 
 class Download(NamedTuple):
-    """A running download. `lock`: held by the downloading process `pid`, which is 0 if it has not written its
-    id yet."""
+    """A running download. `lock`: held by the downloading process; `pid`: its id, 0 if it has not written it
+    yet."""
 
     lock: Path
     pid: int
@@ -47,7 +46,8 @@ LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where i
 
 
 class Report(Protocol):
-    """Called with the bytes that are here, those of the whole, and those that need not be fetched."""
+    """Called with the progress of a download: bytes that are here, bytes in all, bytes that need not be
+    fetched."""
 
     def __call__(self, completed: int, total: int, present: int = 0, /) -> None: ...
 
@@ -59,7 +59,7 @@ Work = Callable[[Path, Report], str]
 def pull_blob(
     models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report, name: str = ""
 ) -> str:
-    """The SHA-256 of a blob, after downloading it with `work` if necessary. Only one process downloads;
+    """Get a blob into the cache and return its SHA-256. Only one process downloads it, by calling `work`;
     others that want the blob wait and `report` its progress. `find`: returns the SHA-256 if the blob is in
     the cache. `name`: the model to which it belongs, shown to the others."""
     folder = models.root / "pulls"
@@ -93,7 +93,7 @@ def _report_other(progress: Path, report: Report) -> None:
 
 
 class _Written:
-    """Reports progress, and writes it to a file for waiting processes."""
+    """A `Report` that also writes the progress to a file for waiting processes."""
 
     def __init__(self, file: Path, report: Report, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
@@ -127,7 +127,7 @@ def under_way(models: Models) -> list[Download]:
 
 
 def parts_size(models: Models, key: str) -> int:
-    """Bytes on the disk from an interrupted download of the blob."""
+    """How many bytes an interrupted download of the blob has left on the disk."""
     try:
         return (models.root / "pulls" / f"{key}.part").stat().st_blocks * 512
     except OSError:

@@ -1,7 +1,7 @@
-"""Blobs that a pull needs until its name refers to them; removing another name does not delete them.
+"""Reservations of blobs that a running pull needs and no name refers to yet; removing a model does not delete
+them.
 
-models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or sha256-<SHA-256>
-"""
+models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or sha256-<SHA-256>"""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
 
 
 def reserved(folder: Path) -> set[str]:
-    """The keys that living processes reserve. Files of dead ones are removed. The caller holds the lock of
-    the cache."""
+    """The keys of the blobs that living processes reserve. Files of dead processes are removed. The caller
+    holds the lock of the cache."""
     return {name.partition(".")[0] for name in held_files(folder)}

@@ -1,4 +1,4 @@
-"""The LLM server of a port, as described in its folder: its keeper process, and its kind."""
+"""Which LLM server runs on a port, as the files in the port's folder say."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _RECORD = "server.json"
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A running server. `kind`: svc's own, or an installed ollama that svc runs. `pid`: the keeper process,
-    which holds the lock. `svc_home`: the SVC_HOME of the user who started it."""
+    """A running LLM server. `kind`: svc's own (`embedded`), or an installed ollama that svc runs. `pid`: the
+    process that supervises it and holds the lock. `svc_home`: the SVC_HOME of the user who started it."""
 
     kind: Literal["embedded", "ollama"]
     pid: int
@@ -33,8 +33,8 @@ def forget(folder: Path) -> None:
 
 
 def running(folder: Path) -> Running | None:
-    """The running server of this folder; None if its keeper has ended. Only the lock decides, because its
-    process id may belong to another program now."""
+    """The running server of this folder; None if none runs. Only the lock of its supervising process decides,
+    because its process id may belong to another program now."""
     if living_holder(folder / LOCK) is None:
         return None
     try:

@@ -1,6 +1,5 @@
-"""Names and blobs of the cache. A blob is a file named by its SHA-256; a name is a record that refers to
-blobs. Both are put in place by renaming, under one lock, so that readers need none.
-"""
+"""Names and blobs of the models' cache. A blob is a file named by its SHA-256; a name is a record that refers
+to blobs. Both are put in place by renaming, under one lock, so that readers need no lock."""
 
 from __future__ import annotations
 
@@ -29,8 +28,9 @@ ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a blob. `how` it was added: reflink, link, copy, upload or fetched. A linked file
-    can be changed through its other name, so `inode` and `mtime_ns` are compared before it is loaded."""
+    """The description of a blob. `how`: how it was added: reflink, link, copy, upload or fetched; `source`:
+    from where. A linked file can be changed through its other name, so `inode` and `mtime_ns` are compared
+    before it is loaded."""
 
     size: int
     blake3: str
@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The repository from which a name was pulled: origin of the server, id of the repository, seal, and path
-    of the model in it."""
+    """Where a model was pulled from. `server`: origin; `repo_id`, `seal`: repository and seal; `path`: of the
+    model in it."""
 
     server: str
     repo_id: str
@@ -52,8 +52,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The meaning of a name. `model`, `shards` (further files of the model) and `projector`: SHA-256 of
-    blobs. The other members override the model's header; None: not overridden."""
+    """What a model's name stands for. `model`, `shards` (further files of the model) and `projector`: SHA-256
+    of blobs. The other members override the model's header; None: not overridden."""
 
     v: int = 1
     model: str
@@ -69,12 +69,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digests(self) -> list[str]:
-        """The digests of all its blobs: files of the model in order, then the projector."""
+        """The SHA-256 of all its blobs: the files of the model in order, then the projector."""
         return [self.model, *self.shards, *([self.projector] if self.projector else [])]
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """A name with its record, and the description of its model."""
+    """A model in the cache: its name, its record, and the descriptions of its blobs."""
 
     name: ModelName
     record: Record
@@ -102,7 +102,7 @@ def now() -> str:
 
 
 class Models:
-    """The cache below SVC_LLM_HOME; created on first use, readable by its owner only."""
+    """The cache of models below SVC_LLM_HOME; created on first use, readable by its owner only."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "models"
@@ -132,7 +132,8 @@ class Models:
         return None
 
     def chunks_file(self, digest: str) -> Path:
-        """The path of the file with a blob's list of chunks; the file exists once the chunks are known."""
+        """The path of the file that contains a blob's list of chunks. The file exists once the chunks are
+        known."""
         return self.blobs / f"sha256-{digest}.chunks"
 
     def intact(self, digest: str, about: About) -> bool:
@@ -147,7 +148,7 @@ class Models:
         )
 
     def all(self) -> list[Installed]:
-        """Every name whose blobs are all in the cache, the newest first."""
+        """Every model whose blobs are all in the cache, the newest first."""
         installed = []
         for path in self._names.glob("*/*/*/*"):
             name = ModelName.at(PurePosixPath(path.relative_to(self._names)))
@@ -164,7 +165,8 @@ class Models:
         return installed
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
-        """The paths of the model's first file and of its projector, both unchanged. Raises ModelChanged."""
+        """(path of the model's first file, path of its projector or None). Raises ModelChanged if a file was
+        changed since it was added."""
         record = installed.record
         for digest, about in zip(record.digests, installed.abouts, strict=True):
             if not self.intact(digest, about):
@@ -173,8 +175,8 @@ class Models:
         return file, self.blob(record.projector) if record.projector else None
 
     def _linked(self, record: Record) -> Path:
-        """The path of the first file of a model of several files, in a folder where the engine finds the
-        other files by name."""
+        """The path of the first file of a model of several files, in a folder in which the files have the
+        names that the engine expects."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
         with self.locked():
@@ -198,7 +200,7 @@ class Models:
 
     @contextmanager
     def reserve(self, keys: Iterable[str]) -> Iterator[None]:
-        """A context in which `remove` keeps these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
+        """A context in which `remove` does not delete these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
         with ExitStack() as stack:
             with self.locked():
                 stack.enter_context(reserve(self._reserved, keys))
@@ -208,7 +210,7 @@ class Models:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and those of its blobs that no other name and no running pull needs. Returns (the
+        """Remove a name, and the blobs of it that no other name and no running pull needs. Returns (the
         removed model, freed bytes). Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
@@ -225,8 +227,8 @@ class Models:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds the lock of the cache; waits for another holder. Raises DiskError if the other
-        holder does not end, or if files of the cache cannot be written."""
+        """A context that holds the lock of the cache, after waiting for another holder. Raises DiskError if
+        the other holder does not end, or if files of the cache cannot be written."""
         with ExitStack() as stack:
             try:
                 self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -272,7 +274,8 @@ class Models:
         return self.blobs / f"sha256-{digest}.about"
 
     def _drop(self, digest: str) -> int:
-        """Remove a blob. Returns the bytes that this frees: 0 if the file has another name."""
+        """Remove a blob. Returns how many bytes this frees: 0 if the file still has another name (hard
+        link)."""
         self._about(digest).unlink(missing_ok=True)
         self.chunks_file(digest).unlink(missing_ok=True)
         blob, info = self.blob(digest), None

@@ -1,7 +1,6 @@
-"""The recent texts of each file: texts over which svc wrote, and which an editor may still hold.
+"""The recent texts of each file: texts that svc has overwritten, and that an editor may still show.
 
-Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction.
-"""
+Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WI
 
 
 class Version(msgspec.Struct, array_like=True):
-    """A text that the file had. `digest`: BLAKE3. `at`: time of its writing, in milliseconds of Unix time.
+    """A text that a file had. `digest`: BLAKE3. `at`: when it was written, in milliseconds of Unix time.
     `read`: whether a program may have read it. `by`: handle of the person whose edit it contains, "" if
     unknown."""
 
@@ -25,9 +24,10 @@ class Version(msgspec.Struct, array_like=True):
 
 
 class Arrivals(msgspec.Struct, array_like=True):
-    """The texts of one file, oldest first: the first was saved here, svc wrote the others. `saved`: digest of
-    the last save if lines of others were kept that it lacked, else None. `plugin_texts`: texts that editor
-    plugins showed when they sent their last edit, newest last; the file may never have had such a text."""
+    """The recent texts of one file. `versions`: oldest first; the first was saved here, svc wrote the others.
+    `saved`: digest of the last save, if lines of others that it lacked were kept, else None. `plugin_texts`:
+    texts that editor plugins showed when they sent their last edit, newest last; the file need not have had
+    them."""
 
     versions: list[Version]
     saved: bytes | None = None

@@ -1,7 +1,6 @@
-"""Unresolved conflicts. Each call is part of its caller's transaction.
+"""Unresolved conflicts of a working copy. Each call is part of its caller's transaction.
 
-The texts of a conflict are in the working copy's object store, which deletes none.
-"""
+The texts of a conflict are in the working copy's object store, which never deletes any."""
 
 from __future__ import annotations
 
@@ -39,10 +38,8 @@ class RecordedConflict(NamedTuple):
     of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`;
     both are "" for versions that are compared as a whole.
 
-    If a directory and a file have the same name, there is only this record for the directory, not one for
-    each of its files. If a merge leaves the directory of this folder in place, the copy is the other side's
-    file.
-    """
+    If a directory and a file have the same name, there is one record for the directory, and none for its
+    files. If a merge leaves the directory of this folder in place, the copy is the other side's file."""
 
     path: str
     kept_as: str
@@ -83,8 +80,8 @@ class Conflicts:
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:
-    """Line ranges [start, end), counted from 0, as text for people: `12-14, 20`. An empty range is shown as
-    the line after it."""
+    """Ranges of lines [start, end), counted from 0, as text for people who count from 1: `12-14, 20`. An
+    empty range is shown as the line after it."""
     return ", ".join(
         f"{start + 1}" if end <= start + 1 else f"{start + 1}-{end}" for start, end in dict.fromkeys(ranges)
     )

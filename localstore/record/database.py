@@ -1,8 +1,8 @@
-"""The SQLite database of one working copy.
+"""The SQLite database of one working copy (part of its record).
 
-One transaction is one step of the lane protocol; after a crash the database holds all completed steps.
-Journal mode WAL, synchronous FULL: a completed step survives a power cut.
-"""
+Each transaction is one step of the protocol that keeps the folder and the branch in sync; after a crash the
+database contains all completed steps. Journal mode WAL, synchronous FULL: a completed step survives a power
+cut."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Database:
         self._sql.close()
 
     def version(self) -> int:
-        """A number that changes when another connection has changed the database. Cached values are dropped
-        then."""
+        """A number that changes when another connection has changed the database. Reading it drops cached
+        values."""
         self._values = None
         return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A context with one transaction. Inside another step it is part of that step's transaction."""
+        """A context with one transaction. Inside another step it is part of that transaction."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1
@@ -113,20 +113,20 @@ class Database:
         return {row[0]: PathRecord(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
     def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
-        """Path → entry, for the given paths that have one."""
+        """The entries at these paths, by path; paths without an entry are left out."""
         rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
     def large_files(self) -> list[tuple[str, bytes, int]]:
-        """(path, digest, size) of the files above the blob cap that were written to the folder."""
+        """(path, digest, size) of the large files (stored in chunks) that were written to the folder."""
         cursor = self._sql.execute(
             "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
         )
         return cursor.fetchall()
 
     def paths_of_binaries(self, digests: Collection[bytes]) -> dict[bytes, list[str]]:
-        """Digest → the paths of the files with it that were written to the folder. Only files up to the blob
-        cap count."""
+        """For each of these digests, the paths of the files with that content that were written to the
+        folder. Only binary files that are not stored in chunks count."""
         select = "SELECT shadow, path FROM entries WHERE kind='blob'"
         if len(digests) <= AT_ONCE:
             rows: Iterable[tuple[bytes, str]] = select_in(self._sql, f"{select} AND shadow", digests)
@@ -138,7 +138,7 @@ class Database:
         return paths
 
     def knows_any(self) -> bool:
-        """Whether the table of entries has a row."""
+        """Whether the record has any entry."""
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
 
     def unsettled(self) -> list[str]:
@@ -175,31 +175,33 @@ class Database:
         return is_utf8(folder) and self._sql.execute(below, between).fetchone() is not None
 
     def drop_entries(self, paths: Iterable[str]) -> None:
-        """Delete entries, lane states, pending updates and updates in flight of the paths."""
+        """Delete the entries of these paths, with their lane states, pending updates and updates in
+        flight."""
         rows = [(path,) for path in paths]
         for table in ("entries", "lane_states", "pending", "flights"):
             self._delete(table, rows)
 
     def _delete(self, table: str, rows: list[tuple[str]]) -> None:
-        """Delete rows by path, unless the table is empty, as it often is."""
+        """Delete the rows of a table whose paths are in `rows`. An empty table is skipped, because most of
+        these are empty."""
         if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
             self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
 
     def replace_entries(self, entries: Collection[PathRecord]) -> None:
-        """Store these entries and delete lane states and pending updates of their paths."""
+        """Store these entries, and delete the lane states and pending updates of their paths."""
         rows = [(entry.path,) for entry in entries]
         for table in ("lane_states", "pending"):
             self._delete(table, rows)
         self.put_entries(entries)
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
-        """(state, whole) as stored by `put_lane_state`; None if there is none."""
+        """(state, whole) of a path, as `put_lane_state` stored them; None if nothing is stored."""
         row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
         return (row[0], bool(row[1])) if row else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
-        """Store the state of a lane that has edits; None deletes it. `whole` False: `state` is the single
-        update that follows the genesis."""
+        """Store the CRDT state of a lane that has edits; None deletes it. `whole` False: `state` is the
+        single update that follows the lane's first text (genesis)."""
         if state is None:
             self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
         else:
@@ -213,25 +215,26 @@ class Database:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
 
     def drop_pending(self, path: str, first: int) -> None:
-        """Delete the `first` oldest pending updates of a path."""
+        """Delete the oldest pending updates of a path. `first`: how many."""
         self._sql.execute(
             "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
             (path, first),
         )
 
     def put_pending(self, path: str, updates: Iterable[bytes]) -> None:
-        """Replace the pending updates of a path."""
+        """Replace the pending updates of a path with `updates`."""
         self._sql.execute("DELETE FROM pending WHERE path=?", (path,))
         self._sql.executemany("INSERT INTO pending(path, ops) VALUES(?,?)", [(path, ops) for ops in updates])
 
     # --- updates in flight
 
     def flights(self) -> list[tuple[str, bytes]]:
-        """(path, encoded update) of each update in flight, in the order of their numbers."""
+        """(path, encoded update) of each update in flight (sent and not answered), in the order of their
+        numbers."""
         return self._sql.execute("SELECT path, body FROM flights ORDER BY n").fetchall()
 
     def flight_kinds(self) -> dict[str, str]:
-        """Path → kind of its update in flight."""
+        """The kind of update that is in flight for each path that has one."""
         return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
 
     def flight_numbers(self) -> set[int]:
@@ -242,7 +245,7 @@ class Database:
         return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
 
     def put_flights(self, flights: Iterable[tuple[int, str, str, bytes]]) -> None:
-        """Store (number, path, kind, encoded update) for each."""
+        """Store updates in flight, each as (number, path, kind, encoded update)."""
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
     def drop_flights(self, numbers: Iterable[int]) -> None:
@@ -264,11 +267,13 @@ class Database:
         return Row(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
-        """Path → size in bytes, for the given paths that have a file on the recorded frontier."""
+        """The size in bytes of the files at these paths on the recorded frontier, by path; other paths are
+        left out."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
 
     def put_rows(self, rows: Sequence[Row], gone: Collection[str], whole: bool) -> None:
-        """Store rows, and delete the rows of the paths `gone`; with `whole`, delete all other rows too."""
+        """Store rows of the frontier, and delete the rows of the paths `gone`; with `whole`, delete all other
+        rows too."""
         if whole:
             self._sql.execute("DELETE FROM rows")
             self.byte_files.forget_total()
@@ -277,7 +282,7 @@ class Database:
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
     def mark_row_stale(self, path: str) -> None:
-        """Make the next pull fetch the lane of this row: the relay refused an update of the text, so its
+        """Make the next pull fetch the lane of this path. The relay refused an update of the text, so its
         epoch may have changed without a new row."""
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
@@ -286,26 +291,27 @@ class Database:
         return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
     def sealed_among(self, paths: Iterable[str]) -> set[str]:
-        """The paths among `paths` that the last seal has."""
+        """The ones of `paths` that the last seal contains."""
         return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
-        """Path → file of the frontier if it differs from the last seal; None: no file."""
+        """The files of the frontier that differ from the last seal, by path; None for a file that the
+        frontier lacks."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
         changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
         return changes
 
     def count_rows(self) -> int:
-        """Number of files of the frontier."""
+        """The number of files on the recorded frontier."""
         return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     def count_shown(self) -> int:
-        """Number of files of the branch that the folder showed."""
+        """How many files of the branch are in the folder, as far as the record knows."""
         statement = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
         return cast("int", self._sql.execute(statement).fetchone()[0])
 
     def sealed_digests(self) -> dict[str, str]:
-        """Path → hex digest of each file of the last seal, sorted by path."""
+        """The hex digest of each file of the last seal, by path (sorted)."""
         rows = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
         return {path: digest.hex() for path, digest in rows}
 
@@ -327,16 +333,18 @@ class Database:
     # --- the last seal's directories
 
     def sealed_root(self) -> bytes | None:
-        """Root digest of the last seal's tree; None unless its directories are stored."""
+        """The root digest of the last seal's tree; None if its directories are not stored."""
         root = self.get("sealed_root")
         return root if isinstance(root, bytes) else None
 
     def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Digest → bytes of the stored directory objects; missing ones are left out."""
+        """The bytes of the stored directory objects with these digests, by digest; missing ones are left
+        out."""
         return dict(select_in(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
 
     def put_sealed_tree(self, tree: SealedTree | None) -> None:
-        """Store the tree of the last seal; None: unknown."""
+        """Store the directories of the last seal's tree; None: they are unknown, and stored ones are
+        deleted."""
         if tree is None or tree.gone is None:
             self._sql.execute("DELETE FROM directories")
         else:
@@ -350,19 +358,20 @@ class Database:
     # --- stat cache
 
     def folders(self) -> dict[str, RecordedFolder]:
-        """Folder → its recorded files, with single files that were hashed since the last scan."""
+        """The recorded files of each folder, by the folder's path; includes single files that were hashed
+        since the last scan."""
         return self.scan_record.folders()
 
     def put_folders(
         self, folders: Mapping[str, RecordedFolder | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
-        """Store the result of a scan: changed folders (None: forget), new or changed files, and paths without
-        a file."""
+        """Store the result of a scan: `folders` that changed (None: forget), `fresh` (new or changed) files,
+        and the paths `gone`, which have no file now."""
         self.scan_record.put_folders(folders)
         differences.scanned(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
 
     def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
-        """Store a first seal and the stats of the files that were written for it."""
+        """Store the first seal of the working copy and the stats of the files that were written for it."""
         self.scan_record.put_last_scan(None)
         self._sql.execute("DELETE FROM sealed")
         rows = ((path, *file) for path, file in sealed.items())
@@ -374,7 +383,8 @@ class Database:
         differences.recompute(self._sql, digests, {path: file.digest for path, file in sealed.items()})
 
     def put_stats(self, stats: Iterable[Stat], gone: Iterable[str] = ()) -> None:
-        """Store stats of single files; the next scan merges them into their folders."""
+        """Store stats of single files, and forget the files at the paths `gone`. The next scan merges them
+        into their folders."""
         stats, gone = list(stats), list(gone)
         self.scan_record.put_single(stats, gone)
         differences.scanned(self._sql, ((stat.path, stat.digest) for stat in stats), gone)
@@ -404,7 +414,7 @@ class Database:
     # --- starting over
 
     def forget_branch(self) -> None:
-        """Delete everything about one branch and replica; stats, texts and the journal stay."""
+        """Delete everything about the branch and the replica; stats, texts and the journal stay."""
         differences.all_unsealed(self._sql)
         for table in (
             "entries",

@@ -1,11 +1,10 @@
-"""The differences of the disk, as last scanned, from the folder's last seal.
+"""How the disk, as last scanned, differs from the folder's last seal.
 
-They are updated with each change of either side, so that no command compares all files. The last functions
-compare lanes and frontier with the seal when they are called.
+The differences are stored and updated with each change of either side, so that no command compares all files.
+The last functions compare lanes and frontier with the seal when they are called.
 
 Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row equals its
-sealed version. Each function is part of its caller's transaction.
-"""
+sealed version. Each function is part of its caller's transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ SELECT path, shadow FROM entries EXCEPT SELECT path, digest FROM sealed ORDER BY
 
 
 def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
-    """Record that the disk has these (path, digest) now, and no file at the paths `gone`."""
+    """Record that the disk now has the files `fresh` (path, digest), and no file at the paths `gone`."""
     present, absent = list(fresh), [(path,) for path in gone]
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
     sql.executemany(
@@ -53,7 +52,8 @@ def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: I
 
 
 def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Record the disk's content at these paths, before their sealed digests change."""
+    """Record what is on the disk at these paths. Call it before the last seal's digests of these paths
+    change."""
     sql.executemany(
         "INSERT OR IGNORE INTO differs SELECT ?, (SELECT digest FROM sealed WHERE path=?)",
         [(path, path) for path in paths],
@@ -61,13 +61,13 @@ def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
-    """Drop the paths where the disk equals the new sealed digest. `sealed`: (path, digest, None for no
+    """Drop the paths where the disk equals the new seal. `sealed`: (path, digest in the new seal, None for no
     file)."""
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
 
 
 def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
-    """Fill the table from the digests of all files of both sides."""
+    """Fill the table from all files of both sides: `disk` and `sealed` are their digests by path."""
     sql.execute("DELETE FROM differs")
     sql.executemany(
         "INSERT INTO differs VALUES(?,?)",
@@ -77,13 +77,14 @@ def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mappin
 
 
 def all_unsealed(sql: sqlite3.Connection) -> None:
-    """Record every file on the disk as new, before the last seal is forgotten."""
+    """Record every file on the disk as new. Call it before the last seal is forgotten."""
     sql.execute("INSERT OR IGNORE INTO differs SELECT path, digest FROM sealed")
     sql.execute("DELETE FROM differs WHERE digest IS NULL")
 
 
 def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], list[str]]:
-    """(changed paths, new paths, removed paths), each list sorted."""
+    """The files on the disk that differ from the last seal: (changed paths, new paths, removed paths), each
+    list sorted."""
     rows = sql.execute(
         "SELECT differs.path, differs.digest IS NULL, sealed.path IS NULL "
         "FROM differs LEFT JOIN sealed USING(path) ORDER BY differs.path"
@@ -97,7 +98,7 @@ def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], 
 
 
 def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
-    """Digest of the file at the path as last scanned; None if there was none."""
+    """The digest of the file at the path as last scanned; None if there was none."""
     for (digest,) in sql.execute("SELECT digest FROM differs WHERE path=?", (path,)):
         return None if digest is None else bytes(digest)
     for (digest,) in sql.execute("SELECT digest FROM sealed WHERE path=?", (path,)):
@@ -112,8 +113,8 @@ def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
 
 
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
-    """Sorted paths where disk, last seal and lane are not all equal; every path that needs an update is among
-    them."""
+    """Sorted paths where disk, last seal and entry are not all equal. Every path that needs an update is
+    among them."""
     also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
     return only_column(sql.execute(f"{MOVED}{also}ORDER BY path"))
 
@@ -126,17 +127,18 @@ def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
 
 
 def unsettled(sql: sqlite3.Connection) -> list[str]:
-    """Paths where the disk does not show the lane's text (`PathRecord.settled`)."""
+    """The paths whose file on the disk does not have the text of its lane (not `PathRecord.settled`)."""
     return only_column(sql.execute(UNSETTLED))
 
 
 def foreign(sql: sqlite3.Connection) -> list[str]:
-    """Paths whose lane on this branch is unknown (`PathRecord.foreign`)."""
+    """The paths whose lane on this branch is unknown (`PathRecord.foreign`)."""
     return only_column(sql.execute(FOREIGN_ENTRIES))
 
 
 def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]:
-    """(path, kind, digest, size) of frontier files that are not in the last seal, or differ from it."""
+    """(path, kind, digest, size) of the files of the frontier that are not in the last seal or differ from
+    it."""
     return sql.execute(
         "SELECT rows.path, rows.kind, rows.digest, rows.size FROM rows LEFT JOIN sealed USING(path) WHERE "
         "rows.digest IS NOT sealed.digest OR rows.kind IS NOT sealed.kind OR rows.size IS NOT sealed.size"
@@ -144,10 +146,10 @@ def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]
 
 
 def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
-    """Paths of the last seal that the frontier does not have."""
+    """The paths in the last seal that the frontier does not have."""
     return only_column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
 
 
 def only_column(cursor: sqlite3.Cursor) -> list[str]:
-    """The values of a query with one column."""
+    """The values that a query with a single column returns."""
     return [value for (value,) in cursor]

@@ -1,4 +1,5 @@
-"""The entries of a working copy, loaded from the database on first access."""
+"""The entries of a working copy (what is recorded about each path), loaded from the database on first
+access."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ SINGLE = 500  # paths looked up by name, in one command or round; for one more, 
 
 
 class Entries(MutableMapping[str, PathRecord]):
-    """Path → entry. Each entry stays the same object for the life of the mapping. The caller stores changes
-    in the database."""
+    """A mapping from path to entry. Each entry stays the same object for the life of the mapping. The caller
+    stores changes in the database."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -67,8 +68,8 @@ class Entries(MutableMapping[str, PathRecord]):
         return self._all().items()
 
     def begin_round(self) -> None:
-        """Reset the count of paths looked up by name, so that rounds with few paths never read all
-        entries."""
+        """Begin to count the looked-up paths anew. All entries are read at once only after many look-ups, so
+        a round with few paths never does that."""
         self._queried = 0
 
     def load(self, paths: Iterable[str]) -> None:

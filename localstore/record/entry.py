@@ -1,4 +1,4 @@
-"""The client's record of one path (docs/design/004)."""
+"""What the client records about one path of a working copy (docs/design/004)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """A lane id for a file whose bytes are known, but whose lane on this branch is unknown."""
+    """A made-up lane id for a file whose bytes are known, but whose lane on this branch is not."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
 class PathRecord(msgspec.Struct):
-    """One path; the members are the columns of its row. Digests are BLAKE3, 32 bytes.
+    """What is recorded about one path (its entry); the members are the columns of its row. Digests are
+    BLAKE3, 32 bytes.
 
     gen      lane id; 0 until the relay has accepted the file
     seen     newest sequence number of the path whose effect the entry contains
@@ -24,8 +25,7 @@ class PathRecord(msgspec.Struct):
     touched  whether the confirmed lane differs from its genesis; its state is then in the database
     pending  number of captured updates that are not confirmed
     want     bytes that result from the confirmed lane and the pending updates
-    shadow   bytes known to be on the disk; None: known to be absent
-    """
+    shadow   bytes known to be on the disk; None: known to be absent"""
 
     path: str
     kind: Kind
@@ -41,17 +41,17 @@ class PathRecord(msgspec.Struct):
 
     @property
     def foreign(self) -> bool:
-        """Whether the lane on this branch is unknown."""
+        """Whether the file's lane on this branch is unknown, so that `gen` is a made-up id."""
         return self.gen >= FOREIGN
 
     @property
     def settled(self) -> bool:
-        """Whether the disk shows the lane's text."""
+        """Whether the file on the disk has the text (or bytes) that the lane has."""
         return self.want == self.shadow
 
 
 def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> PathRecord:
-    """The entry of a file whose bytes are or were on the branch, and whose lane is unknown."""
+    """A new entry for a file whose bytes are or were on the branch, and whose lane is unknown."""
     return PathRecord(
         path=path,
         kind=kind,

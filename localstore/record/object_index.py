@@ -1,7 +1,7 @@
-"""The index of the texts in a working copy's pack files. Each call is part of its caller's transaction.
+"""The index of the texts in a working copy's pack files: where each text is. Each call is part of its
+caller's transaction.
 
-Table `objects`: digest (BLAKE3 of the text) → `Place`.
-"""
+Table `objects`: digest (BLAKE3 of the text) → `Place`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from localstore.record.sql import select_in
 
 
 class Place(NamedTuple):
-    """The position of a text: it begins at byte `start` of the raw bytes of the frame at `offset` in pack
-    file `pack`. `stored` and `raw`: bytes of the frame; `size`: bytes of the text."""
+    """Where a text is stored: it begins at byte `start` of the raw bytes of the frame (compressed block) at
+    `offset` in pack file `pack`. `stored` and `raw`: compressed and raw size of the frame; `size`: bytes of
+    the text."""
 
     pack: int
     offset: int
@@ -32,7 +33,7 @@ class ObjectIndex:
         self._sql = sql
 
     def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
-        """Digest → place, for the given texts that are stored."""
+        """The places of the texts with these digests, by digest; texts that are not stored are left out."""
         rows = select_in(
             self._sql,
             "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",

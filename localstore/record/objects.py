@@ -1,9 +1,8 @@
 """The object store of a working copy: every text it has seen, readable offline.
 
-Frames are stored as they were received, in append-only files `objects/<n>.pack`, with an index in the
-database. A frame without index row (after a crash) is unused. Byte files are not stored: they are on the
-disk, or the relay has them.
-"""
+Frames (compressed blocks of texts) are stored as they were received, in append-only files `objects/<n>.pack`,
+with an index in the database. A frame without index row (after a crash) is unused. Files that are not text
+are not stored: they are on the disk, or the relay has them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ LOADED_BYTES = 8 * limits.MIB  # of texts read ahead
 
 
 class Objects:
-    """The texts of one working copy by BLAKE3."""
+    """The texts of one working copy, by their BLAKE3."""
 
     def __init__(self, folder: Path, db: Database) -> None:
         self._folder = folder
@@ -43,7 +42,8 @@ class Objects:
             os.close(self._open.popitem()[1])
 
     def renew(self) -> None:
-        """Forget the cached results of index lookups. Cached texts stay, because they cannot change."""
+        """Forget the cached results of look-ups in the index. Cached texts stay, because they cannot
+        change."""
         self._indexed.clear()
 
     def get(self, digest: bytes) -> bytes | None:
@@ -59,7 +59,7 @@ class Objects:
         return data
 
     def load(self, digests: Iterable[bytes]) -> None:
-        """Read texts into the cache, up to LOADED_BYTES, with one read per frame (texts compressed together).
+        """Read texts into the cache, up to LOADED_BYTES, with one read per frame (compressed block of texts).
         Damaged texts are left out."""
         places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
         frames: dict[tuple[int, int], dict[bytes, Place]] = {}
@@ -73,8 +73,8 @@ class Objects:
                 self.cache(digest, data)
 
     def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, text) of the texts of `group`, which are all in one frame (texts compressed
-        together); damaged texts are left out."""
+        """Yields (digest, text) for the texts of `group`, which are all in one frame (compressed block of
+        texts); damaged texts are left out."""
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
@@ -89,12 +89,12 @@ class Objects:
                 yield digest, data
 
     def cached(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3; None unless it is in the cache."""
+        """The text with this BLAKE3 if it is in the cache; else None."""
         return self._texts.get(digest)
 
     def cache(self, digest: bytes, data: bytes) -> None:
-        """Keep a text in memory, because a command often reads it again. The oldest texts are dropped over
-        CACHE_BYTES."""
+        """Keep a text in memory, because a command often reads it again. If the cache exceeds CACHE_BYTES,
+        the oldest texts are dropped."""
         if digest in self._texts:
             return
         self._texts[digest] = data
@@ -103,16 +103,17 @@ class Objects:
             self._held -= len(self._texts.popitem(last=False)[1])
 
     def has(self, digest: bytes) -> bool:
-        """Whether the text is stored."""
+        """Whether the text with this BLAKE3 is stored."""
         return digest in self._indexed or bool(self._db.objects.places([digest]))
 
     def add_frames(self, frames: Iterable[Frame]) -> None:
-        """Store frames unchanged: first durable, then indexed, in the caller's step or a new one."""
+        """Store frames unchanged: written durably first, then indexed, in the caller's transaction or a new
+        one."""
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:
-        """Store texts, given as (digest, bytes). `durable` False: skip the sync, because the relay has them
-        too and a text damaged by a power cut can be fetched from it."""
+        """Store texts, given as (digest, bytes). `durable` False: do not wait for the disk, because the relay
+        has them too and a text damaged by a power cut can be fetched from it."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
         places = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]
@@ -141,7 +142,7 @@ class Objects:
         self._indexed.update(digest for digest, _ in places)
 
     def _current(self) -> int:
-        """The pack file to append to."""
+        """The number of the pack file to append to."""
         packs = (path for path in self._folder.iterdir() if path.suffix == ".pack")
         numbers = [int(path.stem) for path in packs if path.stem.isdigit()]
         newest = max(numbers, default=1)

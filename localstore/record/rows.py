@@ -1,4 +1,4 @@
-"""The rows of the tables of a working copy's database, except entries."""
+"""The rows of the tables in a working copy's database, except the entries."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class SealedFile(NamedTuple):
 
 
 class SealedTree(msgspec.Struct, frozen=True):
-    """A seal's tree as a difference from the previous tree: its root, the new directory objects, and the
-    digests of the removed directory objects (None: all of them)."""
+    """The tree of a seal, as a difference from the previous seal's tree. `root`: its root digest; `fresh`:
+    the new directory objects, bytes by digest; `gone`: digests of the removed directory objects, None for all
+    of them."""
 
     root: bytes
     fresh: dict[bytes, bytes]
@@ -44,8 +45,9 @@ class SealedTree(msgspec.Struct, frozen=True):
 
 
 class Intent(NamedTuple):
-    """A journal entry: a write that has begun. `temp`: the temporary file. `new` None: the file is removed.
-    The states are listed in `localstore.folder.writer`."""
+    """An entry of the journal: a write to the folder that has begun. `temp`: the temporary file. `inode`: of
+    the temporary file. `new`: digest of what is written, None to remove the file. The states are listed in
+    `localstore.folder.writer`."""
 
     temp: str
     path: str

@@ -1,11 +1,10 @@
-"""The result of the last scan: files by folder, single files that were hashed since, exclusions, and the
+"""What the last scan found: files by folder, single files that were hashed since, exclusions, and the
 watcher's token.
 
 Each call is part of its caller's transaction.
 
 Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
-valid while a last scan is recorded; a scan without a watcher deletes that record and leaves the table.
-"""
+valid while a last scan is recorded; a scan without a watcher deletes that record and leaves the table."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
 class LastScan(msgspec.Struct, frozen=True, array_like=True):
-    """The last scan: the watcher's token up to which the record is correct, the time of the last scan of the
-    whole folder (seconds of Unix time), and the digest of the names that git tracked."""
+    """The last scan. `token`: the watcher's token up to which the record is correct. `everywhere`: when the
+    whole folder was last scanned (Unix seconds). `git`: digest of the names that git tracked."""
 
     token: Token
     everywhere: int
@@ -39,7 +38,7 @@ class LastScan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ScanRecord:
-    """Reads and writes the result of the last scan."""
+    """Reads and writes what the last scan found."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql
@@ -47,19 +46,20 @@ class ScanRecord:
     # --- files
 
     def folders(self) -> dict[str, RecordedFolder]:
-        """Folder path with a trailing slash → its recorded files."""
+        """The recorded files of each folder, by the folder's path with a trailing slash."""
         rows = self._sql.execute("SELECT path, mark FROM folders")
         recorded = {path: RecordedFolder(mark, partial(self._files, path)) for path, mark in rows}
         return recorded | with_single_files(recorded, self._single())
 
     def _files(self, folder: str) -> bytes:
-        """The encoded files of a folder."""
+        """The files of a folder, encoded; without a record, the encoding of no files."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
         return RecordedFolder.of([], b"").encoded
 
     def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
-        """The recorded files of the folders of a partial scan, by folder path with a trailing slash."""
+        """The recorded files of those folders that a partial scan visits, by the folder's path with a
+        trailing slash."""
         folders: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
@@ -72,7 +72,7 @@ class ScanRecord:
         )
 
     def single_folders(self) -> set[str]:
-        """Folders of the files that were hashed since the last scan."""
+        """The folders that contain files hashed since the last scan."""
         return {_folder(stat.path) for stat in self._single()}
 
     def single(self, path: str) -> Stat | None:
@@ -90,7 +90,8 @@ class ScanRecord:
         return next((stat for stat in stats if stat.path == path), None)
 
     def put_folders(self, folders: Mapping[str, RecordedFolder | None]) -> None:
-        """Store folders, None to forget one, and drop the single files: the folders contain them."""
+        """Store folders (None: forget one), and drop the single files, because the folders contain them
+        now."""
         gone = [(path,) for path, folder in folders.items() if folder is None]
         put = [(path, folder.mark, folder.encoded) for path, folder in folders.items() if folder is not None]
         self._sql.execute("DELETE FROM stats")
@@ -108,12 +109,12 @@ class ScanRecord:
     # --- what was left out, and the last look
 
     def exclusions(self) -> dict[str, Exclusions]:
-        """Folder → entries that the last scan left out there."""
+        """What the last scan left out of each folder, by the folder's path."""
         rows = self._sql.execute("SELECT folder, encoded FROM asides")
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in rows}
 
     def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
-        """Store changed exclusions; None: the folder has none any more."""
+        """Store changed exclusions by folder; None: nothing is left out of it any more."""
         gone = [(os.fsencode(folder),) for folder, aside in changes.items() if aside is None]
         put = [
             (os.fsencode(folder), _ENCODE(aside)) for folder, aside in changes.items() if aside is not None
@@ -122,14 +123,14 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
     def last_scan(self) -> LastScan | None:
-        """The last scan, None if no watcher answered in it."""
+        """The last scan; None if no watcher was there to give a token."""
         for (encoded,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
             return decode_last_scan(encoded)
         return None
 
     def put_last_scan(self, last: LastScan | None) -> None:
-        """Store the last scan. None makes the next scan visit the whole folder. This is needed when the
-        tracked paths change, because ignored files may then count without an event."""
+        """Store the last scan. None makes the next scan visit the whole folder, which is needed when the
+        tracked paths change: ignored files may then count, and no event reports that."""
         encoded = None if last is None else _ENCODE(last)
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, encoded))
 
@@ -153,6 +154,6 @@ def _folder(path: str) -> str:
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """(first, last) of the paths that begin with `prefix`, as bounds for SQL; `0` is the character after the
-    slash."""
+    """Bounds for SQL that select the paths that begin with `prefix`: (first, last). `0` is the character
+    after the slash."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

@@ -1,6 +1,5 @@
-"""`state.json` beside the link: recognised by its digest, and rewritten only in the parts that a seal
-changed.
-"""
+"""The file `.svc/state.json` with the last seal's tree: recognised by its digest, and rewritten only in the
+parts that a new seal changed."""
 
 from __future__ import annotations
 
@@ -40,14 +39,14 @@ class StateFile:
         return hasher.digest() == self._db.get(WRITTEN)
 
     def rewrite(self) -> None:
-        """Write the file from the record."""
+        """Write the whole file from the record."""
         with self._db.step():
             state = self.prepare(None)
         self.write(state)
 
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
-        """The file's bytes after a new last seal; their digest is recorded as part of the caller's step.
-        `changes`: the changes of the seal, None if unknown."""
+        """The file's bytes after a new last seal, in parts. Their digest is recorded in the caller's
+        transaction. `changes`: what the seal changed, None if unknown."""
         state = None if changes is None else self._changed(changes)
         if state is None:
             whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())
@@ -56,7 +55,7 @@ class StateFile:
         return state
 
     def write(self, state: Parts) -> None:
-        """Write the prepared bytes, after the step is committed."""
+        """Write the bytes that `prepare` returned. Call it after the transaction is committed."""
         link.write_encoded(self._folder, state)
 
     def _changed(self, changes: Mapping[str, SealedFile | None]) -> Parts | None:
@@ -73,8 +72,8 @@ class StateFile:
 
 
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
-    """The bytes `before` of a state file with a new last seal and new digests (path → hex). None if a path is
-    not in it."""
+    """The bytes of a state file with another last seal and other digests. `before`: its present bytes;
+    `digests`: path → hex digest. None if a path is not in the file."""
     head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)

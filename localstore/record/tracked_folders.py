@@ -1,4 +1,4 @@
-"""Tells which ignored folders contain tracked files, for a process that does not own the record."""
+"""Tells which ignored folders contain tracked files. For a process that does not own the working copy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The pending edits that were typed character by character, not captured from a file (docs/design/011).
+"""Which pending edits were typed character by character, and not captured from a file (docs/design/011).
 
 A path counts as typed if all its pending updates were typed. The record stores the number of typed updates;
-if it differs from the number of pending updates, all of them count as captured.
-"""
+if it differs from the number of pending updates, all of them count as captured."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ def is_typed(db: Database, entry: PathRecord) -> bool:
 
 
 def put_typed(db: Database, entry: PathRecord) -> None:
-    """Record that all pending updates of the path were typed. Part of the caller's step."""
+    """Record that all pending updates of the path were typed. Part of the caller's transaction."""
     if entry.pending:
         db.put(f"{TYPED}{entry.path}", entry.pending)
     else:

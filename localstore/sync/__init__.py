@@ -1,4 +1,3 @@
-"""The client's side of the lane protocol (docs/design/004): one working copy against one branch.
+"""Keeps one working copy and one branch of a relay in sync (docs/design/004).
 
-A lane is the text of one path on one branch, as merged from the updates of all who edit it.
-"""
+The unit is a lane: the text of one path on one branch, as merged from the updates of all who edit it."""

@@ -1,4 +1,4 @@
-"""Records the relay's version of a path as the folder's version."""
+"""Takes over the relay's version of a path in the record of the folder."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
-    """Record the relay's version. `shadow`: digest of the file on the disk."""
+    """Record the relay's version as what this folder has of the path. `shadow`: digest of the file on the
+    disk, None for no file."""
     copy.forget(remote.row.path)
     copy.db.put_lane_state(remote.row.path, remote.state)
     copy.save(entry_of(remote, shadow))
 
 
 def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
-    """The entry of a path in the relay's version. `shadow`: digest of the file on the disk, None for no
-    file."""
+    """The entry that records a path in the relay's version. `shadow`: digest of the file on the disk, None
+    for no file."""
     row = remote.row
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
     return PathRecord(

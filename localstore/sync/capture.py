@@ -1,8 +1,8 @@
-"""Capture: an edit found on disk becomes lane updates (docs/design/004, device rule 2).
+"""Captures edits: turns a change found on disk into updates of the file's lane (docs/design/004, device rule
+2).
 
 An edit is the difference from the shadow, the bytes last known to be on the disk. It is never the difference
-from the sealed tree, because that would undo newer changes of others.
-"""
+from the sealed tree, because that would undo newer changes of others."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LOT = 256  # paths whose texts are read together
 
 
 def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
-    """Capture the text edits at `paths`; other paths are skipped.
+    """Capture the text edits at `paths` as pending updates; paths without a text edit are skipped.
 
     Returns the paths whose edit cannot be captured: it has too many parts for one update (the file is then
     sent as a new version), or the lane changed and the texts cannot be merged (`settle` records the
-    conflict). `scan`: a scan just made; its digests are used while the object store still caches the bytes.
-    """
+    conflict). `scan`: a scan just made; its digests are used while the object store still caches the
+    bytes."""
     in_flight = copy.db.flight_kinds()
     uncaptured = set()
     batch = _Batch(copy)
@@ -52,7 +52,8 @@ def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -
 
 
 def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
-    """Yields `paths`; loads the genesis texts of LOT paths together before it yields them."""
+    """Yields the `paths`. Before each group of LOT paths it loads the texts with which their lanes began, in
+    one read."""
     for start in range(0, len(paths), LOT):
         lot = paths[start : start + LOT]
         entries = (copy.entries.get(path) for path in lot)
@@ -62,15 +63,15 @@ def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
 
 
 class _Text(NamedTuple):
-    """A text and its BLAKE3 (`name`)."""
+    """A text. `name`: its BLAKE3."""
 
     name: bytes
     data: bytes
 
 
 class _CapturedEdit(NamedTuple):
-    """A lane with the edit applied. `update`: the encoded update, None if the text is unchanged. `want`: the
-    resulting text of the lane."""
+    """A captured edit. `lane`: the lane with the edit applied. `update`: the encoded update, None if the text
+    is unchanged. `want`: the resulting text of the lane."""
 
     lane: Lane | FirstEdit
     update: bytes | None
@@ -78,7 +79,7 @@ class _CapturedEdit(NamedTuple):
 
 
 class _Batch:
-    """Captured edits that are stored together: texts, entries and updates in one step."""
+    """Collects captured edits, whose texts, entries and updates are stored together in one transaction."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -126,8 +127,8 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text
 
 
 def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """The edit of a settled path: before it, the disk had the text of the lane. None if it has too many
-    parts."""
+    """The edit of a file that had the text of its lane before. `on_disk`: its text now. None if the edit has
+    too many parts for an update."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
         first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, on_disk.data, name)
@@ -141,8 +142,8 @@ def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _C
 
 
 def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """An edit of an older text of a lane. None if it cannot be merged with the lane's newer text, or if the
-    relay does not send the texts needed for that."""
+    """The edit of a file that had an older text of its lane before, merged into the lane. None if it cannot
+    be merged with the lane's newer text, or if the relay does not send the texts needed for that."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -159,8 +160,8 @@ def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _Ca
 
 
 def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
-    """The text that the edit starts from. Returns None if the shadow is not text, or cannot be read or
-    fetched."""
+    """The text with the digest `shadow`, which the edit starts from. None if it is not text, or cannot be
+    read or fetched."""
     try:
         text = copy.text(shadow)
     except (Invalid, NotFound, ServerMisbehaved):
@@ -169,11 +170,10 @@ def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
 
 
 def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
-    """Merge a save that happened during a write of the file: `data` is based on `before`, and the lane has
+    """Merge a save that happened while svc wrote the file: `data` is based on `before`, and the lane has
     changed meanwhile.
 
-    Part of the caller's step. Returns False if the texts conflict; then the conflict is recorded.
-    """
+    Part of the caller's transaction. Returns False if the texts conflict; then the conflict is recorded."""
     try:
         add_edit(copy, entry, before, data)
     except TextsConflict as found:
@@ -183,8 +183,8 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> None:
-    """Make the change from `before` to `data` a pending edit of the entry, as part of the step of the caller,
-    who saves the entry. Raises TextsConflict, with nothing changed."""
+    """Add the change from `before` to `data` to the pending edits of the entry, in the caller's transaction;
+    the caller saves the entry. Raises TextsConflict, with nothing changed."""
     lane = copy.lane_with_pending(entry)
     update = merge_edit(copy, entry.path, lane, before, data)
     if update is not None:
@@ -196,8 +196,8 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The current text of the file. None if it is not text, if it is larger than TEXT_FILE, or if it is still
-    as svc wrote it (`copy.ours`) and so has no edit."""
+    """The current text of the file. None if it is not text, is larger than TEXT_FILE, or is still as svc
+    wrote it (`copy.ours`), so that it has no edit."""
     entry, ours = copy.entries.get(path), copy.ours(path)
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None

@@ -1,4 +1,5 @@
-"""Turns local changes into signed updates; at most one is in flight for each path."""
+"""Turns local changes into signed updates and puts them in flight (ready to be sent, until they are
+answered); at most one for each path."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 
 class Composed(msgspec.Struct):
-    """The result of `compose`. `written`, `removed`: paths put in flight. `skipped`: files over a size cap,
-    `left_out`: their paths. `marked`: files that still contain conflict markers of svc. `kept`: path of an
-    entry that svc cannot send → files that stay on the branch because of it."""
+    """What `compose` did. `written`, `removed`: paths whose update was put in flight. `skipped`: files over a
+    size cap; `left_out`: their paths. `marked`: files that still contain svc's conflict markers. `kept`: path
+    of an entry that svc cannot send → files that stay on the branch because of it."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -42,8 +43,8 @@ class Composed(msgspec.Struct):
 
 
 class _PathUpdate(NamedTuple):
-    """A path, and the members of its update that depend on the kind. `entry` None: the path is new. `stat`
-    None: the file is gone."""
+    """A path that needs an update. `entry`: its record, None for a new path. `stat`: the file, None if it is
+    gone. `members`: kind of the update, and the members that depend on the kind."""
 
     path: str
     entry: PathRecord | None
@@ -61,13 +62,12 @@ def compose(
     store: bool = True,
     only: Collection[str] | None = None,
 ) -> Composed:
-    """Capture all edits and put one update in flight for each changed path that has none.
+    """Capture all edits, and put one update in flight for each changed path that has none.
 
-    `barred`: paths to leave out, because the relay refused them in this run. `whole`: paths to send as a new
-    version, because the relay refuses their edits. `typed`: paths whose edits are sent as typed edits, which
-    the relay accepts regardless of changes by others. `store` False: put nothing in flight. `only`: the paths
-    to consider; None: all paths.
-    """
+    `delete`: also send removals. `barred`: paths to leave out, because the relay refused them in this run.
+    `whole`: paths to send as a new version, because the relay refuses their edits. `typed`: paths whose edits
+    are sent as typed edits, which the relay accepts regardless of changes by others. `store` False: put
+    nothing in flight. `only`: the paths to consider; None: all paths."""
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, edited(copy, moved, scan), scan)
@@ -128,8 +128,8 @@ def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """Those paths of `moved` where the file on the disk differs from the shadow (the bytes last known
-    there)."""
+    """The ones of the paths `moved` where the file on the disk differs from the shadow (the bytes last known
+    to be there)."""
     copy.entries.load(moved)
     return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
@@ -141,7 +141,8 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 def _members(
     copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
-    """Kind and content of the update that the path needs. None if it needs none, or may not be sent yet."""
+    """Kind and content of the update that a path needs. None if it needs no update, or if it cannot be sent
+    yet."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
@@ -185,8 +186,8 @@ def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None
 
 
 def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
-    """Number and sign the updates, in this order, and store them as in flight. Raises Unauthorized without a
-    device key."""
+    """Number and sign these updates, in this order, and store them as in flight. Raises Unauthorized without
+    a device key."""
     if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
     last, lowest = copy.db.number("n"), copy.db.lowest_flight()
@@ -214,8 +215,8 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
 
 
 class MarkerCheck:
-    """Finds texts that still contain conflict markers written by svc. New files are read only while a
-    conflict is unresolved; edits are in memory and always checked."""
+    """Finds texts that still contain conflict markers written by svc. Edited texts are in memory and always
+    checked; new files are read only while a conflict is unresolved."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -235,9 +236,9 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """The size caps of byte files (docs/design/006): one for each file, one for their sum. `only`: the
-    scanned paths of a save, so that its cost does not grow with the folder; None: the whole folder was
-    scanned."""
+    """Checks the size caps for files that are not text (docs/design/006): one cap for each file, one for
+    their sum. `only`: the scanned paths of a save, so that its cost does not grow with the folder; None: the
+    whole folder was scanned."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy
@@ -246,8 +247,8 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Path → the size that its byte file on the branch will have after this push; for a save, only for
-        the paths that differ from the branch."""
+        """The size that each file which is not text will have on the branch after this push, by path; for a
+        save, only for the paths that differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()
@@ -259,8 +260,8 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """Path → the size that its byte file on the branch will have once the updates in flight are accepted;
-        0 if it will have none. Only for paths with an update in flight."""
+        """For each path with an update in flight, the size that it will have on the branch once that is
+        accepted; 0 if it will be a text or removed."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 
@@ -276,13 +277,14 @@ class SizeCaps:
         return total
 
     def _size_at(self, path: str) -> int:
-        """Bytes that the path contributes to `_total`, the sum of the byte files."""
+        """How many bytes of the sum `_total` are those of this path."""
         if path not in self._sizes and self._only is not None:
             return self._copy.db.byte_files.sizes_at([path]).get(path, 0)
         return self._sizes.get(path, 0)
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """The reason why the file is over a cap. None if it fits; then its size is added to the sum."""
+        """Check a file against the caps. Returns it as skipped, with the reason, if it exceeds one; else
+        None, and its size is added to the sum."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP

@@ -1,5 +1,5 @@
-"""Versions that cannot be merged. The branch's version keeps the path, the local one becomes a conflict copy,
-and both are recorded, texts with their base, until the user resolves the conflict."""
+"""Conflicts: versions of a file that cannot be merged. The branch's version keeps the path, the local one
+becomes a conflict copy. Both are recorded, texts with their base, until the user resolves the conflict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class ConflictingTexts(NamedTuple):
 
 
 class TextsConflict(Exception):
-    """Two texts cannot be merged. Raised before anything is changed; `texts`: the two texts."""
+    """Two texts cannot be merged. Raised before anything is changed. `texts`: the two texts and their
+    conflict."""
 
     def __init__(self, clash: ConflictingTexts) -> None:
         super().__init__("the texts stand against each other")
@@ -31,8 +32,8 @@ class TextsConflict(Exception):
 
 
 def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> None:
-    """Record a conflict at `path`, with the name that the conflict copy will get. Part of the caller's step;
-    the disk still shows the local text at `path`."""
+    """Record a conflict at `path`, with the name that the conflict copy will get. Part of the caller's
+    transaction. At this time the disk still has the local text at `path`."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     texts = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
@@ -55,8 +56,8 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
     """Record a conflict of two files without a common text, such as binary files, or files of the same name
     that both sides created. `theirs`, `mine`: digests of the branch's version and of the version that gets
-    the conflict name. Part of the caller's step. Does nothing if either is None. An existing record that
-    waits for this copy keeps its lines and gets the branch's current version."""
+    the conflict name; if one is None, nothing is recorded. Part of the caller's transaction. An existing
+    record that waits for this copy keeps its lines and gets the branch's current version."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)
@@ -78,7 +79,7 @@ def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:
-    """Handle of the author of the branch's version of a path. None if unknown, or if several people changed
-    it."""
+    """The handle of the author of the branch's version of a path. None if it is unknown, or if several people
+    changed it."""
     handles = unsealed_authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

@@ -1,9 +1,8 @@
-"""Runs a command without effect, to say what it would do (`--dry-run`).
+"""Runs a command without effect, to tell what it would do (`--dry-run`).
 
 The command's own code runs on a copy of the database, over an overlay of the folder, with a transport that
 answers updates from the known frontier and sends nothing. The result differs from a real run only by changes
-that others make in between, and by refusals that only the relay can decide.
-"""
+that others make in between, and by refusals that only the relay can decide."""
 
 from __future__ import annotations
 
@@ -56,8 +55,9 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A context with a working copy whose changes affect neither folder, record nor relay. If the branch is
-    found to have moved back, `copy` gets a note of it too, so that the user is told."""
+    """A context with a working copy whose changes affect neither folder, record nor relay. If it turns out
+    that the branch has moved back to an older state, `copy` gets a note of it too, so that the user is
+    told."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:
@@ -69,8 +69,8 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 @contextmanager
 def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
-    """A context with a working copy whose changes are discarded (`dry_run_copy`), with scratch files in a
-    folder of the record whose name begins with `prefix`. The real working copy need not be owned."""
+    """A context with a working copy whose changes are discarded. Its scratch files are in a folder, inside
+    the record's, whose name begins with `prefix`. The process need not own the real working copy."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
@@ -84,8 +84,8 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
 
 
 class DryRunCopy(WorkingCopy):
-    """A working copy that discards all changes. `sent_rows`: path → row that the relay would have after the
-    sent updates; None: removed."""
+    """A working copy that discards all changes. `sent_rows`: for each path of a sent update, the row that the
+    relay would have then; None: removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport
@@ -118,7 +118,8 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of texts, which the run reads. Other files become placeholders."""
+        """Yields (digest, bytes) of objects. Only with `keep`, for texts that the run reads, are they
+        fetched; otherwise the bytes are placeholders."""
         if keep:
             yield from super().fetch(sizes, keep)
             return
@@ -126,7 +127,7 @@ class DryRunCopy(WorkingCopy):
             yield digest, Placeholder.of(digest, "blob", size)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-        """Nothing, because `fetch` returns placeholders, which take no memory."""
+        """Yields nothing, because `fetch` returns placeholders, which take no memory."""
         yield from ()
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
@@ -135,7 +136,7 @@ class DryRunCopy(WorkingCopy):
         return Fetched(path)
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
-        """Path → kind and digest on the branch as the relay would have it after the run."""
+        """(kind, digest) of each file on the branch as the relay would have it after the run, by path."""
         rows: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
         return {path: (row.kind, row.digest) for path, row in rows.items() if row is not None}
 
@@ -147,7 +148,7 @@ class DryRunCopy(WorkingCopy):
 
 
 class _DryRunTransport(Transport):
-    """Passes reads to the relay and discards writes."""
+    """A transport that passes reads to the relay and discards writes."""
 
     def __init__(self, real: Transport, copy: DryRunCopy) -> None:
         self._real, self._copy = real, copy
@@ -223,17 +224,17 @@ class _DryRunTransport(Transport):
         return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
-        """Whether the file would be below another file, or at the path of a directory."""
+        """Whether the branch has a file above the path, or a directory at it."""
         return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return []
 
     def upload_pack(self, pack: Pack) -> None:
-        """Nothing is sent."""
+        """Does nothing: a dry run sends nothing."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
-        """Nothing is sent."""
+        """Does nothing: a dry run sends nothing."""
 
     def prepare(self, request: PrepareRequest) -> Prepared:
         raise NotImplementedError("a rehearsal ends before the seal")
@@ -267,7 +268,7 @@ class _DryRunTransport(Transport):
 
 
 def _to_wire(path: str, row: Row | None) -> WireRow:
-    """A row in the relay's wire format; kind `gone` for None."""
+    """The row in the relay's wire format; None becomes a row of the kind `gone`."""
     if row is None:
         return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
     return WireRow(
@@ -283,7 +284,7 @@ def _ok(update: LiveUpdate, row: Row) -> UpdateAnswer:
 
 
 class _ScratchObjects(Objects):
-    """Reads the texts of the real record; writes new ones to a scratch folder."""
+    """An object store that reads the texts of the real record, and writes new ones to a scratch folder."""
 
     def __init__(self, real: Path, scratch: Path, db: Database) -> None:
         self._real = real
@@ -305,11 +306,11 @@ class _UnwrittenState(StateFile):
         return True
 
     def write(self, state: Parts) -> None:
-        """Nothing is written."""
+        """Does nothing: a dry run writes no state file."""
 
 
 class _ScratchHome(Home):
-    """The home with a temporary trash, which is deleted after the dry run."""
+    """The home (SVC_HOME), but with a temporary trash, which is deleted after the dry run."""
 
     def __init__(self, real: Home, scratch: Path) -> None:
         super().__init__(real.root)

@@ -13,8 +13,8 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
-    """A lane in the cache. `version`: `_version` of the path's entry when the lane was cached; if it differs
-    now, the lane is out of date. `size`: bytes of the lane's text."""
+    """A lane in the cache. `version`: what `_version` returned for the path's entry when the lane was cached;
+    the lane is out of date if that differs now. `size`: bytes of the lane's text."""
 
     lane: Lane | FirstEdit
     version: tuple[object, ...]
@@ -22,22 +22,22 @@ class _CachedLane(msgspec.Struct, frozen=True):
 
 
 class EditedLanes:
-    """Path → lane with the confirmed state and every pending update applied."""
+    """A cache of lanes by path, each with the confirmed state and every pending update applied."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, _CachedLane] = {}
         self._bytes = 0
 
     def keep(self, entry: PathRecord, lane: Lane | FirstEdit) -> None:
-        """Cache the lane of an entry, unless the cache holds CACHE_BYTES already."""
+        """Cache the lane of an entry, unless the cache would then exceed CACHE_BYTES."""
         self._forget(entry.path)
         if self._bytes + entry.size <= CACHE_BYTES:
             self._bytes += entry.size
             self._lanes[entry.path] = _CachedLane(lane, _version(entry), entry.size)
 
     def pop(self, entry: PathRecord) -> Lane | FirstEdit | None:
-        """Remove and return the lane of the path. None if it is not cached, or if the entry has changed
-        since."""
+        """Remove the lane of the path from the cache and return it. None if it is not cached, or if the entry
+        has changed since."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.version == _version(entry) else None
 

@@ -1,4 +1,4 @@
-"""The renames that live sync follows in a working copy, from one step to the next."""
+"""The renames that live sync has followed in a working copy; kept from one step to the next."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import msgspec
 
 class RemovedText(msgspec.Struct, frozen=True):
     """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text last saved
-    at its old path. `until`: monotonic time after which a save at the old path is a new file. `new`: the path
-    that it was renamed to, None if not searched yet."""
+    at its old path. `until`: monotonic time after which a save at the old path counts as a new file. `new`:
+    the path that it was renamed to, None if not searched yet."""
 
     digest: bytes
     until: float
@@ -16,10 +16,10 @@ class RemovedText(msgspec.Struct, frozen=True):
 
 
 class Followed(msgspec.Struct):
-    """Renames of a live working copy. `moved`: (old path, new path) of files whose edit followed a rename.
-    `back`: the same for files that are restored at the old path, because the edit does not fit. `edited`:
-    paths that got an edit that is not sent yet. `later`: old path → monotonic time until which to wait for
-    the new path. `removed`: old path → text that the branch removed recently."""
+    """The renames followed in a working copy. `moved`: (old path, new path) of files whose edit was moved to
+    the new path. `back`: (old path, new path) of files that are restored at the old path, because the edit
+    does not fit. `edited`: paths that got an edit that is not sent yet. `later`: old path → monotonic time
+    until which to wait for the new path. `removed`: old path → text that the branch removed recently."""
 
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     back: list[tuple[str, str]] = msgspec.field(default_factory=list)

@@ -1,6 +1,5 @@
-"""New files that git ignores only by settings of this user. They are not sent until a push is confirmed: a
-file that somebody excludes from every repository may contain a password.
-"""
+"""Finds new files that git ignores only by settings of this user. They are not sent until a push is
+confirmed: a file that somebody excludes from every repository may contain a password."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class HeldBack(msgspec.Struct, frozen=True):
-    """A new file, the rule of git that matches it, and the line for `.svcignore` that excludes it."""
+    """A new file that is held back. `rule`: the rule of git that matches it; `line`: the line for
+    `.svcignore` that would exclude it."""
 
     path: str
     rule: str
@@ -23,8 +23,8 @@ class HeldBack(msgspec.Struct, frozen=True):
 
 
 def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
-    """Those of `paths` that are new files (scanned, but not in the record) and that git ignores for this
-    user."""
+    """The ones of `paths` that are new files (scanned, but not in the record) and that git ignores only for
+    this user."""
     new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
     if not new:
         return []
@@ -40,8 +40,8 @@ def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldB
 
 
 def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
-    """All new files of the folder that git ignores for this user. The folder is scanned only if git has such
-    rules."""
+    """All new files of the folder that git ignores only for this user. The folder is scanned only if git has
+    such rules."""
     copy.git_excludes.refresh()
     if not copy.git_excludes.active:
         return []
@@ -50,7 +50,7 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
 
 
 def skipped(held: HeldBack) -> Skipped:
-    """The file as a skipped entry."""
+    """The file as an entry that a scan skipped, with the reason."""
     return Skipped(
         terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )
@@ -62,7 +62,7 @@ def _rule(copy: WorkingCopy, reason: Reason) -> str:
 
 
 def _line(path: str, reason: Reason) -> str:
-    """The line for `.svcignore` for the entry that the rule matched: the file, or a folder above it."""
+    """A line for `.svcignore` that excludes what git's rule matched: the file, or a folder above it."""
     folder = "/" if reason.path != path else ""
     return "/" + escaped(reason.path) + folder
 

@@ -46,11 +46,11 @@ def resume_clone(copy: WorkingCopy) -> None:
 
 
 def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
-    """Path → stat of the files that an interrupted clone wrote completely.
+    """The stats of the files that an interrupted clone wrote completely, by path. `files`: what the seal
+    contains.
 
-    Removes files whose write was cut short, and drops the records of missing files, so that these do not
-    count as deleted.
-    """
+    Removes files whose write was cut short, and drops the entries of missing files, so that these do not
+    count as deleted."""
     scan = copy.scan()
     torn = _torn_files(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]
@@ -68,7 +68,7 @@ def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[st
 
 
 def _torn_files(copy: WorkingCopy, files: Mapping[str, SealedFile], scan: Scan) -> list[str]:
-    """Paths of files that contain only a prefix of their sealed bytes."""
+    """The paths of files that contain only the beginning of their sealed bytes."""
     short = {}
     for path, file in files.items():
         stat = scan.find(path)

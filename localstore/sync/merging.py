@@ -23,8 +23,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
-    """Replace the confirmed lane of an entry by the relay's, and merge the pending edits into it, in one
-    step. Raises TextsConflict, with nothing changed, if they cannot be merged."""
+    """Replace the confirmed lane of an entry by the relay's lane, and merge the pending edits into it, in one
+    transaction. Raises TextsConflict, with nothing changed, if they cannot be merged."""
     same_epoch = entry.epoch == remote.row.epoch
     if same_epoch and remote.state is None and entry.touched:
         return  # the relay sent no state, so the confirmed one stays
@@ -47,8 +47,8 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 
 def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
-    """Replace the confirmed lane by the relay's, and merge the pending typed edits character by character.
-    Returns False, with nothing changed, if they must be merged as texts."""
+    """Replace the confirmed lane by the relay's lane, and merge the pending typed edits character by
+    character. Returns False, with nothing changed, if they must be merged as texts."""
     lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
     try:
         if same_epoch:
@@ -69,10 +69,9 @@ def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_ep
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
     """Apply to `lane` the change from `base`, a text that was on the disk, to `mine`.
 
-    Returns the update, or None if the lane already has the change. In a live folder, texts that both sides
-    wrote at one place are put after each other, if neither side replaced anything there. Raises
-    TextsConflict, with the lane unchanged.
-    """
+    Returns the update, or None if the lane already has the change. In a folder that is synced live, texts
+    that both sides wrote at one place are put after each other, if neither side replaced anything there.
+    Raises TextsConflict, with the lane unchanged."""
     theirs = lane.text()
     if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
@@ -92,7 +91,7 @@ def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: byte
 
 
 def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
-    """The relay's lane, editable by this replica."""
+    """The relay's lane as a `Lane` that this replica can edit."""
     if remote.state is not None:
         return Lane.load(remote.state, copy.replica)
     return copy.genesis(remote.row.gen, remote.row.epoch, copy.text(remote.genesis))
@@ -101,7 +100,8 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
 def _adopt(
     copy: WorkingCopy, entry: PathRecord, remote: Remote, pending: list[bytes], text: bytes | None
 ) -> None:
-    """Record the relay's lane as confirmed, with `pending` updates that make its text `text`."""
+    """Record the relay's lane as confirmed. `pending`: the updates on top of it, with which its text is
+    `text`."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None
     entry.want, entry.size = remote.row.digest, remote.row.size

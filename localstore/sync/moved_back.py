@@ -1,11 +1,11 @@
-"""A branch that moved back: the relay lacks updates that it had confirmed to this folder, for example after
-it was restored from an older backup.
+"""Handles a branch that moved back to an older state: the relay lacks updates that it had confirmed to this
+folder, for example after it was restored from an older backup.
 
 The relay's files are older than the files here, or were sent by others since. So the folder starts again as
 another replica. For each path the base is the version that both have in common: the relay's text, if this
 folder once had it; else the file of the newest seal that both have. Everything beyond that base is an edit,
-which is merged with newer changes of others and sent again. Nothing here is overwritten by an older version.
-"""
+which is merged with newer changes of others and sent again. Nothing here is overwritten by an older
+version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
-    """Whether this answer to an incremental bootstrap shows less than the relay confirmed before."""
+    """Whether the relay's answer to a request for newer rows shows an older state than the relay had
+    confirmed before."""
     if not copy.replica or answer.branch_id != copy.branch_id:
         return False
     if answer.seq < copy.db.number("since"):
@@ -39,7 +40,8 @@ def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
 
 
 class Before:
-    """The folder's record of the branch before it moved back. Call `begin_anew`, bootstrap, then `rebase`."""
+    """What the folder's record said of the branch before the branch moved back. Call `begin_anew`, read the
+    frontier, then call `rebase`."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         from localstore.sync.settle import write_hidden_edits  # which needs the module that calls this one
@@ -54,8 +56,9 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch, and set the newest seal that relay and folder both have as the folder's last
-        seal. Without such a seal, the files are recognised by the branch's seals."""
+        """Forget the branch, and record the newest seal that relay and folder both have as the folder's last
+        seal. Without such a seal, the files are recognised by the branch's seals
+        (`localstore.sync.recognise`)."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:
@@ -74,7 +77,7 @@ class Before:
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """(id, files by path) of the newest seal of the branch that is not younger than the folder's last
-        one. Younger seals were made after the branch moved back. None if there is none."""
+        seal; younger seals were made after the branch moved back. None if there is none."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
@@ -91,8 +94,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Record for each path a text on which the folder's file is based, if a newer one than the text of
-        the last seal is known. `rows`: the whole frontier."""
+        """Record for each path the text that the folder's file is an edit of, where that is known and newer
+        than the text of the last seal. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)
@@ -103,7 +106,8 @@ class Before:
                 copy.save(known_by_bytes(row.path, "text", base, row.size))
 
     def _base(self, row: Row, sealed: SealedFile | None) -> bytes | None:
-        """Digest of the text that the folder's file is an edit of. None: the text of the last seal."""
+        """The digest of the text that the folder's file is an edit of. None: it is the text of the last
+        seal."""
         copy = self._copy
         if copy.objects.has(row.digest):
             return row.digest  # it was here once, so the file comes from it

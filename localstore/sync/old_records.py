@@ -1,9 +1,9 @@
-"""Rescues temporary files that a killed process left under an earlier record of this folder.
+"""Rescues temporary files that a killed process left in this folder while the folder had an earlier record.
 
 The folder has a new record because `.svc` was deleted or the folder came from a backup; the journal that
-explains the temporary files is in the older record. Its edits cannot be merged, because its lanes belong to
-another replica. A temporary file whose bytes are not known to exist elsewhere becomes a conflict copy.
-"""
+explains the temporary files is in the older record. The edits in that record cannot be merged, because its
+lanes belong to another replica. A temporary file whose bytes are not known to exist elsewhere becomes a
+conflict copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rescue(copy: WorkingCopy) -> None:
-    """Restore the files named in the journals of earlier records of this folder, once for each record."""
+    """Restore the files that the journals of earlier records of this folder name, once for each record."""
     done = (copy.db.text(RESCUED) or "").split()
     for record in copy.home.previous_records(copy.folder):
         if record.name in done or not (record / "state.db").exists():
@@ -38,8 +38,8 @@ def rescue(copy: WorkingCopy) -> None:
 
 
 class _OldRecord:
-    """One earlier record. It is only read, because its folder may still be in use under another name. Only
-    temporary files in this folder are changed."""
+    """An earlier record of the folder. It is only read, because it may be the record of another folder now.
+    Only temporary files in this folder are changed."""
 
     def __init__(self, copy: WorkingCopy, record: Path) -> None:
         self._copy, self._record = copy, record
@@ -48,7 +48,8 @@ class _OldRecord:
         self._objects = Objects(record / "objects", self._db)
 
     def restore_files(self) -> None:
-        """Restore temporary files of the journal, and edits that were captured but never written."""
+        """Restore the temporary files that the journal names, and edits that were captured but never written
+        to a file."""
         try:
             for intent in self._db.intents():
                 if intent.state == MOVING:
@@ -65,7 +66,8 @@ class _OldRecord:
             self._copy.files.forget()
 
     def _restore_temporary(self, intent: Intent, regular: bool) -> None:
-        """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name."""
+        """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name.
+        `regular`: it is a regular file."""
         entry = self._entries.get(intent.path)
         digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         digests.discard(None)

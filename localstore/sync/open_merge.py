@@ -1,6 +1,5 @@
-"""A merge that was written into the folder and is not sealed yet. The record contains it until it is
-sealed.
-"""
+"""A merge of another branch that was written into the folder and is not sealed yet; the record stores it
+until then."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ KEY = "merge"
 
 
 class OpenMerge(msgspec.Struct, frozen=True):
-    """A merge. `source`: the merged seal; `name`: the ref that named it. `ours`: the folder's previous seal,
-    on `branch` (a branch id). `written`, `removed`: paths. `copies`: path → conflict copy with this branch's
-    version. `whole`: the merge was written completely."""
+    """A merge that is not sealed yet. `source`: the merged seal; `name`: the branch, tag or seal that the
+    user named. `ours`: the folder's seal before it, on `branch` (a branch id). `written`, `removed`: paths.
+    `copies`: path → conflict copy with this branch's version. `whole`: the merge was written completely."""
 
     source: str
     name: str
@@ -38,7 +37,7 @@ def open_merge(copy: WorkingCopy) -> OpenMerge | None:
 
 
 def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:
-    """Store the open merge; None: the merge is over."""
+    """Record the open merge; None: no merge is open any more."""
     with copy.db.step():
         copy.db.put(KEY, None if merge is None else msgspec.json.encode(merge))
 
@@ -49,9 +48,9 @@ def unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
 
 
 def sources_to_seal(copy: WorkingCopy) -> list[str]:
-    """The seals that the next seal of this folder records as merged. Raises MergeInterrupted, and
-    MergeUnresolved while a conflict of the merge is unresolved. If the folder's last seal already records the
-    merge, the merge is over."""
+    """The seals that the next seal of this folder has to record as merged; [] without an open merge. Raises
+    MergeInterrupted if the merge is not complete, and MergeUnresolved while a conflict of it is unresolved.
+    If the folder's last seal already records the merge, the merge is over."""
     merge = open_merge(copy)
     if merge is None:
         return []
@@ -66,8 +65,8 @@ def sources_to_seal(copy: WorkingCopy) -> list[str]:
 
 
 def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
-    """Check that a merge can be concluded. Raises MergeInterrupted if it is not complete, MergeUnresolved if
-    files are in conflict."""
+    """Raise unless a merge can be sealed: MergeInterrupted if it is not complete, MergeUnresolved if files
+    are in conflict."""
     if not merge.whole:
         raise MergeInterrupted(merge.name)
     paths = unresolved(copy, merge)

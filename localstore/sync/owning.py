@@ -1,9 +1,8 @@
-"""Opens a working copy: owned for one command, owned in rounds, or only for reading.
+"""Opens a working copy: owned (locked) for one command, owned in rounds, or only for reading.
 
 A command owns its folder from beginning to end. A longer-lived process (`Rounds`) keeps the working copy open
 and owns it for one round at a time; it drops cached values if another process wrote in between, which it
-learns from SQLite's `data_version`. Reading (`looked_at`) needs no ownership.
-"""
+learns from SQLite's `data_version`. Reading (`looked_at`) needs no ownership."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Turn(msgspec.Struct, frozen=True):
     link: RepoLink | None = None
 
     def owning(self, record: Path, folder: Path) -> AbstractContextManager[None]:
-        """Hold the folder's lock until the end of the block. Raises CopyBusy."""
+        """A context that holds the folder's lock. Raises CopyBusy."""
         return lock.own_working_copy(record / "lock", folder, self.command, self.seconds, self.waiting)
 
 
@@ -85,7 +84,8 @@ def looked_at(
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
     """A context with the working copy for reading. If the lock is not free within LOOK_SECONDS,
-    `turn.waiting` is called and the context has a snapshot of the record, whose changes are discarded."""
+    `turn.waiting` is called, and the working copy is on a snapshot of the record, whose changes are
+    discarded."""
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
@@ -101,7 +101,7 @@ def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
     """A context with a working copy on a temporary copy of the record, without the lock. Its changes are
-    discarded."""
+    discarded. `before`: the folder's link if it was read already."""
     from localstore.sync.dry_run import scratch_copy  # few commands need it
 
     repo = before or link.read_repo(folder)
@@ -117,12 +117,11 @@ def _copy_record(
 
 
 class Rounds:
-    """A working copy that stays open and is locked by this process only during rounds.
+    """A working copy that stays open, and that this process owns (locks) only during rounds.
 
     `bind`: returns relay and key for a link; called before the first round and after the folder was switched
-    to another branch, seal or repository. Use it from one thread. A round may last 200 ms; end it earlier if
-    another process waits for the folder (`wanted`).
-    """
+    to another branch, seal or repository. Use it from one thread. A round should last 200 ms at most; end it
+    earlier if another process waits for the folder (`wanted`)."""
 
     def __init__(
         self,
@@ -142,7 +141,8 @@ class Rounds:
 
     @contextmanager
     def round(self) -> Iterator[WorkingCopy]:
-        """A context that holds the folder's lock. Raises the errors of `opened`, except FolderTurned."""
+        """A context with the working copy, owned by this process. Raises the errors of `opened`, except
+        FolderTurned."""
         while True:
             repo = link.read_repo(self.folder)
             if self._bound is None or not link.same_target(self._bound[0], repo):
@@ -163,20 +163,21 @@ class Rounds:
         return self._copy is not None and lock.wanted(self._copy.record / "lock")
 
     def close(self) -> None:
-        """Close the working copy, outside of a round."""
+        """Close the working copy. Not inside a round."""
         if self._copy is not None:
             self._copy.close()
         self._copy = self._version = None
 
     def _find(self, repo: RepoLink) -> Path:
-        """The record of the folder."""
+        """The folder of the working copy's record."""
         copy = self._copy
         if copy and copy.repo.repo_id == repo.repo_id and identify(self.folder) == self._identity:
             return copy.record
         return _record(self.folder, self._home, repo)
 
     def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
-        """The working copy in its current state."""
+        """The working copy, opened if necessary, without cached values that another process may have
+        changed."""
         if self._copy is None or self._copy.record != record:
             self.close()
             self._identity = identify(self.folder)
@@ -200,7 +201,7 @@ def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
 
 
 def _sweep(record: Path) -> None:
-    """Remove snapshots that killed processes left."""
+    """Remove old snapshots of the record that killed processes left."""
     for snapshot in record.glob(f"{LOOK}*"):
         with suppress(OSError):
             if time.time() - snapshot.stat().st_mtime > LEFT_SECONDS:

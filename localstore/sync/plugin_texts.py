@@ -15,8 +15,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
-    """Use a text that a plugin showed as the entry's shadow, if the file does not have the lane's text yet
-    and the save `data` contains everything that the plugin sent."""
+    """Set the entry's shadow, with which the save `data` is compared, to a text that a plugin showed. Done
+    only if the file does not have the lane's text yet and the save contains everything that the plugin
+    sent."""
     arrivals = copy.db.arrivals.get(entry.path)
     if arrivals is None or not arrivals.plugin_texts or entry.shadow is None:
         return
@@ -31,6 +32,6 @@ def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> 
 
 
 def has_what_was_typed(old: bytes, typed: bytes, data: bytes) -> bool:
-    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. If so, the
+    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. Then the
     save is not based on `old`."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

@@ -1,5 +1,5 @@
-"""Brings the branch's live frontier (its files now, with unsealed edits) into the folder, path by path (the
-table of docs/design/004)."""
+"""Brings the branch's live frontier (its files now, with unsealed edits) into the folder, path by path, by
+the rules in the table of docs/design/004."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
-    """Write the frontier at these paths into the folder, like `reconcile` for all paths. `local`: states of
-    lanes that need not be requested. Returns the changed paths. Lanes that cannot be loaded are added to
-    `WorkingCopy.unreadable`."""
+    """Write the frontier at these paths into the folder, as `reconcile` does for all paths. `local`: returns
+    the lane's state for a row if it is known here, so that it need not be requested. Returns the changed
+    paths. Lanes that cannot be loaded are added to `WorkingCopy.unreadable`."""
     if _folds_case(copy):  # which file of two stays depends on all of them
         return _reconcile(copy, scan)
     rows = {path: row for path in paths if (row := copy.db.row(path)) is not None}
@@ -112,7 +112,8 @@ def _reconcile_rows(
 
 
 def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
-    """The texts of a live folder that were edited here and that the branch replaced by other files."""
+    """In a folder that is synced live: the texts that were edited here and that the branch replaced by other
+    files."""
     if not copy.live:
         return []
     replaced = []
@@ -125,7 +126,7 @@ def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
 
 
 def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
-    """Reconcile the paths of these rows. Returns the paths that were written."""
+    """Bring the files of these rows into the folder. Returns the paths that were written."""
     changed: list[str] = []
     digests = {row.digest for row in todo if row.kind == "blob"}
     copy.paths_of_binaries = copy.db.paths_of_binaries(digests) if digests else {}
@@ -146,7 +147,8 @@ def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
 
 
 def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote]:
-    """Each row with the state of its lane: first those in `local`, then those that the relay sends."""
+    """Yields each row with the state of its lane: first those that `local` returns, then those that the relay
+    sends."""
     missing = []
     for row in rows:
         held = local(row)
@@ -158,7 +160,7 @@ def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
-    """Record, in one step, the new epochs of lanes whose text is unchanged. Returns the other rows."""
+    """Record, in one transaction, the new epochs of lanes whose text is unchanged. Returns the other rows."""
     others: list[Row] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
@@ -192,13 +194,13 @@ def _same_text(entry: PathRecord, row: Row) -> bool:
 
 
 def _is_settled(copy: WorkingCopy, path: str) -> bool:
-    """Whether the disk shows the lane's text."""
+    """Whether the file on the disk has the text of its lane."""
     entry = copy.entries.get(path)
     return entry is not None and entry.settled
 
 
 def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-    """The paths among `paths` that `reconcile` would change or remove."""
+    """The ones of `paths` that `reconcile` would change or remove."""
     copy.entries.load(paths)
     index = copy.db.number("since")
     changed = []
@@ -210,13 +212,13 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
 
 
 def _is_gone(entry: PathRecord, index: int) -> bool:
-    """Whether the branch removed a path that has no row. `index`: number of the branch up to which rows are
-    known; a file that was accepted later may still lack its row."""
+    """Whether the branch removed the file of an entry that has no row. `index`: the number of the frontier up
+    to which rows are known; a file that was accepted later may still lack its row."""
     return entry.gen > 0 and entry.seen <= index
 
 
 def _is_behind(entry: PathRecord | None, row: Row) -> bool:
-    """Whether the row is newer than the entry."""
+    """Whether the row of the frontier is newer than what is recorded about the path."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
     if entry is None or entry.gen != row.gen or entry.epoch != row.epoch or not entry.settled:
@@ -225,8 +227,8 @@ def _is_behind(entry: PathRecord | None, row: Row) -> bool:
 
 
 def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
-    """Paths that this file system cannot store beside others because it ignores case. They are recorded, and
-    never count as removed."""
+    """Paths that this file system cannot store beside others because it ignores case. They are recorded as
+    such, and never count as removed."""
     recorded = copy.db.unwritable()
     blocked = set()
     if _folds_case(copy):
@@ -246,9 +248,9 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
-    """The unchanged binary files among `gone` whose bytes the branch has under another path now. They are
-    removed after that file was written, which copies them (`localstore.sync.settle`) instead of fetching
-    them. Files that are in the way of the branch's paths are left out."""
+    """Of the removed paths `gone`, the unchanged binary files whose bytes the branch has under another path
+    now. They are to be removed after that file was written, which copies them (`localstore.sync.settle`)
+    instead of fetching them. Files that are in the way of the branch's paths are left out."""
     records = {path: copy.entries[path] for path in gone}
     shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
     digests = set(shadows.values())
@@ -272,11 +274,11 @@ def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[st
 
 def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -> tuple[list[str], Ways]:
     """Remove files that the branch removed and that are unchanged here, except those in `later`. Returns
-    (paths of the removed files, old path → new path of edited files that the branch of a live folder
-    renamed). Renamed files are left in place. Any other edited file becomes a recorded conflict copy, because
-    sending it would bring the file back for everybody. Anything else at such a path, such as a directory,
-    stays, because it is new and conflicts with nothing. On a branch that may never have had the file, the
-    file stays and counts as new."""
+    (paths of the removed files, old path → new path of edited files that the branch renamed, if the folder is
+    synced live). Renamed files are left in place. Any other edited file becomes a recorded conflict copy,
+    because sending it would bring the file back for everybody. Anything else at such a path, such as a
+    directory, stays, because it is new and conflicts with nothing. On a branch that may never have had the
+    file, the file stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -315,8 +317,8 @@ def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """Update the record of a path whose lane (`gen`) on the branch is unchanged, merging local edits. Returns
-    whether the file must be written."""
+    """Update the record of a path whose lane on the branch (`gen`) is the recorded one, merging local edits.
+    Returns whether the file must be written."""
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
@@ -339,8 +341,8 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
 
 
 def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
-    """Record a conflict and move the local text to a conflict copy. Returns whether the path must be written.
-    Pending edits of a file that was deleted or became binary are dropped."""
+    """Record a conflict and move the local text to a conflict copy. Returns whether the branch's version must
+    be written to the path. Pending edits of a file that was deleted or became binary are dropped."""
     path = entry.path
     if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
@@ -357,7 +359,7 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
 
 
 def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
-    """Record the relay's version; a file on the disk becomes a conflict copy."""
+    """Record the relay's version of a path; a file on the disk there becomes a conflict copy."""
     path = remote.row.path
     _move_mine_aside(copy, remote)
     with copy.db.step():
@@ -367,7 +369,7 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
     """Update the record of a path whose file is new on the branch, or was replaced there. A different local
-    file becomes a conflict copy. Returns whether the file must be written: always."""
+    file becomes a conflict copy. Returns whether the file must be written, which is always the case."""
     path = remote.row.path
     entry = copy.entries.get(path)
     now = copy.digest_on_disk(path)
@@ -381,8 +383,8 @@ def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
 
 
 def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
-    """Record a conflict with the relay's version, drop the record of the path, then rename its file to a
-    conflict name. In this order, a crash in between does not look like a delete."""
+    """Record a conflict with the relay's version, drop the entry of the path, then rename its file to a
+    conflict name. In this order, a crash in between does not look like a deletion."""
     path = remote.row.path
     mine = copy.digest_on_disk(path)
     with copy.db.step():

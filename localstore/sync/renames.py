@@ -29,9 +29,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
-    """Follow the renames of both sides since this folder and the branch were last equal. Part of a pull that
-    merges, before edits are captured. Returns files that both sides renamed differently, which both stay: old
-    path → (new path here, new path on the branch)."""
+    """Follow the renames of both sides since this folder and the branch were last equal. It is part of a pull
+    that merges, and runs before edits are captured. Returns the files that both sides renamed differently, of
+    which both versions stay: old path → (new path here, new path on the branch)."""
     ours = _ours(copy, scan)
     if not ours:
         return {}
@@ -56,8 +56,8 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
 
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
-    """Path → change of this folder that the branch lacks. Files that the branch has and the last seal lacks
-    count as new, because such a file may be the new name of a file whose removal was refused."""
+    """The changes of this folder that the branch lacks, by path. Files that the branch has and the last seal
+    lacks count as new, because such a file may be the new name of a file whose removal was refused."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.sealed()
     changes: dict[str, Change] = {}
@@ -76,7 +76,7 @@ def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
 
 
 def _theirs(copy: WorkingCopy, rows: Mapping[str, Row]) -> dict[str, Change]:
-    """Path → change of the branch that this folder lacks."""
+    """The changes of the branch that this folder lacks, by path."""
     index = copy.db.number("since")
     changes: dict[str, Change] = {}
     for path, entry in copy.entries.items():
@@ -100,7 +100,7 @@ def _tree_entry(row: Row) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
-    """Old path → new path of the files that one side moved. If a text is not available, only moves with equal
+    """The files that one side moved: old path → new path. If a text is not available, only moves with equal
     bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
@@ -125,9 +125,9 @@ def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
 def _bring_edit(
     copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
-    """Apply the branch's edit of a file to the file that it was renamed to here. The branch's version at the
-    old path then counts as known, so that its removal can be sent. If the edits conflict, the branch's
-    version stays and this folder's version becomes a conflict copy."""
+    """Apply the branch's edit of a file to the file's new path, to which it was renamed here. The branch's
+    version at the old path then counts as known, so that its removal can be sent. If the edits conflict, the
+    branch's version stays and this folder's version becomes a conflict copy."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or base is None or mine is None:
         return
@@ -157,8 +157,8 @@ def _bring_edit(
 
 
 def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
-    """Write an edit as if this folder's user had made it. `base`: digest of the text that was edited. Returns
-    whether it was written."""
+    """Write `content` to the path, as if this folder's user had saved it. `base`: digest of the text that was
+    edited. Returns whether it was written."""
     name = blake3(content)
     if name == base:
         return True
@@ -171,8 +171,9 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
     """Rename an edited file as the branch renamed it. The text on which the edit is based then counts as an
-    older version of the branch's file, so that the edit is merged into it. The file is renamed first: after a
-    crash it is a new file at a path that the branch has, and nothing is lost."""
+    older version of the branch's file, so that the edit is merged into it. The file is renamed before
+    anything is recorded: after a crash it is a new file at a path that the branch has, and nothing is
+    lost."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

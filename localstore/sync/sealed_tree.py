@@ -1,6 +1,5 @@
-"""The tree of the folder's last seal as stored directory objects. The digest of the next tree is computed
-from the changes only.
-"""
+"""The tree of the folder's last seal, stored as directory objects, so that the digest of the next tree can be
+computed from the changes only."""
 
 from __future__ import annotations
 
@@ -21,8 +20,9 @@ Changes = Mapping[str, SealedFile | None]
 def tree_after(
     copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
 ) -> SealedTree | None:
-    """The tree that results from `changes` (path → file, None: removed) to the last seal's tree. `opaque`:
-    entries of that tree that are known only as digests. None if its root differs from `expected`."""
+    """The tree that results from applying `changes` (path → file, None: removed) to the last seal's tree.
+    None if its root digest differs from `expected`. `opaque`: entries of that tree that are known only as
+    digests."""
     candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
         candidate = _rebuild_tree(copy, changes, opaque)
@@ -30,7 +30,8 @@ def tree_after(
 
 
 def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
-    """The tree computed from the stored directories. None if they are missing or damaged."""
+    """The tree with the changes, computed from the stored directories. None if they are missing or
+    damaged."""
     root = copy.db.sealed_root()
     if root is None:
         return None
@@ -50,7 +51,7 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 
 def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
-    """The tree computed from the paths of all files."""
+    """The tree with the changes, computed from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():
         if file is None:

@@ -27,9 +27,10 @@ KINDS = get_args(Kind)
 
 
 class Sealed(msgspec.Struct):
-    """The result of `seal`. `seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted
-    paths; `removed`: those of them that have no file now. `live_by`: path → handles of others whose live
-    edits are in the seal. `lacking`: paths of `live_by` whose sealed version is not on this disk."""
+    """The result of `seal`. `seal`: the new seal; None if the tree equals the head's, so that nothing was
+    sealed. `changed`: sorted paths; `removed`: the ones of these that have no file now. `live_by`: path →
+    handles of others whose live edits are in the seal. `lacking`: paths of `live_by` whose sealed version is
+    not on this disk."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -39,8 +40,8 @@ class Sealed(msgspec.Struct):
 
 
 class _UnconfirmedSeal(msgspec.Struct):
-    """A seal whose `finalize` has no answer yet. It is stored, so that the next command recognises it if it
-    became the head."""
+    """A seal that was signed and sent, with no answer yet. It is stored, so that the next command recognises
+    it if it became the head."""
 
     seal: str
     parent: str | None
@@ -96,7 +97,8 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
 
 
 def _has_sealed_text(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
-    """Whether the folder has the sealed version of this path, according to the record."""
+    """Whether the folder has the sealed version of this path, according to the record. `sealed`: that
+    version, None if the seal has no file there."""
     entry = copy.entries.get(path)
     if entry is None or sealed is None:
         return entry is None and sealed is None
@@ -108,7 +110,7 @@ def _origin(request: PrepareRequest) -> MergeOrigin | None:
 
 
 def _settled(copy: WorkingCopy) -> int:
-    """The update number up to which all answers have arrived."""
+    """The number up to which all updates of this replica have been answered."""
     lowest = copy.db.lowest_flight()
     return copy.db.number("n") if lowest is None else lowest - 1
 
@@ -191,7 +193,7 @@ def _check_content(
 
 
 def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]) -> None:
-    """Check that each lane that others also edited still contains the updates sent from here. Raises
+    """Check that each lane that others also edited still contains the updates that this folder sent. Raises
     ServerMisbehaved."""
     mine = {
         path: entry

@@ -1,4 +1,4 @@
-"""Writes the lanes' texts to the folder (device rules 4 to 7 of docs/design/004)."""
+"""Writes the texts of lanes to the files of the folder (device rules 4 to 7 of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ BATCH_FILES, BATCH_BYTES = 500, 64 * limits.MIB
 
 
 def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
-    """A `Writer` for this working copy. `trashed`: digests of files that were copied to the trash and may
-    be replaced."""
+    """A `Writer` for this working copy. `trashed`: digests of files whose copies are in the trash, so that
+    they can be replaced."""
 
     def states(outcomes: Sequence[Outcome]) -> dict[str, str]:
         return {outcome.temp: _replaced(copy, outcome, trashed) for outcome in outcomes}
@@ -53,22 +53,23 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish the work of a killed process (device rule 5), also under an earlier record of this folder."""
+    """Finish the writes and moves of a killed process (device rule 5), also those in an earlier record of
+    this folder."""
     writer(copy, _in_trash(copy)).recover()
     finish_moves(copy)
     rescue(copy)
 
 
 def is_interrupted(copy: WorkingCopy) -> bool:
-    """Whether a process was killed while it wrote files."""
+    """Whether a process was killed while it wrote files to the folder."""
     return any(intent.state != "partial" for intent in copy.db.intents())
 
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
-    """Write edits that only the record has, and return their paths. Such an edit comes from a save during a
-    write, which is merged with the written text; if that is interrupted, no file contains the edit, so it
-    must be written before it may be dropped or replaced. Texts that are not available now are left for
-    later."""
+    """Write edits to their files that only the record contains, and return their paths. Such an edit comes
+    from a save that happened during a write and was merged with the written text; if that is interrupted, no
+    file contains the edit, so it must be written before it can be dropped or replaced. Texts that are not
+    available now are left for later."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
@@ -79,9 +80,9 @@ def write_hidden_edits(copy: WorkingCopy) -> list[str]:
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
     """Write `content`, whose BLAKE3 is `new`, at `path` as an edit of the user.
 
-    An existing file is first copied to `trash`, or to a new trash folder if `trash` is None. Returns the
-    trash folder, or `trash` if there was no file. Raises Conflict if a directory or a link is at `path`.
-    """
+    An existing file is first copied to the folder `trash`, or to a new trash folder if that is None. Returns
+    the trash folder that was used; without an existing file, `trash`. Raises Conflict if a directory or a
+    link is at `path`."""
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
@@ -95,8 +96,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
-    """The error for a path that cannot be written, because something that is not a file is at it or above it.
-    `file`: the file above it, if there is one."""
+    """The error for a path that cannot be written, because something that is not a file is there, or a file
+    is above it (`file`)."""
     name = paths.terminal_safe(path)
     if file is not None:
         return Conflict(
@@ -106,14 +107,16 @@ def in_the_way(path: str, file: str | None = None) -> Conflict:
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:
-    """Digest of the file that a killed `replace` was writing over, if its copy in the trash exists."""
+    """The digest of the file that a killed `replace` was overwriting, if the trash has its copy; as a list
+    with at most one digest."""
     digest, _, trashed = (copy.db.text(TRASHED) or "").partition(" ")
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
-    """The next journal state of the write of a file that the user asked to replace: `aside` if the replaced
-    bytes are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in the trash."""
+    """The next journal state for a write that replaced a file because the user asked for it: `aside` if the
+    replaced bytes are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in the
+    trash."""
     entry = copy.entries.get(outcome.path)
     saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
@@ -121,8 +124,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -
 
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
-    """Write the lanes' texts to these paths. Files that are in the way are moved to conflict names; saves
-    made meanwhile are captured."""
+    """Write the texts of the lanes to the files at these paths. Files that are in the way are moved to
+    conflict names; saves made meanwhile are captured."""
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
@@ -151,8 +154,8 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def _change(copy: WorkingCopy, path: str) -> list[Change]:
-    """The write that the path needs, after everything in its way was moved. Empty if the path cannot be
-    written."""
+    """The write that the path needs, as a list with at most one, after everything in its way was moved. Empty
+    if the path cannot be written."""
     try:
         with copy.files.unwritten(path) as awaited:
             return _change_of(copy, path, awaited) if _clear_path(copy, path) else []
@@ -161,8 +164,9 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
-    """The write that the path needs, computed while no program writes the file. `awaited`: returns whether a
-    program waits to write it. Empty if a save comes next, or if the path has no record any more."""
+    """The write that the path needs, as a list with at most one, computed while no program writes the file.
+    `awaited`: returns whether a program waits to write it. Empty if a program does, so that a save comes
+    next, or if the path has no entry any more."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
@@ -189,8 +193,8 @@ def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
 
 
 def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts | None:
-    """The conflict between the text on the disk and the lane. Returns None if the file is not text or its
-    base is unknown."""
+    """The conflict between the text on the disk and the lane. None if the file is not text or its base is
+    unknown."""
     if entry.kind != "text" or entry.shadow is None or copy.digest_on_disk(entry.path) is None:
         return None
     data = copy.files.read_up_to(entry.path, limits.TEXT_FILE)
@@ -204,8 +208,8 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move directories and files out of the way of the path. Returns False if something that a repository
-    cannot contain is there (a nested repository, a link, a socket, a file over a cap); that stays, and the
+    """Move directories and files out of the way of the path. Returns False if something is there that a
+    repository cannot contain (a nested repository, a link, a socket, a file over a cap): that stays, and the
     branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
@@ -295,7 +299,8 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
 
 
 def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Record the files that each write displaced. Returns the journal state of each temporary file."""
+    """Record what each write replaced. Returns the next journal state for each temporary file, by its
+    path."""
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
@@ -311,8 +316,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """Stat and digest of the written file; None if it is gone. An unchanged text is not read, because that
-    would count as a read by a program (`localstore.live.reads`)."""
+    """The stat of the file that was written, with its digest; None if it is gone. An unchanged text is not
+    read, because that would count as a read by a program (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)
@@ -354,8 +359,8 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
 
 
 def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes | None:
-    """The text of a save that happened while svc wrote the file, from the file that the write displaced; None
-    if there was none, or if it is not text."""
+    """The text of a save that happened while svc wrote the file; it is in the file that the write replaced.
+    None if there was no such save, or if it is not text."""
     if entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return None
     data = copy.files.read(outcome.temp)

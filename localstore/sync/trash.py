@@ -1,4 +1,4 @@
-"""The trash: files and directories are moved there durably and keep their relative paths."""
+"""The trash: replaced files and directories are moved there durably, and keep their relative paths."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
-    """Move files and directories to `trash`, or to a new trash folder. Returns the folder, None if nothing
-    exists. Raises Conflict if a directory contains something that cannot be copied; then nothing of that
-    directory is moved."""
+    """Move files and directories to the folder `trash`, or to a new trash folder. Returns the trash folder;
+    None if none of them exists. Raises Conflict if a directory contains something that cannot be copied; then
+    nothing of that directory is moved."""
     present = [path for path in paths if copy.exists(path)]
     if not present:
         return None
@@ -37,7 +37,7 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
 
 
 def _mode(copy: WorkingCopy, path: str) -> int:
-    """Kind and rights of the entry at the path; 0 if there is none."""
+    """The mode of the entry at the path (kind and rights, `st_mode`); 0 if there is none."""
     info = copy.files.stat(path)
     return info.st_mode if info is not None else 0
 
@@ -99,8 +99,8 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
 
 
 def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
-    """Copy the regular file at `path` durably to `trash`, or to a new trash folder. Returns (folder, digest
-    of the file), None if there is no such file."""
+    """Copy the regular file at `path` durably to the folder `trash`, or to a new trash folder. Returns (trash
+    folder, digest of the file); None if there is no such file."""
     if copy.digest_on_disk(path) is None:
         return None
     trash = trash or copy.home.new_trash(copy.now())
@@ -122,8 +122,8 @@ def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
 
 
 def _give_back(copy: WorkingCopy, temp: str, path: str, target: Path) -> None:
-    """Restore the file's name after the copy failed. If another file has the name, `Writer.recover` chooses a
-    conflict name."""
+    """Give a file its name `path` back, after copying it to the trash has failed. If another file has the
+    name, `Writer.recover` chooses a conflict name later."""
     target.unlink(missing_ok=True)
     with suppress(OSError):
         copy.files.move(temp, path)

@@ -1,6 +1,6 @@
-"""Files of the branch that stay unchanged, because svc cannot send the entries that replaced them here: a
-link or a socket at their path, a file over a cap, or a new name that no repository accepts.
-"""
+"""Finds files of the branch that must stay there although they are missing here: svc cannot send the entries
+that replaced them, which are a link or a socket at their path, a file over a cap, or a file with a new name
+that no repository accepts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OverCap = Callable[[str, Stat], Skipped | None]
 
 
 class Uncarried:
-    """Finds the entry that replaced a missing file, if svc cannot send that entry."""
+    """Finds out what replaced a missing file, if svc cannot send that."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, over: OverCap) -> None:
         self._copy, self._scan, self._over = copy, scan, over
@@ -39,8 +39,8 @@ class Uncarried:
             self._below.setdefault(folder, path)
 
     def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
-        """The path of the entry that replaced the missing file at `path`; None if the file was removed.
-        `digest`, `size`: digest and size of the missing file."""
+        """The path of the entry that replaced the missing file at `path` and cannot be sent; None if there is
+        none, so that the file was removed. `digest`, `size`: of the missing file."""
         hiding = self._scan.hiding(path)
         if hiding is not None:
             return hiding
@@ -66,14 +66,14 @@ class Uncarried:
         }
 
     def _only_unsent(self, folder: str) -> bool:
-        """Whether the folder contains no file that can be sent; the branch's file of the same name may then
-        stay."""
+        """Whether the folder contains no file that can be sent. If so, a file of the branch with the folder's
+        name can stay there."""
         unsent = {*self._below.values(), *self._unsent.values()}
         below = (path for path in self._scan.files if path.startswith(f"{folder}/"))
         return all(path in unsent for path in below)
 
     def _is_over_cap(self, folder: str) -> bool:
-        """Whether a file over a cap has the name of this folder."""
+        """Whether a file over a cap is at the path of this folder."""
         if folder not in self._above:
             info = self._copy.files.stat(folder)
             stat = None
@@ -92,7 +92,8 @@ class Uncarried:
 
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
-        """Size → files with names that no repository accepts, and files below folders with such names."""
+        """The files with names that no repository accepts, and the files below folders with such names, by
+        their size in bytes."""
         by_size: dict[int, list[str]] = {}
         roots = [hidden for hidden in sorted(self._scan.hidden) if fault_of(hidden.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):
@@ -120,7 +121,7 @@ class Uncarried:
 
 def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
     """The skipped entries, each with the files that stay on the branch because of it. `kept_by`: path of an
-    entry → those files; an entry is added for each path that is not among `skipped`."""
+    entry → these files. An entry whose path is not among `skipped` is added."""
     by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:

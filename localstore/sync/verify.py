@@ -24,8 +24,8 @@ CHAIN_MAX = 100_000
 def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
     repository do not match. `named`: a verified seal has it as a parent, so it may be of another repository,
-    such as the parent of a fork. Otherwise there is only the relay's word that a seal of another repository
-    (`origin`) belongs to this one; see `head`."""
+    such as the parent of a fork. Otherwise the relay alone says that a seal of another repository (`origin`)
+    belongs to this one; see `head`."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -46,8 +46,8 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
 
 
 def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
-    """The verified payload of a branch's head. A head that was sealed in another repository must share
-    history with `last`, which the folder has verified; without `last`, there is only the relay's word that it
+    """Verify the head of a branch and return its payload. A head that was sealed in another repository must
+    share history with `last`, which the folder has verified; without `last`, the relay alone says that it
     belongs to this repository. Raises ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     if (
@@ -81,11 +81,10 @@ def _are_related(transport: Transport, first: str, second: str, repo_id: str) ->
 
 
 def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
-    """The verified seals from `head` back to `last`, exclusive, newest first, along first parents.
+    """The seals from `head` back to `last` (without `last`), verified, newest first, along first parents.
 
-    Without `last` only the head. If the branch was reset or comes from elsewhere, the list ends at the root
-    without reaching `last`.
-    """
+    If `last` is None, only the head. If the branch was reset or comes from elsewhere, the list ends at the
+    first seal of the history without reaching `last`."""
     verified: list[Seal] = []
     seal_id: str | None = head
     while seal_id is not None and seal_id != last and len(verified) < CHAIN_MAX:
@@ -99,7 +98,8 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The files of a seal that this account sees, and the entry digests of hidden files."""
+    """What this account sees of a seal. `files`: the visible files by path; `opaque`: entry digests of hidden
+    files."""
 
     files: dict[str, SealedFile]
     opaque: Hidden
@@ -108,21 +108,21 @@ class Shown(msgspec.Struct, frozen=True):
 def files(
     transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
-    """The files of a seal that this account sees, verified against its content digest; with hidden paths, by
-    a proof. `answer`: its tree, if already requested. Raises ServerMisbehaved."""
+    """The files of a seal that this account sees, verified against the seal's content digest; if paths are
+    hidden, by a proof. `answer`: the seal's tree, if it was requested already. Raises ServerMisbehaved."""
     answer = answer or transport.tree(seal_id)
     return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
 
 
 def opaque(transport: Transport, seal_id: str, repo_id: str) -> Hidden:
-    """The verified entry digests of the files of a seal that this account does not see. Raises
+    """The entry digests of the files of a seal that this account does not see, verified. Raises
     ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     return by_proof(transport.proof(seal_id), payload).opaque
 
 
 def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
-    """The content of the proof of a seal's tree. Raises ServerMisbehaved."""
+    """Verify the proof of a seal's tree and return its content. Raises ServerMisbehaved."""
     try:
         proven_tree = proven(proof, unhex(payload.content_digest))
         for path in proven_tree.files:
@@ -137,7 +137,7 @@ def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     """The files of a seal, verified against its content digest. Raises FilteredView if paths are hidden;
-    ServerMisbehaved for unsafe paths, and for a list without tree key, whose digest cannot be computed."""
+    ServerMisbehaved for unsafe paths, and for an answer without tree key, whose digest cannot be computed."""
     if answer.filtered:
         raise FilteredView(
             "some paths of this repository are for its writers only, and without them its tree cannot be "

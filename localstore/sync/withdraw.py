@@ -28,7 +28,8 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 class Withdrawn(msgspec.Struct):
-    """Paths whose update was withdrawn, and paths whose update the relay already had (`arrived`)."""
+    """The result of `withdraw`. `taken`: paths whose update was withdrawn; `arrived`: paths whose update the
+    relay already had."""
 
     taken: list[str] = msgspec.field(default_factory=list)
     arrived: list[str] = msgspec.field(default_factory=list)
@@ -70,9 +71,8 @@ def drop_undone(copy: WorkingCopy) -> None:
 
 
 def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
-    """Drop the updates in flight except those in `earlier` (update numbers), after the relay refused their
-    whole request, or before they were sent. The relay does not have them; their changes stay on the disk, as
-    edits."""
+    """Drop the updates in flight, except those with the numbers `earlier`: the relay refused their whole
+    request, or they were not sent. The relay does not have them; their changes stay on the disk, as edits."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     leaving = [update for update in flights if update.n not in earlier]
     settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
@@ -83,9 +83,9 @@ def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
 
 
 def forget_flights(copy: WorkingCopy) -> None:
-    """Forget all updates in flight, if the relay accepts no updates that would show whether they arrived. The
-    folder continues as another replica, so that numbers and operations of the old replica cannot be confused
-    with its own. Edits stay on the disk."""
+    """Forget all updates in flight, for a relay that accepts no update which would show whether they arrived.
+    The folder continues as another replica, so that numbers and operations of the old replica cannot be
+    confused with its own. Edits stay on the disk."""
     last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
@@ -141,14 +141,15 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """Whether the answer shows that `update` itself had been accepted before. The result `settled` shows this
-    too: the number was already used."""
+    too, because it means that the number was already used."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)
 
 
 def _undo(copy: WorkingCopy, path: str) -> None:
-    """Reset the record of the path to the relay's confirmed version. Part of the caller's transaction."""
+    """Reset the entry of the path to the version that the relay confirmed. Part of the caller's
+    transaction."""
     entry = copy.entries.get(path)
     if entry is None:
         return

@@ -1,5 +1,5 @@
-"""An opened working copy: its folder, record, branch and transport. Every step of the lane protocol works on
-one."""
+"""An opened working copy: its folder, record, branch and connection to the relay. Everything in
+`localstore.sync` works on one."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """An opened working copy; use `localstore.sync.owning`. `transport`: None for offline commands. `key`:
-    None for commands that sign nothing."""
+    """An opened working copy; open one with `localstore.sync.owning`. `transport`: None for offline commands.
+    `key`: None for commands that sign nothing."""
 
     def __init__(
         self,
@@ -119,28 +119,29 @@ class WorkingCopy:
         self.edited_lanes = EditedLanes()
 
     def begin_report(self) -> None:
-        """Begin a round: empty the lists of conflicts and merges, and close directories that an earlier round
-        left open."""
+        """Begin a round: empty the lists of what is reported about it (conflicts, merges), and close
+        directories that an earlier round left open."""
         self.conflicts, self.sealed_by = [], []
         self.merged, self.unreadable = set(), {}
         self.entries.begin_round()
         self.files.forget()
 
     def rename(self, repo: str, class_: str) -> None:
-        """Store the repository's name and class as the server reports them now."""
+        """Record the repository's name and class as the server reports them now."""
         self.repo = link.refresh(self.folder, self.repo, repo, class_)
 
     # --- who we are
 
     @property
     def transport(self) -> Transport:
-        """The relay, bound to repository and branch. Raises ServerUnreachable for an offline command."""
+        """The connection to the relay, for one repository and branch. Raises ServerUnreachable in an offline
+        command."""
         if self._transport is None:
             raise ServerUnreachable("this needs the server, and the command runs offline")
         return self._transport
 
     def use_transport(self, transport: Transport) -> None:
-        """Use another branch's transport from now on."""
+        """Use this transport, of another branch, from now on."""
         self._transport = transport
 
     @property
@@ -153,7 +154,7 @@ class WorkingCopy:
 
     @property
     def last_seal(self) -> str | None:
-        """The id of the folder's last seal: the newest one whose tree it has; None without one."""
+        """The id of the folder's last seal: the newest seal whose tree the folder has; None without one."""
         return self.db.text("last")
 
     @property
@@ -168,7 +169,7 @@ class WorkingCopy:
     # --- entries
 
     def save_all(self, entries: Iterable[PathRecord]) -> None:
-        """Store these entries."""
+        """Store these entries. A new path makes the next scan walk the whole folder."""
         stored = list(entries)
         if not all(entry.path in self.entries for entry in stored):
             self.db.scan_record.put_last_scan(None)
@@ -183,15 +184,15 @@ class WorkingCopy:
         self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
-        """Drop the record of a path; a file there then counts as new."""
+        """Drop the entry of a path; a file there then counts as new."""
         if self.entries.pop(path, None) is not None:
             self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
         drop_typed(self.db, path)
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
-        """Store these (entry, lane state) and drop pending updates and older states of their paths. None of
-        the paths has an update in flight."""
+        """Store (entry, lane state) for each path, and drop pending updates and older states there. None of
+        the paths may have an update in flight."""
         stored = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
             self.db.scan_record.put_last_scan(None)
@@ -202,7 +203,7 @@ class WorkingCopy:
                 self.db.put_lane_state(path, state)
 
     def confirmed_lane(self, entry: PathRecord) -> Lane:
-        """The lane as confirmed by the relay, editable by this replica."""
+        """The lane of an entry as confirmed by the relay; this replica can edit it."""
         state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
@@ -210,7 +211,8 @@ class WorkingCopy:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def confirmed_state(self, entry: PathRecord) -> bytes | None:
-        """The lane's CRDT state as confirmed by the relay; None if it equals its genesis."""
+        """The CRDT state of the lane as confirmed by the relay; None if it still has the text with which it
+        began."""
         stored = self.db.lane_state(entry.path) if entry.touched else None
         if stored is None or entry.genesis is None:
             return None
@@ -233,8 +235,8 @@ class WorkingCopy:
     # --- bytes
 
     def text(self, digest: bytes) -> bytes:
-        """The text with this digest, from the record or from the relay. Raises ServerMisbehaved if the relay
-        does not send it."""
+        """The text with this digest, from the record or else from the relay. Raises ServerMisbehaved if the
+        relay does not send it."""
         stored = self.objects.get(digest)
         if stored is not None:
             return stored
@@ -245,12 +247,13 @@ class WorkingCopy:
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         """Yields verified objects (digest, bytes) from the relay, each once. `keep`: also store them in the
-        record. `sizes` (bytes): determine the groups of the requests."""
+        record. `sizes`: the requested digests with their sizes in bytes, which decide how they are divided
+        into requests."""
         return fetch(self.transport, self.objects if keep else None, sizes)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of those binary files among `sizes` (digest → bytes) that lie somewhere in
-        this folder, as after a rename or a copy on the branch; each once."""
+        """Yields (digest, bytes) for the ones of the binary files `sizes` (digest → bytes) that are somewhere
+        in this folder, as after a rename or a copy on the branch; each once."""
         for digest, size in sizes.items():
             for path in self.paths_of_binaries.get(digest, ()):
                 data = self.files.read_up_to(path, size)
@@ -259,17 +262,17 @@ class WorkingCopy:
                     break
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
-        """A placeholder for a large file that need not be fetched; None if the file must be fetched."""
+        """A placeholder for a large file that need not be fetched; None if it must be. Here always None; a
+        dry run overrides it."""
         return None
 
     # --- the folder
 
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
-        """Scan the folder and store the changes.
+        """Scan the folder, store the changes, and return the scan.
 
-        `lean` and `heard`: visit only the folders that a running watcher names. Without `lean`, changed texts
-        are cached, and the chunks of large files are stored for sending.
-        """
+        `lean` or `heard`: visit only the folders that a running watcher names. Without `lean`, changed texts
+        are cached, and the chunks of large files are remembered for sending."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         sinks = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
         now = int(self.now().timestamp())
@@ -280,7 +283,7 @@ class WorkingCopy:
         return self.files.stat(path) is not None
 
     def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
-        """A conflict name that is free: neither the name of a file nor in `claimed`."""
+        """A conflict name for the file at `path` that is free: neither taken nor in `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
         while self.is_taken(name) or name in claimed:
@@ -293,12 +296,12 @@ class WorkingCopy:
         return self.exists(name) or name in self.entries
 
     def digest_on_disk(self, path: str) -> bytes | None:
-        """Digest of the current regular file at the path; None if there is none."""
+        """The digest of the regular file at the path now; None if there is none."""
         stat = self.stat_on_disk(path)
         return stat.digest if stat else None
 
     def stat_on_disk(self, path: str) -> Stat | None:
-        """Stat and digest of the current regular file at the path; None if there is none. A file that is
+        """The stat, with digest, of the regular file at the path now; None if there is none. A file that is
         still as svc wrote it is not read (`ours`)."""
         return self.ours(path) or read_stat(self.files, path)
 
@@ -311,8 +314,8 @@ class WorkingCopy:
         whole: bool,
         tree: SealedTree | None = None,
     ) -> None:
-        """Record the folder's last seal and its changes, then write `state.json`. `whole`: `changes` are all
-        its files. `tree`: its directory objects, None if unknown."""
+        """Record the folder's last seal, then write `state.json`. `changes`: the files that differ from the
+        seal before, or with `whole` all its files. `tree`: its directory objects, None if unknown."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
@@ -324,7 +327,7 @@ class WorkingCopy:
         self.state.write(state)
 
     def record_clone(self, seal: str, files: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
-        """Record a first seal whose files were just written."""
+        """Record the first seal of a new working copy, whose files were just written."""
         with self.db.step():
             self.db.put_first_seal(files, stats)
             self.db.put("last", seal)
@@ -332,19 +335,18 @@ class WorkingCopy:
         self.state.write(state)
 
     def start_over(self) -> None:
-        """Forget everything about branch and replica. The files stay."""
+        """Forget everything that is recorded about branch and replica. The files stay."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)
         self.entries = Entries(self.db)
 
     def detach(self) -> None:
-        """Forget branch and replica, because the folder gets another branch or key; the record of the
-        branch's bytes in each file stays.
+        """Forget branch and replica, because the folder gets another branch or key. It stays recorded which
+        bytes of the branch each file has.
 
         Paths with an update in flight are forgotten, because it is unknown whether the update was accepted;
-        other edits stay on the disk as edits of the confirmed text.
-        """
+        other edits stay on the disk as edits of the confirmed text."""
         flying = self.db.flight_kinds()
         records = []
         for entry in self.entries.values():
@@ -360,15 +362,15 @@ class WorkingCopy:
         self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
-        """Forget the branch, which was deleted, and everything that is not in the last seal. Differences of
-        the disk from that seal are then edits."""
+        """Forget the branch, because it was deleted, and every entry that is not in the last seal. What
+        differs on the disk from that seal then counts as an edit."""
         sealed = self.db.sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
         )
 
     def _replace_records(self, records: Iterable[PathRecord]) -> None:
-        """Forget the branch and store these entries only."""
+        """Forget the branch, and store only these entries."""
         with self.db.step():
             self.db.forget_branch()
             self.db.put(RECORDED, 1)

@@ -1,4 +1,5 @@
-"""Linux's inotify for directories. A change is in the queue before the system call that made it returns."""
+"""Linux's inotify for directories. When a system call has changed something, its event is in the queue before
+the call returns."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ _LIMITS = Path("/proc/sys/fs/inotify")
 
 
 class Event(NamedTuple):
-    """One event. `watch` −1: the queue overflowed. `name`: "" if the event is about the watched directory
-    itself."""
+    """One event of inotify. `watch`: number of the watch; −1: the queue overflowed. `mask`: what happened.
+    `name`: the entry in the watched directory; "" if the event is about the directory itself."""
 
     watch: int
     mask: int
@@ -41,7 +42,8 @@ class Event(NamedTuple):
 
 
 class Inotify:
-    """One queue of events. Raises NotWatchable where the system has none, or its limit is reached."""
+    """A queue of inotify events. Creating it raises NotWatchable if the system has no inotify, or if its
+    limit is reached."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -63,7 +65,8 @@ class Inotify:
         return self._add(directory, mask | ONLY_DIRECTORY)
 
     def add_read(self, file: int) -> int | None:
-        """Watch an open file for the first read by any program. Returns the watch's number; None as `add`."""
+        """Watch an open file for the first read by any program. Returns the watch's number; None if the file
+        is gone or not readable."""
         return self._add(file, ACCESS | ONCE)
 
     def _add(self, opened: int, mask: int) -> int | None:
@@ -81,7 +84,8 @@ class Inotify:
         self._libc.inotify_rm_watch(self.fd, watch)
 
     def events(self) -> Iterator[Event]:
-        """The events that are in the queue when this is called."""
+        """Yields the events that are in the queue when this is called; later ones are left for the next
+        call."""
         waiting = _waiting(self.fd)
         while waiting > 0:
             data = os.read(self.fd, READ_BYTES)
@@ -95,14 +99,15 @@ class Inotify:
 
 
 def _waiting(fd: int) -> int:
-    """Number of bytes in the queue."""
+    """The number of bytes in the queue."""
     size = array.array("i", [0])
     fcntl.ioctl(fd, termios.FIONREAD, size)
     return size[0]
 
 
 def _refused(code: int, limit: str) -> NotWatchable:
-    """The error for a limit of the kernel, with the command that raises it."""
+    """The error for a refusal of the kernel. If a limit is the reason, it contains the command that raises
+    it."""
     if code not in (errno.ENOSPC, errno.EMFILE):
         return NotWatchable(f"the system refuses to watch folders: {os.strerror(code)}")
     try:

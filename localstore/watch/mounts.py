@@ -1,4 +1,5 @@
-"""Finds file systems that can change without events of this kernel."""
+"""Finds file systems on which files can change without an event on this machine, such as network file
+systems."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """Mount point and type of a file system."""
+    """A mounted file system. `point`: where; `kind`: its type."""
 
     point: str
     kind: str
 
 
 def mounts(table: bytes) -> list[Mount]:
-    """The parsed lines of /proc/self/mountinfo."""
+    """The mounted file systems. `table`: the content of /proc/self/mountinfo."""
     parsed = []
     for line in table.splitlines():
         before, _, after = line.partition(b" - ")
@@ -41,7 +42,8 @@ def mounts(table: bytes) -> list[Mount]:
 
 
 def check(folder: Path, table: bytes) -> None:
-    """Raises NotWatchable unless the canonical `folder` is entirely on one local file system."""
+    """Raises NotWatchable unless the whole `folder` (a canonical path) is on one local file system. `table`:
+    the content of /proc/self/mountinfo."""
     above, inside = None, None
     for mount in mounts(table):
         if str(folder).startswith(mount.point.rstrip("/") + "/") or mount.point == str(folder):

@@ -1,8 +1,7 @@
-"""Questions and answers between a command and the watcher, over a Unix socket beside the record.
+"""Questions of a command to the watcher, and its answers, over a Unix socket beside the record.
 
 One question per connection: MessagePack up to the end of the stream, both ways. Paths are raw bytes. The
-socket is addressed through the record's open folder, because the kernel allows only 107 bytes of path.
-"""
+socket is addressed through the record's open folder, because the kernel allows only 107 bytes of path."""
 
 from __future__ import annotations
 
@@ -24,34 +23,36 @@ CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A point in time: `serial` is the number of changes that the watcher `watcher` had counted up to it."""
+    """A point in time, up to which a watcher has reported all changes. `watcher`: id of the watcher;
+    `serial`: how many changes it had counted."""
 
     watcher: bytes
     serial: int
 
 
 class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
-    """The question which folders changed since the token. None: answer with the current token only."""
+    """Asks which folders changed since the token. Without a token, only the current token is returned."""
 
     token: Token | None
 
 
 class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
-    """The question which folder the watcher watches."""
+    """Asks which folder the watcher watches."""
 
     pass
 
 
 class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fields=True):
-    """The request to end the watcher."""
+    """Asks the watcher to end."""
 
     pass
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
-    """The changes since the token of the question, as folder paths with a trailing slash. `files`: folders
-    whose files changed; `all`: folders below which anything may have changed. `known` False: anything may
-    have changed. Every change before the question is in this answer or an earlier one."""
+    """The answer: what changed since the token of the question, as folder paths with a trailing slash.
+    `token`: the current token. `files`: folders whose files changed; `all`: folders below which anything may
+    have changed. `known` False: anything anywhere may have changed. Every change before the question is in
+    this answer or an earlier one."""
 
     token: Token
     known: bool
@@ -60,8 +61,8 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
-    """A running watcher. `since`: seconds of Unix time; `directories`: number of watched directories. `live`:
-    the agent runs it for `svc watch`, and it ends with that."""
+    """What a running watcher says about itself. `since`: Unix seconds; `directories`: number of watched
+    directories. `live`: the agent runs it for `svc watch`, and it ends with that."""
 
     folder: bytes
     pid: int
@@ -81,7 +82,7 @@ def ask_changes(record: Path, token: Token | None) -> Changes | None:
 
 
 def ask_info(record: Path) -> WatcherInfo | None:
-    """The watcher of this record; None if none answers."""
+    """What the watcher of this record says about itself; None if none answers."""
     answer = _ask(record, InfoQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 
@@ -94,7 +95,7 @@ def ask_stop(record: Path) -> WatcherInfo | None:
 
 @contextmanager
 def socket_path(record: Path) -> Iterator[str]:
-    """A short path of the socket, valid while the record's folder is open."""
+    """A context with a short path of the socket in the record's folder, valid only inside it."""
     folder = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{SOCKET_NAME}"
@@ -103,8 +104,8 @@ def socket_path(record: Path) -> Iterator[str]:
 
 
 def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
-    """All bytes that the peer sends; None for more than `most`. Raises TimeoutError after `until`, seconds of
-    the monotonic clock."""
+    """All bytes that the peer sends; None if they are more than `most`. `until`: a time of the monotonic
+    clock in seconds, after which TimeoutError is raised."""
     received = bytearray()
     while len(received) <= most:
         seconds = until - time.monotonic()

@@ -1,9 +1,8 @@
-"""The watcher process of one working copy; it answers on a Unix socket.
+"""The watcher process of one working copy; it answers questions on a Unix socket.
 
-It holds `watcher.lock` in the record. It ends when the folder is moved, deleted or unlinked, when a file
-system is mounted there, or when its socket is removed. It neither reads nor writes the record. It sleeps
-while nothing happens.
-"""
+It holds the lock `watcher.lock` in the record's folder. It ends when the folder is moved, deleted or
+unlinked, when a file system is mounted there, or when its socket is removed. It neither reads nor writes the
+record. It sleeps while nothing happens."""
 
 from __future__ import annotations
 
@@ -49,8 +48,8 @@ LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there we
 
 
 class Live(NamedTuple):
-    """The agent's side of a watcher: `hears` receives saves; the agent ends the watcher by closing the other
-    end of the descriptor `ends`."""
+    """What connects a watcher with the agent that runs it. `hears`: receives saves. `ends`: a descriptor; the
+    agent ends the watcher by closing its other end."""
 
     hears: Hears
     ends: int
@@ -59,9 +58,9 @@ class Live(NamedTuple):
 def watch(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: Live | None = None
 ) -> str:
-    """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready`: called when questions
-    can be answered. `live`: the agent runs this. Raises NotWatchable, also if another process watches the
-    folder."""
+    """Watch the `folder` (a canonical path) until the watcher has to end. Returns the reason. `ready`: called
+    when questions can be answered. `live`: set if the agent runs this. Raises NotWatchable, also if another
+    process watches the folder."""
     try:
         with (
             hold_lock(record / LOCK_NAME, COMMAND, LOOKED_SECONDS),
@@ -144,7 +143,7 @@ class _Watcher:
     # --- what happens in the folder
 
     def _begin(self) -> None:
-        """Watch all folders; earlier changes are unknown."""
+        """Begin to watch all folders. Earlier changes are unknown."""
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:
@@ -174,7 +173,7 @@ class _Watcher:
     # --- questions
 
     def _answer_question(self) -> None:
-        """Answer one connection, if its question arrives in QUESTION_SECONDS."""
+        """Answer the question of one connection, if it arrives within QUESTION_SECONDS."""
         try:
             peer, _ = self._listening.accept()
         except OSError:
@@ -209,7 +208,7 @@ def _send(peer: socket.socket, answer: Changes | WatcherInfo) -> None:
 
 
 def _listen(record: Path) -> socket.socket:
-    """The listening socket of a record; replaces a socket left by a killed watcher."""
+    """The listening socket of a record. A socket that a killed watcher left is replaced."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     with socket_path(record) as path:  # the record's folder is its owner's alone

@@ -1,10 +1,9 @@
-"""The watched folders of a working copy and when each changed last.
+"""The watched folders of a working copy, and when each changed last.
 
 Every folder that the ignore rules allow is watched. A change is recorded in one of two forms: the folder's
-files changed, or anything below it may have changed, because it appeared, vanished, or its rules changed. One
-serial numbers all changes. The second form is recorded after all watches below are set, so that no later
-change is missed.
-"""
+own files changed, or anything below it may have changed, because it appeared, vanished, or its rules changed.
+One running number (serial) counts all changes. The second form is recorded only once everything below is
+watched, so that no later change is missed."""
 
 from __future__ import annotations
 
@@ -39,10 +38,11 @@ REMEMBERED = 10_000  # folders whose last change is remembered; a question about
 
 
 class Hears(Protocol):
-    """Receives saves, by path."""
+    """Receives saves in watched folders, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """Called when a file entry of a watched folder has changed. `mask`: the mask of the inotify event."""
+        """Called when an entry of a watched folder that is not a folder has changed. `mask`: the mask of the
+        inotify event."""
 
     def below(self, prefix: str) -> None:
         """Called when anything below this folder may have changed. `prefix`: its path with a trailing slash,
@@ -50,7 +50,7 @@ class Hears(Protocol):
 
 
 class EventsLost(Exception):
-    """The event queue overflowed; earlier changes are unknown."""
+    """The queue of events overflowed, so it is unknown what changed."""
 
 
 class WatcherEnded(Exception):
@@ -58,8 +58,9 @@ class WatcherEnded(Exception):
 
 
 class _Node:
-    """A watched folder: `prefix` is its path with a trailing slash, `scope` the ignore rules inside.
-    `foreign`: it is a nested repository; only the end of that counts as a change of it."""
+    """A watched folder. `prefix`: its path with a trailing slash; `scope`: the ignore rules inside; `below`:
+    watched folders in it. `foreign`: it is a nested repository; a change in it counts only when it ceases to
+    be one."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
@@ -70,9 +71,9 @@ class _Node:
 
 
 class Tree:
-    """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
-    system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files; such a
-    folder is watched too."""
+    """The watched folders of the linked `folder`. It keeps no descriptor of the folder open, so that its file
+    system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files; if so,
+    it is watched too."""
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class Tree:
         return top
 
     def _reload(self, prefix: str) -> None:
-        """Watch a folder again, because its ignore rules changed, or because it became or ceased to be a
+        """Watch a folder anew, because its ignore rules changed, or because it became or ceased to be a
         nested repository."""
         if not prefix:
             self._drop(self._top)
@@ -192,8 +193,8 @@ class Tree:
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
-        """Watch a folder that appeared, vanished or changed its rules, and record that anything below may
-        have changed."""
+        """Watch the folder `name` anew after it appeared, vanished or changed its rules, and record that
+        anything below it may have changed."""
         removed = above.below.pop(name, None)
         if removed is not None:
             self._drop(removed)
@@ -205,7 +206,7 @@ class Tree:
         self._note_change(self._all, prefix)
 
     def _enter(self, above: _Node, name: str, opened: int) -> None:
-        """Watch an open folder and everything below; closes the descriptor."""
+        """Watch the open folder `name` and everything below. Closes the descriptor `opened`."""
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
@@ -216,7 +217,8 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Watch the folders below a folder that is watched already, so that none can appear unnoticed."""
+        """Watch the folders below the folder `node`, which is watched already, so that none can appear
+        unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)
@@ -258,7 +260,7 @@ class Tree:
         return opened
 
     def _open(self, prefix: str) -> int | None:
-        """Open a folder without following links. Returns None if that fails."""
+        """A descriptor of a folder, opened without following links; None if that fails."""
         opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
@@ -274,7 +276,7 @@ class Tree:
 
 
 class _ChangeLog:
-    """Folder → serial of its last change, the oldest first."""
+    """The serial (running number) of each folder's last change, the oldest first."""
 
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}
@@ -310,7 +312,7 @@ def _opened(name: str, above: int) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; None if nothing is there."""
+    """(device, inode) of what is at the path; None if nothing is there."""
     try:
         status = path.lstat()
     except OSError:
@@ -319,7 +321,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _link_of(folder: Path) -> Identity | None:
-    """The identity of the folder's link; None if it is not linked."""
+    """The identity of the folder's link to a repository; None if it is not linked."""
     try:
         return identify(folder)
     except (NotLinked, OSError):

@@ -1,4 +1,5 @@
-"""The terminal of the app. Modes that are switched on are switched off again, however the app ends."""
+"""The terminal that the app runs in. Modes that the app switches on are switched off again, however it
+ends."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ RESTORED = "\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1000l\x1b[?1006l\x1b[?100
 
 class TerminalDriver(LinuxDriver):
     """Textual's driver for terminals. After a signal the app restores the terminal before it ends; if the
-    terminal accepts no output any more, the app ends. `ended_by`: number of the signal, 0 without one."""
+    terminal accepts no output any more, the app ends. `ended_by`: number of the signal that ended it, 0
+    without one."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)
@@ -46,7 +48,7 @@ class TerminalDriver(LinuxDriver):
         self._leave()
 
     def _leave(self) -> None:
-        """Make the app exit, once."""
+        """Make the app exit. Later calls do nothing."""
         if not self._leaves:
             self._leaves = True
             with suppress(RuntimeError):  # its loop has ended
@@ -75,6 +77,6 @@ class TerminalDriver(LinuxDriver):
 
 
 def die_of(number: int) -> None:
-    """End this process by the signal, so that its parent sees the reason."""
+    """End this process by the signal `number`, so that its parent sees the reason."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

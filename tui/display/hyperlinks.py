@@ -1,6 +1,5 @@
-"""Links that a terminal opens by itself (OSC 8): which terminals support them, and which addresses become
-links. Terminals without support may show the address as text, so only known terminals get links.
-"""
+"""Links that the terminal itself opens (OSC 8): which terminals support them, and which addresses become
+links. Terminals without support may show the address as text, so only known terminals get links."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _TMUX = (3, 4)  # the first of tmux
 
 
 def terminal_opens(env: Mapping[str, str]) -> bool:
-    """Whether the terminal in this environment opens links."""
+    """Whether the terminal that these environment variables describe opens links."""
     program, term = env.get("TERM_PROGRAM", ""), env.get("TERM", "")
     if program == "tmux":
         version = re.match(r"(\d+)\.(\d+)", env.get("TERM_PROGRAM_VERSION", ""))

@@ -34,7 +34,7 @@ class LeanApp(App[None]):
     _over: Over | None = None
 
     def over(self) -> Over | None:
-        """The pixels to draw over the cells now; None without any."""
+        """The picture that is drawn in pixels over the cells; None without one."""
         return None
 
     def get_driver_class(self) -> type[Driver]:
@@ -47,11 +47,11 @@ class LeanApp(App[None]):
 
     @property
     def ended_by(self) -> int:
-        """The signal that the app ended by, 0 without one."""
+        """Number of the signal that ended the app, 0 without one."""
         return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
-        """Forget the terminal's content, because it may be anything now. The next update paints
+        """Forget what the terminal shows, because that is not known any more. The next update paints
         everything."""
         self._shown = None
 
@@ -106,7 +106,8 @@ class LeanApp(App[None]):
 
 
 def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
-    """The cells that an update paints: line → runs of cells, each with its first column."""
+    """The cells that an update of Textual paints: for each line, runs of cells, each as (first column,
+    cells)."""
     runs: dict[int, list[tuple[int, Row]]] = {}
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):

@@ -1,8 +1,7 @@
-"""Cells of a terminal and their looks.
+"""Cells of a terminal and their looks (colours and styles).
 
 looks = Looks(ColorSystem.STANDARD)
-row = looks.cells(segments)
-"""
+row = looks.cells(segments)"""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _SHARED = {"2", "6", "21"}  # faint, fast, double: what switches them off switch
 
 
 class Look(NamedTuple):
-    """A style as escape sequences that switch it on and off."""
+    """Colours and style of a cell, as escape sequences that switch them on and off."""
 
     on: str
     off: str
@@ -36,7 +35,7 @@ class Look(NamedTuple):
 
 class Cell(NamedTuple):
     """One column of the terminal: a character with its combining characters; "" for the right half of a wide
-    one."""
+    character."""
 
     text: str
     look: Look
@@ -50,8 +49,8 @@ Row = list[Cell]
 
 
 class _Cells(dict[str, Cell]):
-    """The cells of one look by their text, made once. Equal cells are the same object, so that comparing them
-    costs little."""
+    """The cells with one look, by their text; each is made once. Equal cells are the same object, so that
+    comparing them costs little."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -65,7 +64,7 @@ class _Cells(dict[str, Cell]):
 
 
 class Looks:
-    """The escape sequences of styles in one colour system."""
+    """Turns styles into escape sequences for one colour system."""
 
     def __init__(self, system: ColorSystem) -> None:
         self._system = system
@@ -133,8 +132,8 @@ def switched(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """The codes of a look, by the property that each sets: `colour`, `ground`, or the code itself. None if
-    the look has anything besides codes."""
+    """The codes of a look by the property that each sets: `colour`, `ground` (background), or the code
+    itself. None if the look contains anything else."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

@@ -1,13 +1,12 @@
-"""The content of a terminal, cell by cell.
+"""What a terminal shows, cell by cell.
 
-`Screen` returns the shortest text that changes the terminal to the wanted content:
+`Screen` computes the shortest text that changes the terminal to new content:
 
     screen = Screen(80, 24)
     text = screen.update(painted)      # "" if nothing changed
 
 An update that moved most rows by the same distance becomes a scroll; of the other rows only the differences
-are sent.
-"""
+are sent."""
 
 from __future__ import annotations
 
@@ -27,8 +26,9 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 
 class Over(NamedTuple):
-    """Pixels that the terminal draws over cells. `draw`: the sequence that shows them at the cursor. `erase`:
-    the sequence that removes them, if writing the cells does not."""
+    """A picture that the terminal draws in pixels over cells; place and size are in cells. `draw`: the
+    sequence that shows it at the cursor. `erase`: the sequence that removes it, if writing the cells does
+    not."""
 
     x: int
     y: int
@@ -39,7 +39,7 @@ class Over(NamedTuple):
 
 
 class Screen:
-    """The content of a terminal with `width` × `height` cells."""
+    """What a terminal with `width` × `height` cells shows."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -54,13 +54,13 @@ class Screen:
         return [list(row) for row in self._rows]
 
     def forget(self, area: Over) -> None:
-        """Forget the terminal's content in this area."""
+        """Forget what the terminal shows in this area, so that it is painted again."""
         for row in self._rows[area.y : area.y + area.height]:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
     def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
-        """The text that paints cells from column x on, for each line y; "" if they are all shown already.
-        `scrolls`: rows that moved may be scrolled."""
+        """The text that paints these cells; "" if the terminal shows them all already. `painted`: for each
+        line, runs of cells as (first column, cells). `scrolls`: rows that moved may be scrolled."""
         target = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in target.items() if row != self._rows[y]}
         if not changed:
@@ -91,7 +91,8 @@ class Screen:
         return row
 
     def _scroll(self, changed: dict[int, Row], pen: _Pen) -> None:
-        """Scroll rows that the terminal already shows at another place, and remove them from `changed`."""
+        """Scroll rows that the terminal already shows on other lines to their new lines, and remove them from
+        `changed`."""
         where: dict[tuple[Cell, ...], list[int]] = {}
         for y, row in enumerate(self._rows):
             if row != self._blank():
@@ -121,7 +122,8 @@ class Screen:
                 changed[y] = cells
 
     def _moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
-        """The longest block of lines [top, bottom) whose new content is now shown `distance` lines below."""
+        """The longest block of lines (top, bottom), bottom excluded, whose new content is shown `distance`
+        lines below now."""
         best, top = (0, 0), None
         for y in range(self.height + 1):
             row = changed.get(y) if y < self.height else None
@@ -145,7 +147,7 @@ class Screen:
 
 
 class _Pen:
-    """Collects the text of one update, and tracks the cursor and the current look."""
+    """Collects the text of one update, and tracks the cursor and the look that is switched on."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -204,7 +206,7 @@ class _Pen:
 
 
 def at(x: int, y: int) -> str:
-    """The sequence that moves the cursor to this place."""
+    """The escape sequence that moves the cursor to column `x` of line `y`, both from 0."""
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
@@ -214,7 +216,8 @@ def _wide(text: str) -> bool:
 
 
 def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges [start, stop) below `end` that differ; ranges with small gaps between them are joined."""
+    """The ranges of columns (start, stop), stop excluded, below `end` in which two rows differ; ranges with
+    small gaps between them are joined."""
     start = stop = -1
     for x in range(end):
         if before[x] == after[x]:
@@ -237,7 +240,7 @@ def _coloured(cells: Row) -> bool:
 
 
 def _whole(before: Row, after: Row, start: int, stop: int) -> tuple[int, int]:
-    """The range, extended so that it cuts no wide character of either row in two."""
+    """The range of columns, extended so that it does not cut a wide character of either row in two."""
     while start and (before[start].text == "" or after[start].text == ""):
         start -= 1
     while stop < len(after) and (before[stop].text == "" or after[stop].text == ""):

@@ -1,1 +1,2 @@
-"""Pictures of repositories in the terminal: decoded apart from the app, drawn as cells or by a protocol."""
+"""Pictures of repositories in the terminal: decoded in a separate process, drawn as cells or by a protocol of
+the terminal."""

@@ -1,4 +1,5 @@
-"""`python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`: one image on stdin, JSON on stdout.
+"""Decodes an image: `python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`, with the image on stdin and
+JSON on stdout.
 
 Images come from strangers, so they are decoded in a process with little memory and time, which may crash
 without harm. WIDTH and HEIGHT: largest size in pixels."""
@@ -18,9 +19,9 @@ COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one col
 
 
 class Drawn(msgspec.Struct):
-    """A decoded image. `data`: RGB of each pixel in base64 (blocks), a PNG in base64, or sixels. `width`,
-    `height`: its size. `full_width`, `full_height`, `frames`: size and frames of the original image. `kind`:
-    the original's format."""
+    """A decoded image. `data`: RGB of each pixel in base64 (for blocks), a PNG in base64, or sixels. `width`,
+    `height`: its size in pixels. `full_width`, `full_height`, `frames`: size and number of frames of the
+    original; `kind`: format of the original."""
 
     kind: str
     width: int
@@ -32,7 +33,8 @@ class Drawn(msgspec.Struct):
 
 
 def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """The first frame, upright, shrunk to at most this size; never enlarged."""
+    """The first frame of an image, upright, shrunk to at most `width` × `height` pixels; never enlarged.
+    `way`: blocks, png or sixel."""
     from PIL import Image, ImageOps
 
     image = opened(raw)
@@ -60,8 +62,8 @@ def _png(image: Any) -> str:
 
 
 def _sixels(image: Any) -> str:
-    """The image as sixels, six rows at a time, one run for each colour; without the sequences at the
-    beginning and the end."""
+    """The image as sixels (a terminal's format for pixels), six rows at a time, one run for each colour;
+    without the sequences at the beginning and the end."""
     width, height = image.size
     palette, pixels = image.getpalette(), image.tobytes()
     used = sorted(set(pixels))

@@ -1,6 +1,6 @@
-"""How a terminal shows pixels: with a protocol that its name implies, else as half-blocks in ordinary cells.
-Inside tmux and screen always as half-blocks, because these support none of the protocols by default.
-"""
+"""How a terminal shows pictures: with a protocol for pixels that its name implies, else as half-blocks in
+ordinary cells. Inside tmux and screen always as half-blocks, because these support none of the protocols by
+default."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES: tuple[tuple[str, str, Way], ...] = (
 
 
 def way_of(environment: Mapping[str, str]) -> Way:
-    """The protocol of the terminal that this environment describes."""
+    """How the terminal that these environment variables describe shows pictures."""
     if environment.get("TMUX") or environment.get("STY"):
         return "blocks"
     if environment.get("TERM", "").startswith(("screen", "tmux")):
@@ -46,7 +46,7 @@ def way_of(environment: Mapping[str, str]) -> Way:
 
 
 def decoder_output(way: Way) -> str:
-    """The output that the decoder must make for this way."""
+    """The output (blocks, png or sixel) that the decoder has to make for this way of showing pictures."""
     return "png" if way in ("kitty", "iterm2") else way
 
 

@@ -1,4 +1,5 @@
-"""Reads a picture of a repository: its bytes from the server, decoded in a process of its own."""
+"""Requests for pictures of a repository: the bytes come from the server and are decoded in a separate
+process."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
 def is_picture(path: str) -> bool:
-    """Whether the file name is the name of an image."""
+    """Whether the path has a file name of an image, by its ending."""
     return path.lower().endswith(ENDINGS)
 
 
 def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
-    """The picture, at most this many pixels in size. Raises Invalid for bytes that are not an image, TooLarge
-    for too many."""
+    """A request for a picture in a seal, shrunk to at most `width` × `height` pixels. It raises Invalid for
+    bytes that are not an image, TooLarge for too many."""
 
     def call(api: Api) -> Drawn:
         return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)

@@ -1,4 +1,4 @@
-"""Delays between failing attempts: each is about double the one before."""
+"""Waits between failing attempts, each about double the one before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ FIRST, LONGEST = 0.5, 30.0  # seconds
 
 
 class Backoff:
-    """Waits between attempts. Call `failed` or `worked` after an attempt, then `wait`."""
+    """Computes and waits the pause before the next attempt. Call `failed` or `worked` after an attempt, then
+    `wait`."""
 
     def __init__(self) -> None:
         self._seconds = FIRST
@@ -21,6 +22,6 @@ class Backoff:
         self._seconds = FIRST
 
     def wait(self, ended: threading.Event) -> None:
-        """Wait until the next attempt, at a random time so that clients do not coincide, or until `ended` is
-        set."""
+        """Wait until the next attempt, or until `ended` is set. The time is randomised, so that clients do
+        not coincide."""
         ended.wait(self._seconds * secrets.SystemRandom().uniform(0.8, 1.2))

@@ -1,11 +1,11 @@
-"""Events of the repositories on the screens: one thread with one socket; it polls if no socket opens.
+"""Listens to events of the repositories that screens show: one thread with one WebSocket; it polls if no
+socket opens.
 
     following = Following(lambda: client.api, heard, state)
     following.follow([repo.id])
     following.close()
 
-It listens only while the user is signed in.
-"""
+It listens only while the user is signed in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 class Following:
     """Listens to events. `heard(repo_id)`: called when a repository has changed. `state(name)`: called with
     the state of the connection: `live` while the socket receives events, `polling` while polls do, `online`
-    when neither does any more, and after each failed attempt. Both are called on this object's thread."""
+    when neither does any more and after each failed attempt. Both are called on this object's thread."""
 
     def __init__(
         self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
@@ -119,7 +119,8 @@ class Following:
             backoff.wait(self._ended)
 
     def _polls(self, seconds: float) -> str:
-        """Poll for `seconds`, or until a poll fails. Returns the state after the failure, "" without one."""
+        """Poll for `seconds`, or until a poll fails. Returns the state of the connection after the failure,
+        "" without one."""
         until, wait = time.monotonic() + seconds, 0
         while not self._ended.is_set() and (not wait or time.monotonic() < until):
             with self._lock:
@@ -153,8 +154,8 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Report events until the socket ends. The answer to a subscription is reported like an event,
-        because events before it may have been missed."""
+        """Report events until the socket ends. The server's answer to a subscription is reported like an
+        event, because events before it may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

@@ -1,11 +1,10 @@
-"""Follows the live state of a branch, through the agent, on a thread.
+"""Follows the live state of a branch, through the agent (svc's background process), on a thread.
 
     looking = Looking(home, origin, repo.id, "main", saw)
     looking.here("src/main.py", 12)
     looking.close()
 
-The agent is started if none runs, and the request is repeated if the agent ends.
-"""
+The agent is started if none runs, and the request is repeated if the agent ends."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 class Looking:
     """Follows a branch through the agent. `saw`: called with each report, on this object's thread; the last
-    report is `ended`, unless `close` was called before."""
+    report is `ended`, unless `close` was called before that."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
@@ -40,8 +39,8 @@ class Looking:
         threading.Thread(target=self._tell, name="here", daemon=True).start()
 
     def here(self, path: str, line: int) -> None:
-        """Report the user's position to others. Returns at once; of several positions only the last one is
-        sent."""
+        """Report the user's position, which others on the branch see. Returns at once; of several positions
+        only the last one is sent."""
         self._place = (path, line)
         self._placed.set()
 
@@ -67,7 +66,7 @@ class Looking:
             backoff.wait(self._ended)
 
     def _look(self) -> bool:
-        """Follow the branch until the agent ends. Returns True if there is nothing more to follow."""
+        """Follow the branch until the agent ends. Returns True if it need not be followed again."""
         conversation = start(self._home)
         with self._lock:
             if self._ended.is_set():

@@ -1,12 +1,11 @@
-"""A text of a linked folder that is edited in the app, through the agent.
+"""Edits a text of a linked folder in the app, through the agent (svc's background process).
 
     writing = Writing(home, folder, path, heard)     # connects; `heard` is called on this object's thread
     changes = writing.take(event)                    # on the app's thread, like all that follows
     writing.splice(offset, deleted, inserted)
     writing.close()
 
-Typed changes wait here while no agent answers, and are sent to the next agent, at the same places.
-"""
+Typed changes wait here while no agent answers, and are sent to the next agent, at the same places."""
 
 from __future__ import annotations
 
@@ -32,15 +31,16 @@ LEAVE_SECONDS = 5.0  # that what was typed may take to the server after its text
 
 
 class Heard(NamedTuple):
-    """An `event` from the agent, and the `talk` (connection) on which it arrived."""
+    """An event from the agent. `talk`: the connection on which it arrived."""
 
     event: Event
     talk: Conversation | None
 
 
 class Writing:
-    """A text that is edited through the agent. `kept`: number of the last edit that the folder has. `made`:
-    number of the last edit made here. `state`, `queued` and `refused`: as in the event `kept`."""
+    """A text that is edited through the agent. `kept`: number of the last edit that the file in the folder
+    contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: as in the event
+    `kept`."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0
@@ -59,7 +59,7 @@ class Writing:
 
     @property
     def open(self) -> bool:
-        """Whether the content of the text has arrived."""
+        """Whether the content of the text has arrived from the agent."""
         return self._sheet is not None
 
     @property
@@ -72,11 +72,11 @@ class Writing:
 
     @property
     def waits(self) -> bool:
-        """Whether there are edits that the folder does not have yet."""
+        """Whether there are edits that the file in the folder does not contain yet."""
         return self.kept < self.made
 
     def take(self, heard: Heard) -> list[Delta]:
-        """Apply an event. Returns the changes of the text that is shown."""
+        """Apply an event of the agent. Returns the changes that it makes to the text."""
         event = heard.event
         if event.event == "text":
             self._talk = heard.talk
@@ -95,19 +95,20 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Replace bytes of the text, as the user typed. Deleted and inserted bytes are not both empty."""
+        """Replace `deleted` bytes at the byte `offset` of the text by `inserted`, because the user typed. Not
+        both may be empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 
     def undo(self) -> list[Delta]:
-        """Undo the user's own last edits. Returns the changes of the text."""
+        """Undo the last edit that the user made here. Returns the changes of the text."""
         return self._again(self._sheet.undo()) if self._sheet is not None else []
 
     def redo(self) -> list[Delta]:
         return self._again(self._sheet.redo()) if self._sheet is not None else []
 
     def here(self, line: int, col: int) -> None:
-        """Report the cursor's line and column, from 1."""
+        """Report the cursor's line and column (from 1) to the agent."""
         self._say(Typed(line=line, col=col))
 
     def close(self) -> None:
@@ -137,8 +138,8 @@ class Writing:
         return [[{"insert": event.text}]] if event.text else []
 
     def _begin_again(self, event: Event) -> list[Delta]:
-        """Continue with another agent, whose text contains our edits up to the `n`th: apply the remaining
-        edits to it."""
+        """Continue with another agent, whose text contains the user's edits up to number `event.n`: apply the
+        later edits to it. Returns the changes of the text."""
         last = max(event.n, self.kept)
         before, waiting = self._known_to(last)
         lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()
@@ -157,7 +158,7 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """The text including our edits up to number `last`, and the changes of the later edits."""
+        """(the text with the user's edits up to number `last`, the changes of the later edits)."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:
@@ -185,7 +186,7 @@ class Writing:
             backoff.wait(self._ended)
 
     def _listen(self) -> bool:
-        """Receive events until the agent ends. Returns whether the text cannot be edited any more."""
+        """Receive events until the agent ends. Returns True if the text cannot be edited any more."""
         talk = start(self._home)
         with self._lock:
             self._newest = talk
@@ -201,7 +202,8 @@ class Writing:
         return False
 
     def _leave(self) -> None:
-        """Disconnect once the text was closed and all edits are on the branch."""
+        """Wait until the text is closed and all edits are on the branch (at most LEAVE_SECONDS), then
+        disconnect."""
         self._ended.wait()
         until = time.monotonic() + LEAVE_SECONDS
         while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
@@ -216,7 +218,7 @@ def _now() -> int:
 
 
 def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
-    """Apply a change to a sheet. Returns the updates."""
+    """Apply a change to a sheet (the app's copy of the text). Returns the updates for the agent."""
     updates, at = [], 0
     for step in delta:
         if "retain" in step:
@@ -231,7 +233,7 @@ def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
 
 
 def _delta(old: bytes, new: bytes) -> list[Delta]:
-    """The change from `old` to `new`; [] if they are equal."""
+    """The steps that change `old` into `new`; [] if they are equal."""
     delta: Delta = []
     at = 0
     for edit in text_edits.edits(old, new):

@@ -1,4 +1,4 @@
-"""The blocks of a Markdown text as rows: headings, lists, quotes, code, tables, details."""
+"""Renders the blocks of a Markdown text as rows: headings, lists, quotes, code, tables, details."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ Colour = Callable[[str, str], Sequence[tuple[Part, ...]] | None]
 
 
 class Page(NamedTuple):
-    """The rows of a text."""
+    """A Markdown text as rows."""
 
     rows: list[Row]
 
 
 class Taste(NamedTuple):
-    """How a text is shown. `breaks`: each line break in the text begins a new row, as in comments. `opened`:
-    numbers of the unfolded details, None for all. `targets`: links can be followed; otherwise their addresses
-    are shown."""
+    """How a Markdown text is shown. `breaks`: each line break in the text begins a new row, as in comments.
+    `opened`: numbers of the unfolded details, None for all. `targets`: links can be followed; otherwise their
+    addresses are shown."""
 
     breaks: bool = False
     opened: Collection[int] | None = None
@@ -65,12 +65,12 @@ def _parser() -> MarkdownIt:
 
 
 def plain_colour(text: str, language: str) -> None:
-    """The `Colour` (colouring function) that colours nothing."""
+    """A `Colour` (function that colours source text) that colours nothing."""
 
 
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
-    """The rows of a Markdown text, at most `width` and WIDTH columns wide; None if it is nested too deeply.
-    This may take long: see `tui.slices`."""
+    """A Markdown text as rows, at most `width` and at most WIDTH columns wide; None if it is nested too
+    deeply. `colour`: colours code. This can take long: see `tui.slices`."""
     source, rest = _bounded(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
@@ -84,7 +84,7 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """(the part of a text that is parsed, the number of characters after that part)."""
+    """(the beginning of the text, which is parsed; the number of characters after it, which are left out)."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
     lines = text[:end].split("\n", LINES)
     if len(lines) > LINES:
@@ -93,7 +93,7 @@ def _bounded(text: str) -> tuple[str, int]:
 
 
 class _Mark:
-    """The prefix of the rows in a quote or list item. `once`: only before the first row."""
+    """What is put before the rows of a quote or list item. `once`: only before the first row."""
 
     def __init__(self, once: str, then: str, role: str) -> None:
         self.once, self.then, self.role = once, then, role
@@ -136,7 +136,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """The number of columns left beside the prefixes."""
+        """How many columns are left beside what is put before the rows."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks
@@ -234,7 +234,7 @@ class _Writer:
         return rows
 
     def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces; if links cannot be followed, with the address after each link."""
+        """The pieces of a paragraph. If links cannot be followed, the address is added after each link."""
         if not self._taste.targets:
             return pieces
         spelled: list[Piece] = []

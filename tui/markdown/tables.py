@@ -1,4 +1,4 @@
-"""A table of Markdown as rows with aligned columns."""
+"""Renders a table of Markdown as rows with aligned columns."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Cell(NamedTuple):
 
 
 def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
-    """The rows of a table; the first is the header. If the columns do not fit, the widest are narrowed first,
-    and their texts end in an ellipsis."""
+    """The rows of a table, at most `width` columns wide; the first row is the header. If the table does not
+    fit, its widest columns are narrowed first, and their texts end in an ellipsis."""
     cells = [row[:COLUMNS] for row in rows]
     count = max((len(row) for row in cells), default=0)
     widths = [max(cell.width for row in cells for cell in row[at : at + 1]) for at in range(count)]

@@ -1,4 +1,5 @@
-"""Inline Markdown: words with roles and targets, and their rows."""
+"""Inline Markdown: turns the words of a paragraph into pieces with roles and link targets, and the pieces
+into rows."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>
 
 
 class Piece(NamedTuple):
-    """A text with a role. `target`: target of its link, "" without one."""
+    """A text with a role. `target`: where its link leads, "" without a link."""
 
     text: str
     role: str
@@ -34,7 +35,8 @@ class Piece(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row. `targets`: the targets of its parts with role `link` or `person`, in order."""
+    """One row to paint. `targets`: where its links lead: one target for each part with role `link` or
+    `person`, in order."""
 
     parts: tuple[Part, ...]
     targets: tuple[str, ...] = ()
@@ -75,7 +77,7 @@ _STRONGEST = ("struck", "strong", "emphasis")
 
 
 def _named(text: str, role: str) -> list[Piece]:
-    """The text, with addresses, numbers, handles and seals as links."""
+    """The text as pieces, in which addresses, numbers such as #12, handles and seal ids are links."""
     pieces: list[Piece] = []
     at = 0
     for match in _NAMED.finditer(text):
@@ -92,7 +94,7 @@ def _picture(words: str, source: str, target: str) -> list[Piece]:
 
 
 def _html(text: str, base: str) -> list[Piece]:
-    """The pieces for a tag: a picture, or a row break; [] for other tags."""
+    """The pieces for an HTML tag: a picture, or a row break; [] for other tags."""
     match = _TAG.fullmatch(text)
     if match is None:
         return []
@@ -106,13 +108,13 @@ def _html(text: str, base: str) -> list[Piece]:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes of a tag."""
+    """The attributes of an HTML tag, by name in lower case."""
     return {name.lower(): a or b or c for name, a, b, c in _ATTRIBUTE.findall(text)}
 
 
 def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Each HTML tag as (text before it, "/" if it is a closing tag, name, attributes), in order. The last
-    item has the remaining text and an empty name."""
+    """Each HTML tag in the text as (text before it, "/" if it is a closing tag, name, attributes), in order.
+    The last item has the remaining text and an empty name."""
     at = 0
     for match in _TAG.finditer(text):
         yield text[at : match.start()], match[1], match[2].lower(), match[3]
@@ -153,7 +155,7 @@ def laid_out(pieces: Sequence[Piece], width: int) -> list[Row]:
 
 
 def row_of(pieces: Sequence[Piece]) -> Row:
-    """One row of these pieces; neighbours with the same role and target are joined."""
+    """One row of these pieces; neighbouring pieces with the same role and target are joined."""
     parts: list[Part] = []
     targets: list[str] = []
     last: Piece | None = None
@@ -169,7 +171,7 @@ def row_of(pieces: Sequence[Piece]) -> Row:
 
 
 def on_one_line(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, escaped, without row breaks."""
+    """The pieces, escaped for the terminal, with row breaks removed."""
     return [piece._replace(text=safe(piece.text)) for piece in pieces if piece.text]
 
 

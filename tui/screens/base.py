@@ -1,4 +1,4 @@
-"""The base of all screens: title line, content, line of keys, prompt, and keys that run actions."""
+"""The base class of all screens: title line, content, line of keys, prompt, and keys that run actions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS_BESIDE = 180  # columns from which a list and its preview have a column of
 
 
 class Base(Screen[None], inherit_bindings=False):
-    """A screen. Subclasses give `content()`, `title_parts()` and `ACTIONS`."""
+    """A screen of the app. Subclasses define `content()`, `title_parts()` and `ACTIONS`."""
 
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
@@ -37,8 +37,8 @@ class Base(Screen[None], inherit_bindings=False):
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
-        """Posted when the prompt gets the focus. It is delivered in the order of keys, after all earlier
-        keys."""
+        """Posted when the prompt gets the focus. Messages are delivered in the order of keys, so it comes
+        after all earlier keys."""
 
         def __init__(self, prompt: Prompt) -> None:
             super().__init__()
@@ -74,7 +74,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def wear(self) -> None:
-        """Take the background of the theme."""
+        """Use the background of the app's theme."""
         from tui.theme import BACKGROUNDS
 
         self.styles.background = BACKGROUNDS[self.svc.colours]
@@ -88,8 +88,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def in_front(self) -> bool:
-        """Whether no other screen lies over this one. Textual's `is_current` is also true for the screen
-        right below the one in front."""
+        """Whether no other screen covers this one. (Textual's `is_current` is also true for the screen right
+        below the one in front.)"""
         return self.app.screen_stack[-1:] == [self]
 
     @property
@@ -106,9 +106,9 @@ class Base(Screen[None], inherit_bindings=False):
         return any(isinstance(widget, Hints) for widget in self.children)
 
     def show_frame(self) -> None:
-        """Paint the current title and keys; only differences are sent. Does nothing before the screen has
-        widgets, because the light (state of the connection) may change while the screen opens; `on_mount`
-        paints everything."""
+        """Paint the current title and line of keys; only differences are sent. Does nothing before the screen
+        has widgets, because the state of the connection may change while the screen opens; `on_mount` paints
+        everything."""
         if not self.has_widgets:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -131,16 +131,16 @@ class Base(Screen[None], inherit_bindings=False):
             )
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """Paint the title; `light`: the parts at its right end."""
+        """Paint the title. `light`: the parts at its right end, which show the state of the connection."""
         self.query_one("#title", Line).put(self.title_parts(), light)
 
     def place_prompt(self, prompt: Prompt) -> None:
-        """Put the prompt onto the screen."""
+        """Put the prompt (the line in which the user types) onto the screen."""
         self.mount(prompt, after="#keys")
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
-        """Run the action of the clicked hint, as its key would. Clicks on hints of a prompt do nothing,
-        because their keys concern the typed text."""
+        """Run the action of a clicked hint in the line of keys, as its key would. Clicks do nothing while a
+        prompt is open, because its hints are about the typed text."""
         event.stop()
         if self._prompt is not None:
             return
@@ -163,22 +163,22 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def where(self) -> str:
-        """The name of this screen in the list of its keys."""
+        """The name of this screen in the help."""
         return type(self).__name__.removesuffix("Screen").lower()
 
     def about(self) -> list[str]:
-        """The ids of the repositories whose events affect the screen."""
+        """The ids of the repositories whose events concern the screen."""
         repo = self.subject()[0]
         return [repo.id] if repo is not None else []
 
     def listen(self) -> None:
-        """If this is the front screen, listen to the repositories that it shows now."""
+        """If this screen is in front, listen to the events of the repositories that it shows now."""
         if self.in_front:
             self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """(the repository that the screen's actions concern, whether the account is the author of the shown
-        thing)."""
+        """(the repository that the screen's actions are about, whether the account is the author of the issue
+        or proposal shown)."""
         return None, False
 
     def facts(self) -> dict[str, str]:
@@ -187,27 +187,27 @@ class Base(Screen[None], inherit_bindings=False):
         return {}
 
     def queue_changed(self) -> None:
-        """Called when the queued actions have changed."""
+        """Called when the actions in the outbox have changed."""
 
     def tick(self) -> None:
-        """Paint again, because times such as `2 min ago` have changed."""
+        """Called from time to time. Paints again, because texts such as `2 min ago` have changed."""
         paint = getattr(self, "paint", None)
         if paint is not None:
             paint()
 
     def news(self) -> None:
-        """Called when something on this screen may have changed on the server."""
+        """Called when something that this screen shows may have changed on the server."""
         self.do_refresh()
 
     def expect_new(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release of this title or version; a list
-        puts its cursor there once it has been read again."""
+        """Called when the user has made an issue, a proposal or a release (`noun`) with the title or version
+        `name`. A list puts its cursor there once it has been read again."""
 
     def do_refresh(self) -> None:
-        """Ask the server again."""
+        """Ask the server again for what the screen shows."""
 
     def say(self, text: str, role: str = "text") -> None:
-        """Show a message in the line of keys, until the next key; "" shows the keys."""
+        """Show a message in place of the line of keys, until the next key; "" shows the keys again."""
         self._said = (safe(text), role) if text else None
         self.show_frame()
 
@@ -231,10 +231,11 @@ class Base(Screen[None], inherit_bindings=False):
         space: Callable[[], None] | None = None,
         enter: str = "done",
     ) -> None:
-        """Open the prompt, which begins with `sign`. Enter calls `done` with the text; each change calls
-        `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
-        `filtered`. `complete`: returns the text completed at tab. `answers`: keys and what they mean, if one
-        key is the answer. `space`: called at that key. `enter`: what enter does, in a word."""
+        """Open a prompt: a line, after the text `sign`, in which the user types. Enter calls `done` with the
+        text; each change calls `changed` with it; esc closes the prompt and calls `on_leave`. Up and down
+        move in the list `filtered`. `complete`: returns the text as the key tab completes it. `answers`: if a
+        single key is the answer, the keys and what they mean. `space`: called at that key. `enter`: what
+        enter does, in a word."""
         back = self.focused
 
         def leave() -> None:
@@ -293,8 +294,8 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Ask for a text of several lines, stored as the draft `draft` while it is typed. `blank`: an empty
-        text is also an answer."""
+        """Let the user write a text of several lines; `done` is called with it. It begins with `text` and is
+        stored as the draft `draft` while it is typed. `blank`: an empty text is an answer too."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -308,7 +309,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, changed, blank=blank)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user presses y; otherwise show that nothing was done."""
+        """Ask a question, and run `then` if the user presses y; otherwise show that nothing was done."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -322,8 +323,8 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when esc has closed the prompt."""
 
     def open_prompt(self, ask: Callable[[], None]) -> None:
-        """Call `ask`, which opens the prompt, as soon as the screen is painted; on a busy machine that may
-        take long, and until then no key is a command."""
+        """Call `ask`, which opens a prompt, as soon as the screen is painted. On a busy machine that can take
+        long; keys typed until then go to the prompt."""
         self.hold_keys(READING_SECONDS)
         self.call_after_refresh(ask)
 
@@ -333,7 +334,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     def drop_keys(self) -> None:
         """Drop the keys that were held back, because the screen or prompt for which they were typed does not
-        open."""
+        open after all."""
         self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
@@ -360,18 +361,18 @@ class Base(Screen[None], inherit_bindings=False):
             self.say_unused(event.character or "")
 
     def say_unused(self, key: str) -> None:
-        """Say that a key has no action here, or where it has one."""
+        """Show that a key does nothing here, or where it does something."""
         help_key = next((spoken(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), "")
         lists = f"; {help_key} lists what does" if help_key else ""
         self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
 
     def elsewhere(self, key: str) -> str:
-        """Where a key does something that has no action here, in words; "" for nowhere."""
+        """A sentence that says where a key without an action here does something; "" if nowhere."""
         return ""
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Whether the key was typed for a prompt or screen that an earlier key opens; it is delivered to
-        that."""
+        """Whether the key was typed for a prompt or screen that an earlier key is about to open; if so, it is
+        held back and delivered there."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)
@@ -393,7 +394,8 @@ class Base(Screen[None], inherit_bindings=False):
             self._type_again(key)
 
     def _type_again(self, event: Key) -> None:
-        """Deliver the key as one that is typed now, or in its order if a screen opens."""
+        """Deliver a key that was held back as if it were typed now; if a screen is opening, in its order
+        after other keys."""
         if self.svc.came_below(event):
             return
         key = Key(event.key, event.character)
@@ -428,7 +430,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._move(lambda lines: lines.choose())
 
     def do_pane(self) -> None:
-        """Go to the next link of the list; after its last link, to the next pane."""
+        """Move the focus: to the next link of the list, or after its last link to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
         visible = [
@@ -442,8 +444,8 @@ class Base(Screen[None], inherit_bindings=False):
                 visible[0].step_link()
 
     def leave_filter(self) -> bool:
-        """Clear the filter if esc was pressed and a filter is set. Returns whether it did; if not, the caller
-        leaves the screen."""
+        """If esc was pressed and a filter is set, clear the filter. Returns whether it did; if not, the
+        caller leaves the screen."""
         lines = self.lines
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False
@@ -456,7 +458,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The screen's texts with details that can be folded; None if it has none."""
+        """The texts on the screen with details that can be folded; None if there are none."""
         return self.texts
 
     def follow_link(self, target: str) -> None:

@@ -1,4 +1,5 @@
-"""Whether an advisory affects a version, by the rules of OSV."""
+"""Decides whether a security advisory affects a version of a package, by the rules of OSV (the Open Source
+Vulnerability format)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ _SEMVER = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+[0
 def is_affected(
     ecosystem: str, version: str, ranges: Sequence[Range], versions: Sequence[str]
 ) -> bool | None:
-    """Whether the version is affected: it is listed in `versions`, or in a range, or both are empty. None if
-    this cannot be decided, because a version does not follow the rules of its ecosystem."""
+    """Whether the advisory affects `version`: it is listed in `versions`, or is in one of the ranges, or both
+    lists are empty (all versions are affected). None if this cannot be decided, because a version does not
+    follow the rules of its ecosystem."""
     if version in versions or not (ranges or versions):
         return True
     comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]
@@ -48,7 +50,8 @@ def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | 
 
 
 def _order(ecosystem: str, text: str) -> Any:
-    """The sort key of a version; None if the text is not a version of the ecosystem."""
+    """The sort key of a version, comparable with other keys of the same ecosystem; None if the text is not a
+    version."""
     if ecosystem == "PyPI":
         try:
             return Version(text)

@@ -1,5 +1,5 @@
-"""Readers of manifests. Ecosystems have the names of OSV; `svc` is the ecosystem of a node's own
-repositories."""
+"""Reads manifests (files that declare dependencies). Ecosystems have the names that OSV gives them, such as
+`PyPI`; `svc` is the ecosystem of the repositories on the relay itself."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def is_manifest(path: str) -> bool:
 
 
 def read(path: str, data: bytes) -> list[Declared]:
-    """The dependencies that the manifest declares: each once, in its order, at most `DEPENDENCIES`. Raises
-    Invalid if it cannot be read."""
+    """The dependencies that the manifest at `path` declares, each once, in the order of the file, at most
+    `DEPENDENCIES`. Raises Invalid if it cannot be read."""
     reader = _reader(path)
     if reader is None:
         raise Invalid("this is not a manifest of dependencies")
@@ -60,7 +60,7 @@ def read(path: str, data: bytes) -> list[Declared]:
 
 
 def key(ecosystem: str, name: str) -> str:
-    """The name in the form that its ecosystem uses for comparing names."""
+    """The package name in the form in which its ecosystem compares names."""
     if ecosystem == "PyPI":
         return canonicalize_name(name)
     return name.lower() if ecosystem in ("svc", "npm") else name
@@ -89,7 +89,8 @@ def _svc(data: bytes) -> Iterator[Declared]:
 
 
 def _requirements(data: bytes) -> Iterator[Declared]:
-    """The dependencies of a requirements.txt. Options, files and addresses are not followed."""
+    """The dependencies of a requirements.txt. Lines with options or URLs are skipped, and other files that it
+    includes are not read."""
     text = data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ")
     for line in text.splitlines()[:_LINES]:
         plain = line.partition(" #")[0].strip()
@@ -171,8 +172,8 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 def _go(data: bytes) -> Iterator[Declared]:
     """The modules that a go.mod requires. `replace` and `exclude` are skipped, because they apply only to
-    builds of this module. Go uses the lowest version that fulfils all requirements, so the manifest alone
-    determines it."""
+    builds of this module itself. Each `version` is the required one: Go chooses the lowest version that
+    fulfils all requirements."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")
@@ -205,7 +206,7 @@ def _toml(data: bytes) -> dict[str, Any]:
 
 
 def _refuse_depth(data: bytes) -> None:
-    """Raise Invalid for deeply nested brackets, before anything is parsed. Brackets inside texts count too;
+    """Raise Invalid for deeply nested brackets, before anything is parsed. Brackets inside strings count too;
     real manifests stay far below the limit."""
     depth = 0
     for bracket in re.finditer(rb"[][{}]", data):
@@ -216,8 +217,8 @@ def _refuse_depth(data: bytes) -> None:
 
 
 def _refuse_long_keys(data: bytes) -> None:
-    """Raise Invalid for dotted keys of so many parts that parsing them takes gigabytes. Every dot counts,
-    also outside of keys."""
+    """Raise Invalid for a TOML text whose dotted keys (`a.b.c`) have so many parts that parsing them would
+    take gigabytes. Dots outside of keys count too."""
     table = steps = 0
     for line in data.split(b"\n"):
         dots = line.count(b".")
@@ -239,7 +240,8 @@ def _list(of: dict[str, Any], member: str) -> list[Any]:
 
 
 def _version_of(requirement: Any) -> str:
-    """The version requirement of a dependency that is declared as a text or as a table."""
+    """The version requirement of a dependency that is declared as a string or as a table with `version`; ""
+    if it has none."""
     version = requirement.get("version", "") if isinstance(requirement, dict) else requirement
     return version.strip() if isinstance(version, str) else ""
 

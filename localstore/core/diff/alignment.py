@@ -39,12 +39,12 @@ def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
 
 
 def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
-    """The changed runs, ascending; no two of them touch.
+    """The changed runs from `old` to `new`, ascending; no two of them touch.
 
-    Gaps are solved exactly if (elements of `old`) × (elements of `new`) is at most `cells` (longest common
-    subsequence; cells / 8 bytes of memory). Larger gaps are first split at anchors: elements that occur
-    equally often on both sides, preferably once. A large gap without an anchor is one hunk.
-    """
+    A changed region is solved exactly, by a longest common subsequence in cells / 8 bytes of memory, if its
+    elements of `old` times its elements of `new` are at most `cells`. A larger region is first split at
+    anchors: elements that occur equally often on both sides, preferably once. A large region without an
+    anchor becomes one hunk."""
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     runs: list[Hunk] = []
     while todo:
@@ -84,7 +84,8 @@ def _exact(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[Hunk]:
 
 
 def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
-    """Pairs (i, j) of equal elements, ascending in both."""
+    """Pairs (index in old, index in new) of equal elements at which the hunk can be split, ascending in
+    both."""
     single_old = _single(old, hunk.old_start, hunk.old_end)
     single_new = _single(new, hunk.new_start, hunk.new_end)
     unique = [
@@ -96,7 +97,8 @@ def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[i
 
 
 def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
-    """Element → its index, REPEATED if it occurs several times."""
+    """Maps each element between `start` and `end` to its index, or to REPEATED if it occurs several times
+    there."""
     places: dict[int, int] = {}
     for index in range(start, end):
         element = sequence[index]
@@ -155,7 +157,7 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
 
 
 def glued(runs: list[Hunk]) -> list[Hunk]:
-    """The hunks with touching ones joined."""
+    """The hunks, with hunks that touch on both sides joined into one."""
     whole: list[Hunk] = []
     for hunk in runs:
         if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:

@@ -1,10 +1,9 @@
-"""Finds lines of a text again after the text was edited; comments on lines follow their lines with it.
+"""Finds lines of a text again after the text was edited, so that comments on lines move with their lines.
 
 A range of bytes is moved through edits: text inserted at its ends stays outside, text that replaces part of
-it is inside. If the original edits are known, the range ends where its author would look for it; a comparison
-of the two texts (`follow`) is less exact. Lines that were removed and appear exactly once elsewhere are found
-there.
-"""
+it is inside. With the original edits the result is exact; without them the two texts are compared (`follow`),
+which is less exact. Lines that were removed and appear exactly once elsewhere are found there
+(`elsewhere`)."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def of_lines(text: bytes, first: int, last: int) -> Span | None:
 
 
 def lines_of(text: bytes, span: Span) -> tuple[int, int]:
-    """The numbers of the first and last line, counted from 1, that the bytes are in; an empty span is in one
+    """(first line, last line) of the lines that contain the span, counted from 1. An empty span is in one
     line."""
     starts = _starts(text) or [0]
     first = bisect_right(starts, span.start)
@@ -56,7 +55,7 @@ def content(text: bytes, first: int, last: int) -> bytes:
 
 
 def through(span: Span, edits: Iterable[Edit]) -> Span:
-    """The span after one change of its text; `edits` ascend and are disjoint."""
+    """The span's position after `edits` (ascending, disjoint) changed its text."""
     by = 0  # how far the edits so far have moved what comes behind them
     start: int | None = None
     for offset, deleted, inserted in edits:
@@ -83,8 +82,9 @@ def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] 
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
-    """The position in `new` of the lines `lost`, which the span had in `old`. None unless they occur exactly
-    once in `new`, at most once in `old`, and are long enough to be distinctive (TELLING bytes)."""
+    """The position in `new` of the bytes `lost`, which are the lines of `span` in `old` and were removed or
+    moved. None unless they occur exactly once in `new`, at most once in `old`, and are long enough to be
+    distinctive (TELLING bytes)."""
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
     lost_lines = lines(lost)
@@ -111,8 +111,9 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
-    """The number of bytes by which an inserted or deleted run at `offset` can be moved back to the start of a
-    line; 0 if it cannot be moved. `moved`: the bytes of the run; it may not begin before `floor`."""
+    """The number of bytes by which a run that was inserted or deleted at `offset` can be moved towards the
+    start of the text, so that it begins a line; 0 if it cannot. `moved`: the bytes of the run; it must not
+    begin before `floor`."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -123,9 +124,9 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The place of the text in `new`: normally `moved`. If one edit replaced `span` together with its
-    surroundings, only the line of `moved` that is most similar to the old text, or an empty span if no line
-    is similar."""
+    """The position in `new` of the text that `span` has in `old`: normally `moved`, the span moved through
+    `edits`. But if one edit replaced the span together with its surroundings, it is only the line within
+    `moved` that is most similar to the old text, or an empty span if no line is similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )
@@ -150,7 +151,7 @@ def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edi
 
 
 def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
-    """The line numbers, from 0, at which the lines `block` begin in the text; at most two."""
+    """The indices (from 0) of the lines at which the lines `block` begin in the text; only the first two."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
     plain = [line.rstrip(b"\r\n") for line in block]
     places: list[int] = []
@@ -166,7 +167,7 @@ def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
 
 
 def _starts(text: bytes) -> list[int]:
-    """The offset of each line."""
+    """The offset at which each line of the text begins."""
     starts, at = [], 0
     for line in lines(text):
         starts.append(at)

@@ -23,10 +23,10 @@ class Range(NamedTuple):
 
 
 def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
-    """Owners of the lines `new`, given the owners of the lines `old`; changed lines belong to `seal`.
+    """The owner (the seal that it comes from) of each line of `new`, given the owners of the lines `old`;
+    changed lines belong to `seal`.
 
-    Raises ValueError unless there is one owner per old line.
-    """
+    Raises ValueError unless there is one owner per old line."""
     if len(owners) != len(old):
         raise ValueError(f"{len(owners)} owners for {len(old)} lines")
     next_owners: list[Owner] = []
@@ -39,7 +39,7 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
 
 
 def ranges(owners: Sequence[str]) -> list[Range]:
-    """Adjacent lines of one owner as ranges."""
+    """The lines grouped into ranges: adjacent lines with the same owner are one range."""
     runs: list[Range] = []
     end = 0
     for owner, group in groupby(owners):

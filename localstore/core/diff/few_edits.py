@@ -13,8 +13,8 @@ NOWHERE = -2  # no way came here; one step further is still nowhere
 
 
 def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None:
-    """The changed runs of a shortest edit script from `old` to `new`, ascending, none touching. Returns None
-    for more than MOST_EDITS insertions and deletions."""
+    """The changed runs of a shortest edit script from `old` to `new`, ascending; no two of them touch. None
+    if it takes more than MOST_EDITS insertions and deletions."""
     if abs(len(old) - len(new)) > MOST_EDITS:
         return None
     furthest = {0: _alike(old, 0, new, 0)}  # diagonal (place in old − place in new) → furthest place in old
@@ -34,7 +34,7 @@ def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None
 
 
 def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
-    """The number of equal elements of `old` from i and `new` from j."""
+    """How many elements are equal one after the other, from `old[i]` and `new[j]` on."""
     most = min(len(old) - i, len(new) - j)
     done, width = 0, 1
     while done < most:
@@ -49,7 +49,8 @@ def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
 
 
 def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
-    """The changed runs of the edit path that ends on `diagonal`, found backwards from there."""
+    """The changed runs of the edit path that ends on `diagonal`, traced back to its start. `came[n]`: the
+    furthest place on each diagonal that n edits reach."""
     steps = []
     for before in reversed(came[:-1]):
         deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)

@@ -1,10 +1,9 @@
 """Finds the changed lines of two texts exactly as git does.
 
 `alignment.hunks` finds a shortest difference. git's library xdiff ignores lines that occur too often,
-searches from both ends (Myers 1986) and stops looking for the shortest script when it gets long. It therefore
-pairs other lines on some texts, so that a merge can be clean for git and a conflict otherwise. The constants
-are git's.
-"""
+searches from both ends (Myers 1986) and stops looking for the shortest script when it gets long. So git pairs
+other lines in some texts, and a merge can be clean for git and a conflict otherwise. The constants are
+git's."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ NONE, SOME, MANY = range(3)  # how often a line occurs in the other text
 
 
 class OverBudget(Exception):
-    """The search needs more steps than allowed."""
+    """The search needs more steps than it was allowed."""
 
 
 class _Effort:
-    """A countdown of steps."""
+    """The steps that a search may still take; raises OverBudget when they are used up."""
 
     def __init__(self, budget: int) -> None:
         self._left = budget
@@ -67,10 +66,10 @@ def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
-    """The changed runs of two sequences of line numbers, before `slid` moves them.
+    """The changed runs of two sequences of numbers that stand for lines (equal numbers for equal lines). The
+    caller still has to move them to git's positions by `slid`.
 
-    Raises OverBudget after about `budget` steps; a million steps take less than a second.
-    """
+    Raises OverBudget after about `budget` steps; a million steps take less than a second."""
     start, end = common_ends(old, new)
     effort = _Effort(budget)
     effort.spend(len(old) + len(new) - 2 * (start + end))
@@ -99,8 +98,9 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """(indices of the lines to compare, a flag for each line). The flag of a line that git ignores is 1, like
-    that of a changed line."""
+    """Selects the lines of `side` to compare; `start` and `end`: how many lines at either end are equal on
+    both sides. Returns (indices of the lines to compare, a flag for each line of `side`). A line that is not
+    compared has the flag 1, as if it were changed."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -128,7 +128,8 @@ def _rough_root(number: int) -> int:
 
 
 def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
-    """Whether a frequent line is surrounded by lines without a match, so that git ignores it."""
+    """Whether git ignores the frequent line `at`, because the lines around it have no match on the other
+    side."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
     none_before = before.count(NONE)
@@ -144,7 +145,7 @@ def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
 
 
 class _Search:
-    """Flags the changed lines of two sequences."""
+    """Finds the changed lines of two sequences: `run` sets their flags in `old_changed` and `new_changed`."""
 
     def __init__(self, old: list[int], new: list[int], effort: _Effort) -> None:
         self.old, self.new, self.effort = old, new, effort
@@ -170,7 +171,8 @@ class _Search:
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
     def _find_split(self, box: _Box) -> tuple[int, int, bool, bool]:
-        """The point (i, j) at which the box is split, and whether each part needs the shortest script."""
+        """The point at which to split the box, as (i, j, whether the part before it needs the shortest
+        script, whether the part after it does)."""
         walk = _Walk(self, box)
         cost = 0
         while True:
@@ -203,8 +205,9 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend the paths from both ends by one edit. Returns (where a path from the start meets one from
-        the end, None if none does; whether a path passed more than SNAKE equal lines)."""
+        """Extend the paths from both corners by one edit. Returns (the point (i, j) where a path from the
+        start meets a path from the end, None if none does; whether a path passed more than SNAKE equal
+        lines)."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:
@@ -249,7 +252,7 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The range of diagonals after one more edit, limited to the box."""
+        """The (lowest, highest) diagonal that paths can reach with one more edit, limited to the box."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -263,8 +266,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A point that a path reached with few edits, at the end of SNAKE equal lines; None if there is
-        none."""
+        """A point at which to split the box, as `_find_split` returns it: one that a path reached with few
+        edits, at the end of SNAKE equal lines. None if there is none."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None
@@ -287,7 +290,8 @@ class _Walk:
         return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The point farthest from the corner where its path began."""
+        """The point at which to split the box, as `_find_split` returns it: the one farthest from the corner
+        where its path began."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):
@@ -305,7 +309,8 @@ class _Walk:
 
 
 def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
-    """The flags as hunks. Unchanged lines are paired in order."""
+    """The changed runs that the flags (1: changed) describe. Unchanged lines of both sides are paired in
+    order."""
     hunks = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):
@@ -323,7 +328,8 @@ def _run_end(changed: bytearray, at: int) -> int:
 
 
 def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
-    """The number of consecutive lines that are unchanged on both sides."""
+    """The number of lines that are unchanged on both sides, from line `i` of the old and line `j` of the new
+    side on."""
     ends = []
     for changed, at in ((old_changed, i), (new_changed, j)):
         end = changed.find(1, at)

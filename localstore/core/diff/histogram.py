@@ -31,7 +31,7 @@ class _Box(NamedTuple):
 
 
 class _Effort:
-    """A countdown of steps."""
+    """The steps that a search may still take; raises OverBudget when they are used up."""
 
     def __init__(self, budget: int) -> None:
         self.left = budget
@@ -43,8 +43,8 @@ class _Effort:
 
 
 class _Found(NamedTuple):
-    """A common run of lines (ends exclusive), and the number of occurrences of its rarest line. `rare` False:
-    all common lines are frequent."""
+    """The result of `_best_run`. `run`: the best common run of lines, None if there is none. `rare`: False if
+    the box has common lines, but all of them are too frequent to split at."""
 
     run: _Box | None
     rare: bool
@@ -64,9 +64,9 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
-    """The single changed run between the equal lines at both ends, if `histogram_hunks` is certain to find
-    the same; else None. It is certain if no new line occurs in the old text, the equal ends fit in only one
-    place, and each end has a line that occurs once in the old text. Most edits are of this kind."""
+    """The changed run between the equal lines at both ends, if `histogram_hunks` is certain to find just this
+    run; else None. It is certain if no new line occurs in the old text, the equal ends fit in only one place,
+    and each end has a line that occurs once in the old text. Most edits are of this kind."""
     start = _equal(old, new)
     end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
     came = new[start : len(new) - end]
@@ -80,17 +80,19 @@ def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
 
 
 def _equal(first: Iterable[bytes], second: Iterable[bytes]) -> int:
-    """The number of equal lines at the start of both."""
+    """How many lines at the start of both are equal."""
     return len(list(takewhile(truth, map(eq, first, second))))
 
 
 def _has_rare(old: Sequence[bytes], part: range) -> bool:
-    """Whether one of the first lines of a part occurs only once in the text. True for an empty part."""
+    """Whether one of the first lines of `part` (a range of lines of `old`) occurs only once in `old`. True
+    for an empty part."""
     return not part or any(old.count(old[at]) == 1 for at in part[:LOOKED_AT])
 
 
 def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
-    """The changed runs before `slid` moves them. Raises OverBudget after about `budget` steps."""
+    """The changed runs of two sequences of numbers that stand for lines. The caller still has to move them to
+    git's positions by `slid`. Raises OverBudget after about `budget` steps."""
     effort = _Effort(budget)
     hunks: list[Hunk] = []
     stack = [_Box(0, len(old), 0, len(new))]
@@ -116,7 +118,7 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
 
 
 def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort) -> _Found:
-    """The longest common run around the rarest lines (git's find_lcs)."""
+    """The longest common run of the box around its rarest lines (git's find_lcs)."""
     i1, i2, j1, j2 = box
     effort.spend(i2 - i1 + j2 - j1)
     places: dict[int, list[int]] = {}
@@ -154,7 +156,7 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
 
 
 def _glue(hunks: list[Hunk]) -> list[Hunk]:
-    """The hunks ascending; hunks that touch on both sides are joined."""
+    """The hunks in ascending order; hunks that touch on both sides are joined."""
     joined: list[Hunk] = []
     for hunk in sorted(hunks):
         last = joined[-1] if joined else None

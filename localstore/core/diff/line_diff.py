@@ -24,11 +24,10 @@ def lines(data: bytes) -> list[bytes]:
 def opcodes(
     old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True, space: bool = True
 ) -> list[Hunk]:
-    """The changed runs of lines, ascending, with an equal line between any two.
+    """The changed runs of lines from `old` to `new`, ascending, with an equal line between any two.
 
     Runs are placed as in git. `by_indent=False` disables the indentation heuristic, as in git's merge.
-    `space=False`: lines that differ only in white space are equal.
-    """
+    `space=False`: lines that differ only in white space are equal."""
     texts = (old, new) if by_indent else None
     if not space:
         old, new = ([b"".join(line.split()) for line in side] for side in (old, new))
@@ -39,13 +38,13 @@ def opcodes(
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether patches show the file as binary, because one of its first bytes is NUL."""
+    """Whether the file counts as binary in patches, because one of its first bytes is NUL."""
     return b"\0" in data[:BINARY_PROBE]
 
 
 def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
-    """(lines added, lines deleted); (0, 0) if either side is binary. `old`, `new`: None for a missing
-    file."""
+    """(lines added, lines deleted); (0, 0) if either side is binary. `old`, `new`: the bytes of each side,
+    None if it has no file."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
@@ -69,7 +68,7 @@ def unified(
     similarity: int | None = None,
     space: bool = True,
 ) -> bytes:
-    """The patch of `compared`."""
+    """The patch from `old` to `new`; see `compared`."""
     return compared(old, new, old_path, new_path, context, similarity, space)[2]
 
 
@@ -83,9 +82,9 @@ def compared(
     space: bool = True,
 ) -> tuple[int, int, bytes]:
     """(lines added, lines deleted, patch from `old` to `new` in git's unified format, b"" if they are equal).
-    `space=False`: white space is ignored, and equal lines are shown as in `new`. A side whose bytes and path
-    are None does not exist. `similarity`: percent, for a moved file. Bytes and names are written
-    unchanged."""
+    A side whose bytes and path are None does not exist. `context`: unchanged lines around each change.
+    `similarity`: percent, for a moved file. `space=False`: white space is ignored, and equal lines are shown
+    as in `new`. Bytes and names are written unchanged."""
     if old == new and old_path == new_path:
         return 0, 0, b""
     header = _header(old is None, new is None, old_path, new_path, similarity)
@@ -155,7 +154,8 @@ def _body(old: list[bytes], new: list[bytes], changed: list[Hunk], context: int)
 
 
 def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
-    """The hunks in groups whose context touches, one heading per group."""
+    """The hunks in groups. The hunks of a group share one heading in the patch, because their context lines
+    touch."""
     groups: list[list[Hunk]] = []
     for hunk in changed:
         if groups and hunk.old_start - groups[-1][-1].old_end <= 2 * context:
@@ -166,7 +166,8 @@ def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
 
 
 def _range(start: int, end: int) -> bytes:
-    """First line (from 1) and number of lines; an empty range names the line before it."""
+    """The range in the heading of a hunk: first line (from 1) and number of lines, such as `3,2`. An empty
+    range names the line before it."""
     count = end - start
     if count == 1:
         return b"%d" % (start + 1)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """The common properties of a list's items: indentation, and the first mark or word."""
+    """How an item of a list begins; items of one list have the same kind. `lead`: its first mark or word, b""
+    without one."""
 
     indent: bytes
     lead: bytes
@@ -18,12 +19,12 @@ BULLETS = (b"-", b"*", b"+")
 
 
 def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
-    """The added lines of both sides, joined; None if they conflict. `near`: the lines before and after.
+    """The lines `theirs` and `mine`, which both sides added at one place, joined; None if they conflict.
+    `near`: the lines before and after that place.
 
     If one side has all lines of the other in order, its lines are the result. Otherwise the result is theirs,
     then mine; all lines must be items of the same list as a line of `near`, and no item may have the same
-    name on both sides.
-    """
+    name on both sides."""
     return _larger(theirs, mine) or _listed(theirs, mine, near)
 
 
@@ -48,7 +49,7 @@ def _listed(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes 
 
 
 def _kind(line: bytes) -> _Kind | None:
-    """The kind of a line's item; None for an empty line."""
+    """How the item on this line begins; None for an empty line."""
     match = _line().match(line)
     return _Kind(match["indent"], match["word"] or match["mark"] or b"") if match else None
 
@@ -65,7 +66,8 @@ def _is_list(kind: _Kind) -> bool:
 
 
 def _name(line: bytes, kind: _Kind) -> bytes:
-    """The part of an item that must be unique: all of a bullet or import, the first word of others."""
+    """The part of an item that must be unique in its list: the whole line for a bullet or an import, the
+    first word of others."""
     if kind.lead in BULLETS or kind.lead[-1:].isalpha():
         return line.strip()
     match = re.match(rb"\W*[\w.-]*", line.strip())

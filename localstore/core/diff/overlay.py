@@ -73,7 +73,8 @@ def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_C
 
 
 def _is_clash(first: _Change, second: _Change) -> bool:
-    """Whether one change deletes what the other deletes, or writes inside of it."""
+    """Whether one change deletes text that the other deletes too, or inserts text inside of what the other
+    deletes."""
     # An insertion at the edge of a deletion stands.
     if first.start == first.end or second.start == second.end:
         return first.start < second.start < first.end or second.start < first.start < second.end

@@ -72,7 +72,8 @@ class Candidates(NamedTuple):
 
 
 def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: Iterable[Rename]) -> Candidates:
-    """The files to compare besides the exact renames; empty if that would be too much work."""
+    """The files among which `similar` looks for renames: removed and added files that are not in `moved` and
+    are small enough. Empty if comparing them would be too much work."""
     exact_ones = list(moved)
     old_paths, new_paths = {rename.old for rename in exact_ones}, {rename.new for rename in exact_ones}
     old = {path: file for path, file in removed.items() if path not in old_paths and _is_comparable(file)}
@@ -86,7 +87,8 @@ def candidates(removed: Mapping[str, File], added: Mapping[str, File], moved: It
 def similar(
     unmatched: Candidates, old_text: Callable[[str], bytes], new_text: Callable[[str], bytes]
 ) -> list[Rename]:
-    """The similar pairs of candidates, best first, each file at most once."""
+    """The renames among the candidates, found by similar texts, most similar first; each file at most once.
+    `old_text`, `new_text`: read a removed or an added file."""
     if not unmatched:
         return []
     texts = (
@@ -129,7 +131,8 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """All pairs if comparing them is little work; else the most likely pairs, as many as the limit allows."""
+    """The pairs (removed path, added path) to compare: all of them if that is little work, else the most
+    likely ones, as many as the limit allows."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))
@@ -145,7 +148,8 @@ def _within_bounds(
 def _count_shared_lines(
     old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Counter[tuple[str, str]]:
-    """Pair of files → number of lines that both have and few other files have."""
+    """For each pair (removed path, added path), the number of lines that both files have and few other files
+    have."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
         for piece in counts:
@@ -162,7 +166,8 @@ def _count_shared_lines(
 def _same_names(
     unmatched: Candidates, old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> list[Rename]:
-    """Pairs whose name is unique among the candidates of each side."""
+    """Renames of files whose name (without folder) is unique among the removed and among the added
+    candidates."""
     sources, targets = _by_name(unmatched.removed), _by_name(unmatched.added)
     renames = []
     for name, source in sources.items():
@@ -176,14 +181,14 @@ def _same_names(
 
 
 def _by_name(paths: Iterable[str]) -> dict[str, str | None]:
-    """Name → path, None if several have it."""
+    """Maps each file name (without folder) to its path, or to None if several paths have that name."""
     grouped = groupby(sorted(paths, key=_name), _name)
     listed = {name: list(group) for name, group in grouped}
     return {name: group[0] if len(group) == 1 else None for name, group in listed.items()}
 
 
 def pieces(text: bytes) -> Counter[bytes]:
-    """Line → number of occurrences; long lines are cut. CRLF counts as LF."""
+    """Counts how often each line occurs; long lines are cut into pieces. CRLF counts as LF."""
     plain = text if is_binary(text) else text.replace(b"\r\n", b"\n")
     all_ = lines(plain)
     if max(map(len, all_), default=0) <= PIECE:

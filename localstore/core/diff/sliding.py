@@ -88,10 +88,11 @@ def slid(
     hunks: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """`hunks` between two sequences of lines (or of numbers that stand for lines), moved to git's positions.
+    """The hunks, each moved to where git would place it. `old`, `new`: the compared lines, or numbers that
+    stand for lines.
 
-    `texts`: the lines, for their indentation; None disables that heuristic.
-    """
+    `texts`: the lines of both sides, whose indentation then decides between possible positions; None to place
+    without regard to indentation."""
     if not hunks:
         return hunks
     old_changed, new_changed = bytearray(len(old)), bytearray(len(new))
@@ -207,7 +208,7 @@ def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
 
 
 def _indent(line: bytes) -> int | None:
-    """Columns of leading white space, tabs to multiples of 8; None for a blank line."""
+    """The width of the leading white space in columns, with tabs to multiples of 8; None for a blank line."""
     columns = 0
     for byte in line:
         if byte == 0x20:

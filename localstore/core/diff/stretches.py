@@ -1,4 +1,4 @@
-"""Finds the places where the changes of two sides of one text meet."""
+"""Finds the regions of a text that two sides changed, for a three-way merge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from localstore.core.diff.alignment import Hunk
 
 
 class Stretch(NamedTuple):
-    """base[start:end] and the changes of each side in it; at least one side has a change."""
+    """A region base[start:end] of the base, with the changes of each side in it; at least one side has a
+    change."""
 
     start: int
     end: int
@@ -19,7 +20,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[Stretch]:
-    """The changed runs of the base, ascending; changes that overlap or touch are in one."""
+    """The changed regions of the base, ascending. Changes that overlap or touch are in one region."""
     open_ = None
     for hunk, is_mine in in_order(((hunk, False) for hunk in theirs), ((hunk, True) for hunk in mine)):
         if open_ is None or hunk.old_start > open_.end:
@@ -33,6 +34,7 @@ def stretches(theirs: Iterable[Hunk], mine: Iterable[Hunk]) -> Iterator[Stretch]
 
 
 def span(stretch: Stretch, changes: list[Hunk]) -> tuple[int, int]:
-    """(start, end) of the lines of the side with these changes that correspond to the stretch."""
+    """(start, end) of the lines that correspond to the stretch in the text of one side. `changes`: the
+    changes of that side in it."""
     first, last = changes[0], changes[-1]
     return first.new_start - (first.old_start - stretch.start), last.new_end + (stretch.end - last.old_end)

@@ -1,6 +1,6 @@
-"""Applies suggested lines to a text, and makes the message of the resulting seal. Relay and device compute
-the same result, so the device signs only a seal that it has computed itself.
-"""
+"""Applies suggestions of a review to a text (a suggestion replaces some of its lines), and makes the message
+of the resulting seal. Relay and device compute the same result, so the device signs only a seal that it has
+computed itself."""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
 
 
 def _units(a: bytes, b: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """(first, second) text cut into lines, or into tokens if lines are long; None if there are too many."""
+    """(the lines of a, the lines of b), or their tokens if lines are long; None if a text has too many of
+    them."""
     if all(side.count(b"\n") * LINE_BYTES >= len(side) for side in (a, b)):
         if max(a.count(b"\n"), b.count(b"\n")) > UNITS:
             return None
@@ -162,8 +163,8 @@ def _by_units(a: list[bytes], b: list[bytes], offset: int) -> list[Edit]:
 
 
 def _refine(a: bytes, b: bytes, offset: int) -> list[Edit]:
-    """The edits of one changed run at `offset`: single characters if the sides are similar, else the whole
-    run."""
+    """The edits for one changed run, whose old bytes `a` begin at `offset` and become `b`: single characters
+    if both are similar, else the whole run."""
     start, end = _common_ends(a, b)
     a, b, offset = a[start : len(a) - end], b[start : len(b) - end], offset + start
     if not a and not b:
@@ -208,7 +209,7 @@ def _as_bytes(old: str, new: str, changed: list[Hunk], offset: int) -> list[Edit
 
 
 def keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
-    """Whether `data` still has everything that `arrived` added to `old`."""
+    """Whether `data` still contains everything that was added when `old` became `arrived`."""
     news, at = [], 0
     for offset, deleted, inserted in edits(old, arrived):
         news.append((offset + at, offset + at + len(inserted)))

@@ -28,9 +28,9 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class Conflict(NamedTuple):
-    """A conflict: lines [start, end) of each text, counted from 0; an empty range is a position between
-    lines. `theirs` and `mine` contain the lines that differ, `base` all lines that either side changed
-    there."""
+    """The place of a conflict as ranges of lines [start, end) in each of the three texts, counted from 0; an
+    empty range is a position between lines. `theirs` and `mine` contain the lines that differ, `base` all
+    lines that either side changed there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]
@@ -38,15 +38,16 @@ class Conflict(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The merged text, and the conflicts; with conflicts `text` is theirs."""
+    """The result of a merge. `text`: the merged text; theirs if there are conflicts."""
 
     text: bytes
     conflicts: list[Conflict]
 
 
 class _Resolved(NamedTuple):
-    """The merged text as `pieces` with conflicts in between. `sides`: lines of theirs and mine, with line
-    feeds, which are replaced by `ending` in the result. `unended`: the last line has no line ending."""
+    """A merge as `pieces` of text with conflicts in between. `sides`: the lines of theirs and of mine; they
+    end with line feeds, which the result replaces by `ending`. `unended`: the last line of the result has no
+    line ending."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -58,7 +59,7 @@ class _Resolved(NamedTuple):
         return [piece for piece in self.pieces if isinstance(piece, Conflict)]
 
     def text(self, parts: Iterable[bytes]) -> bytes:
-        """The joined pieces with the line endings of the result."""
+        """The parts (pieces, with a text for each conflict) joined, with the line endings of the result."""
         whole = b"".join(parts)
         if self.unended and isinstance(self.pieces[-1], bytes):
             whole = whole.removesuffix(b"\n")
@@ -82,8 +83,8 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
 
 
 def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
-    """The merged text with each conflict, theirs first, between marker lines with the labels. Without
-    conflicts, the text of `merge`."""
+    """The merged text, in which each conflict shows theirs and mine between marker lines with the labels.
+    Without conflicts, the text of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
     resolved = _resolve(base, theirs, mine)
@@ -96,8 +97,8 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
 
 
 def has_markers(text: bytes) -> bool:
-    """Whether a line begins with a conflict marker as written by the function `marked`. Markers of other
-    tools do not count."""
+    """Whether a line of the text begins with a conflict marker as `marked` writes it. Markers of other tools
+    do not count."""
     if OPENING not in text and CLOSING not in text:
         return False
     return re.search(MARKER, text, re.MULTILINE) is not None
@@ -107,8 +108,8 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    """The merge with line endings apart from the text, and with the end of the last line apart if that leaves
-    conflicts."""
+    """The merge. Line endings are merged apart from the text, and so is a missing end of the last line, if
+    that leads to fewer conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
@@ -123,7 +124,8 @@ def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
 
 
 def _ending(text: bytes) -> bytes | None:
-    """The line ending of all lines: b"" for a single line, None if they differ."""
+    r"""The line ending that all lines have: b"\n" or b"\r\n", b"" for a single line without ending, None if
+    they differ."""
     feeds, pairs = text.count(b"\n"), text.count(b"\r\n")
     if pairs not in (0, feeds) or b"\r\r\n" in text:
         return None

@@ -1,9 +1,8 @@
 """Merges two changes of one run of text by words.
 
-Both changes are taken if at least SEPARATION unchanged words or marks are between each change of one side and
-the next change of the other. They conflict if both changed brackets or quotes, both changed line breaks or
-indentation, or both wrote the same word at different places.
-"""
+Both changes are applied if at least SEPARATION unchanged words or marks are between each change of one side
+and the next change of the other. They conflict if both changed brackets or quotes, both changed line breaks
+or indentation, or both wrote the same word at different places."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ class _Change(NamedTuple):
 
 
 def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """The merged run, None if the changes conflict. All three are whole lines in UTF-8 (the last may lack its
-    end)."""
+    """The text with the changes of both sides; None if they conflict. All three texts are whole lines in
+    UTF-8 (the last line may lack its line ending)."""
     if max(map(len, (base, theirs, mine))) > LONGEST:
         return None
     # The first line's indentation belongs to the line break before it, as that of the others.
@@ -54,8 +53,8 @@ def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
 
 
 def tokens(text: str) -> list[str]:
-    """The text split into line breaks with the indentation after them, words, numbers, spaces and single
-    marks. Joined, they are the text."""
+    """The text split into tokens: line breaks (each with the indentation after it), words, numbers, spaces
+    and single marks. Joined, they are the text."""
     return _pattern().findall(text)
 
 

@@ -26,13 +26,14 @@ encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def checked(content: Any) -> Any:
-    """The content in its canonical form. Raises TooLarge above a limit, Invalid for values that Yjs cannot
-    store."""
+    """The content in its canonical form. Raises TooLarge if it exceeds a limit, Invalid for values that Yjs
+    cannot store."""
     return spelled(content)[0]
 
 
 def spelled(content: Any) -> tuple[Any, bytes]:
-    """(the content in its one spelling, its JSON). Raises as `checked`."""
+    """(the content in its canonical form, its JSON). Raises TooLarge if it exceeds a limit, Invalid for
+    values that Yjs cannot store."""
     _check_parts(content)
     normal = normalized(content)
     json = encode(normal)
@@ -45,7 +46,7 @@ def spelled(content: Any) -> tuple[Any, bytes]:
 
 
 def normalized(value: Any) -> Any:
-    """A value of JSON with members sorted and whole numbers as int. Its depth is checked before."""
+    """A JSON value with its members sorted and whole numbers as int. The caller has checked its depth."""
     if isinstance(value, dict):
         return {key: normalized(value[key]) for key in sorted(value)}
     if isinstance(value, list):
@@ -58,13 +59,15 @@ def normalized(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string is edited by characters. A string without white space is a word, which changes as a
-    whole: if two people set a state to `open` and `done`, the result must be one of the two."""
+    """Whether a string is edited character by character: if it contains white space. Any other string is a
+    word and changes as a whole: if two people set a state to `open` and `done`, the result must be one of the
+    two."""
     return any(character.isspace() for character in value)
 
 
 def _check_parts(content: Any) -> None:
-    """Check count, depth, keys, numbers and characters, without recursion."""
+    """Raise if the content has too many parts, is too deep, or has keys, numbers or characters that are not
+    allowed. Works without recursion."""
     parts = 0
     todo = [(content, 0)]
     while todo:

@@ -1,13 +1,12 @@
 """A document of a user as a Yjs document (pycrdt's compiled core), whose content is written as operations.
 
-The root map `ROOT` holds the content under the member `CONTENT`. Objects are maps, lists are arrays, strings
+The root map `ROOT` contains the content in its member `CONTENT`. Objects are maps, lists are arrays, strings
 with white space are texts; all other values are stored unchanged. `write` compares old and new content and
 changes only the differences: maps by member, lists by a bounded diff, texts by a text diff. So concurrent
-changes of others elsewhere in the content stay.
+changes that others made elsewhere in the content remain.
 
 Only updates that `write` made may be applied: the library crashes on crafted bytes (docs/design/003). A
-document belongs to one thread.
-"""
+document belongs to one thread."""
 
 from __future__ import annotations
 
@@ -38,7 +37,8 @@ _NOTHING_SEEN = b"\0"
 
 
 class Document:
-    """A document that replicas edit; its own writes have the client id `writer` (32 bits)."""
+    """A document that several replicas edit. `writer`: the client id (32 bits) of what is written through
+    this object."""
 
     __slots__ = ("_document", "_root")
 
@@ -66,8 +66,8 @@ class Document:
             return bytes(self._document.get_update(opened, _NOTHING_SEEN))
 
     def write(self, content: Any) -> bytes:
-        """Change the content to `content`, a result of `content.checked`. Returns the update; EMPTY if
-        nothing differs."""
+        """Change the content to `content`, which `content.checked` returned. Returns the update for other
+        replicas, or EMPTY if nothing differs."""
         old = self.content()
         updates: list[bytes] = []
         with _translated():
@@ -111,7 +111,8 @@ class _Writer:
                 self._insert(shared, key, value)
 
     def _change(self, held: Any, old: Any, new: Any) -> bool:
-        """Change a shared value in place. Returns False if its kind differs, so that it must be replaced."""
+        """Change the shared value `held` from `old` to `new` in place. Returns False if `new` is of another
+        kind, so that the caller must replace the value."""
         kinds = core()
         if isinstance(held, kinds.Map) and isinstance(new, dict):
             self.change_map(held, old, new)
@@ -134,7 +135,8 @@ class _Writer:
             self._change_run(shared, old, new, hunk)
 
     def _change_run(self, shared: Any, old: list[Any], new: list[Any], hunk: Hunk) -> None:
-        """Change one run, starting at its end, so that the indexes before it stay valid."""
+        """Change one run of a list from its end to its start, so that the indexes before the changed items
+        stay valid."""
         old_end, new_end = hunk.old_end, hunk.new_end
         edited = pairs(old[hunk.old_start : old_end], new[hunk.new_start : new_end])
         cost = ACCESSES * len(edited) * len(old)
@@ -188,13 +190,13 @@ class _Writer:
         self._document.apply_update(self._opened, update)
 
     def _clock(self) -> int:
-        """The clock of the next item that is written."""
+        """The Yjs clock of the next item that this writer writes."""
         seen = bytes(self._document.get_state(self._opened))
         return decode_state_vector(seen).get(self._writer, 0)
 
 
 def _fewer(changed: list[Hunk], most: int) -> list[Hunk]:
-    """The same change as at most `most` runs; the nearest runs are joined."""
+    """The changed runs joined into at most `most` runs; the nearest ones are joined."""
     if len(changed) <= most:
         return changed
     gaps = [after.old_start - before.old_end for before, after in pairwise(changed)]

@@ -17,16 +17,16 @@ HEAD_WRITER = 1  # the client that wrote all edits of a newest version
 
 
 class Kept(NamedTuple):
-    """A stored update, or a snapshot of all up to `number`."""
+    """A stored update of a document, or a snapshot that contains all updates up to `number`."""
 
     number: int
     operations: bytes
 
 
 class Edit(NamedTuple):
-    """An edit to compute. `base`: the operations of the edited version; `later`: the operations after it.
-    `number`: the number of the resulting update. `joined`: how many of the oldest operations become one
-    snapshot."""
+    """An edit that is still to be computed by `work_out`. `content`: what the document becomes. `base`: the
+    operations of the version that was edited; `later`: the operations stored after it. `number`: the number
+    of the resulting update. `joined`: how many of the oldest operations are joined into one snapshot."""
 
     content: Any
     base: Sequence[bytes]
@@ -36,8 +36,8 @@ class Edit(NamedTuple):
 
 
 class Edited(NamedTuple):
-    """A computed edit. `operations`: the update. `content`: JSON of the document after it. `snapshot`: the
-    joined operations, None if none were joined."""
+    """An edit that `work_out` has computed. `operations`: the new update. `content`: the document after it,
+    as JSON. `snapshot`: the joined operations, None if none were joined."""
 
     operations: bytes
     content: bytes
@@ -45,9 +45,10 @@ class Edited(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
-    """The edit of version `base` that becomes update `number`. `content`: the result of `content.checked`. At
-    every DOCUMENT_UPDATES-th update, all but the last DOCUMENT_UPDATES updates are joined into one. Raises
-    Invalid for a version that does not exist, DocumentBaseGone for a version that was joined with others."""
+    """The edit that changes version `base` to `content` (a result of `content.checked`) and becomes update
+    `number`. At every DOCUMENT_UPDATES-th update, all but the last DOCUMENT_UPDATES updates are joined into
+    one. Raises Invalid for a version that does not exist, DocumentBaseGone for a version that was joined with
+    others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:
@@ -64,8 +65,9 @@ def plan(content: Any, stored: Sequence[Kept], base: int, number: int) -> Edit:
 
 
 def work_out(edit: Edit) -> Edited:
-    """Compute an edit: its content as operations on its base, merged with the later operations. Raises
-    TooLarge if the result exceeds a limit, DocumentDamaged."""
+    """Compute an edit: make operations that change its base to its content, and merge them with the later
+    operations. Raises TooLarge if the result exceeds a limit, DocumentDamaged if the stored operations cannot
+    be read."""
     # Each client counts its items. The one of the newest versions can go on only where it stopped; an edit of
     # an earlier version gets a client of its own.
     writer = HEAD_WRITER + edit.number if edit.later else HEAD_WRITER
@@ -84,9 +86,9 @@ def work_out(edit: Edit) -> Edited:
 
 
 def merged(base: Any, first: Any, second: Any) -> Any:
-    """The content that results from both edits of `base`: the edit with the result `first`, and the edit with
-    the result `second`. Contents are as returned by `content.checked`. Raises TooLarge if both together
-    exceed a bound, DocumentDamaged."""
+    """The content after both edits of `base`: the edit to `first` and the edit to `second`. All three are
+    results of `content.checked`. Raises TooLarge if the result exceeds a limit, DocumentDamaged if the
+    library fails."""
     same = encode(base)
     if encode(first) in (same, encode(second)):
         return second

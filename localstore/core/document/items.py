@@ -1,11 +1,10 @@
-"""New values as Yjs items, encoded without the library.
+"""Encodes new values as Yjs items without the library.
 
 The library inserts items of a list one at a time and walks through the list for each, which takes 30 s for a
 list of 20,000. An encoded run takes one step. The bytes are an update of format v1, as the library writes it:
 
     update = 1 client: number-of-items client clock { item } no-deletions
-    item   = info [origin] [parent] [member's name] content
-"""
+    item   = info [origin] [parent] [member's name] content"""
 
 from __future__ import annotations
 
@@ -26,28 +25,31 @@ _NO_DELETIONS = b"\0"
 
 
 def members(writer: int, clock: int, parent: Id, values: dict[str, Any]) -> bytes:
-    """The update in which `writer`, whose next clock is `clock`, fills the new map `parent`."""
+    """The encoded update by which the client `writer` fills the new, empty map `parent`. `clock`: the next
+    clock of that client."""
     items = _Items(writer, clock)
     items.add_members(parent, values)
     return items.update()
 
 
 def elements(writer: int, clock: int, parent: Id, values: list[Any]) -> bytes:
-    """The update that fills the new list `parent`."""
+    """The encoded update by which the client `writer` fills the new, empty list `parent`. `clock`: the next
+    clock of that client."""
     items = _Items(writer, clock)
     items.add_elements(_parent(parent), values)
     return items.update()
 
 
 def elements_after(writer: int, clock: int, before: Id, values: list[Any]) -> bytes:
-    """The update that puts values behind the item `before` of a list, which the same transaction made."""
+    """The encoded update by which the client `writer` inserts values after the item `before` of a list; that
+    item was made in the same transaction."""
     items = _Items(writer, clock)
     items.add_elements(None, values, before)
     return items.update()
 
 
 class _Items:
-    """The items of one update."""
+    """Collects the encoded items of one update."""
 
     def __init__(self, writer: int, clock: int) -> None:
         self._writer, self._start, self._clock = writer, clock, clock
@@ -67,8 +69,8 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """Add elements to a list. `parent`: the list; needed for the first element, which has none before
-        it."""
+        """Add elements to a list, after the item `before`. Without `before` they become its first elements,
+        and `parent` (the encoded list) is needed."""
         at = 0
         while at < len(values):
             end = at
@@ -86,7 +88,7 @@ class _Items:
                 at += 1
 
     def _add_shared(self, flags: int, place: bytes, value: Any) -> None:
-        """Add a value that others may edit (a map, list or text), and then its content."""
+        """Add a value that others can edit in parts (a map, list or text), and then its content."""
         mine = (self._writer, self._clock)
         kind = _MAP if isinstance(value, dict) else _ARRAY if isinstance(value, list) else _TEXT
         self._add(_TYPE | flags, place, bytes([kind]), 1)
@@ -105,7 +107,8 @@ class _Items:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value changes only as a whole."""
+    """Whether a value is always replaced as a whole: neither a map, nor a list, nor a text that is edited by
+    characters."""
     return not isinstance(value, (dict, list)) and not (isinstance(value, str) and is_text(value))
 
 
@@ -119,7 +122,7 @@ def _string(text: str) -> bytes:
 
 
 def _any(value: Any) -> bytes:
-    """A plain value in the encoding of lib0."""
+    """A plain value in the encoding of lib0, the encoding library of Yjs."""
     if value is None:
         return b"\x7e"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Finds the items of a changed run of a list that are edits of earlier items, in bounded work."""
+"""Finds which new items of a list are edited versions of old items, with a bounded amount of work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SAME_ID = 2.0  # of objects whose `id` is equal: more than any likeness
 
 
 def pairs(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int]]:
-    """Pairs (index in old, index in new) of items of the same kind, ascending in both. Only items are paired
-    that are so similar that the new item can be an edit of the old one; in a run that is too long, the items
-    at the same index."""
+    """Pairs (index in old, index in new) of items of the same kind, ascending in both. Two items are paired
+    if they are so similar that one can be an edited version of the other. In a run that is too long to
+    compare, items at the same index are paired."""
     if len(old) == len(new) == 1 or (len(old) == len(new) and len(old) * len(new) > CELLS):
         return [(at, at) for at in range(len(old)) if _kind(old[at]) and _kind(old[at]) == _kind(new[at])]
     if not old or not new or len(old) * len(new) > CELLS:
@@ -52,7 +52,7 @@ def _likeness(old: Any, mine: frozenset[Any], new: Any, theirs: frozenset[Any]) 
 
 
 def _best(scores: list[list[float]]) -> list[tuple[int, int]]:
-    """The ascending pairs with the highest sum of scores."""
+    """Pairs (row, column), ascending in both, with the highest sum of scores."""
     rows, columns = len(scores), len(scores[0])
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]  # of the items from (row, column) on
     for row in reversed(range(rows)):

@@ -1,4 +1,4 @@
-"""Ids of objects, and the bytes of a commit."""
+"""Ids of git objects, and the bytes of a git commit."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def signed(who: str, seconds: int) -> str:
 
 
 def author(text: str, seconds: int) -> str:
-    """The `author` of a commit, from text that a user wrote: `NAME`, `NAME <EMAIL>` or a whole author line
-    with time and zone. `seconds`: the time to use if the text has none."""
+    """The value of `author` in a commit, from text that a user wrote: `NAME`, `NAME <EMAIL>` or a whole
+    author line with time and zone. `seconds`: the time to use if the text has none."""
     matched = _WITH_EMAIL.fullmatch(text)
     if matched is None:
         return signed(person(text, ""), seconds)

@@ -26,7 +26,7 @@ _INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
 
 
 class PackEntry(NamedTuple):
-    """The offset of an object in a pack, and the CRC of its bytes there."""
+    """The place of an object in a pack. `id`: 20 bytes; `crc`: CRC-32 of the object's bytes in the pack."""
 
     id: bytes
     offset: int
@@ -39,7 +39,7 @@ def pack_header(count: int) -> bytes:
 
 
 def entry_header(kind: Kind, size: int) -> bytes:
-    """The bytes before the compressed content of an object in a pack."""
+    """The bytes that come before the compressed content of an object in a pack."""
     first = _TYPES[kind] << 4 | size & 15
     size >>= 4
     encoded = bytearray()
@@ -51,8 +51,8 @@ def entry_header(kind: Kind, size: int) -> bytes:
 
 
 class PackWriter:
-    """Writes objects through `write`, each once. `size`: bytes written. `raw`: bytes of the objects before
-    compression."""
+    """Writes objects by calling `write` with bytes of the pack; an object that the pack already has is
+    written once. `size`: bytes written so far. `raw`: bytes of the objects before compression."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
@@ -78,7 +78,8 @@ class PackWriter:
 
     def begin(self, size: int) -> LargeBlob:
         """Begin a blob of `size` bytes that is written in pieces; nothing else may be written until it is
-        finished. Only for an empty pack: a blob that the pack already has would be written twice."""
+        finished. The caller makes sure that the pack does not have this blob, which would be written twice:
+        so only an empty pack is safe."""
         return LargeBlob(self, size)
 
     def _enter(self, object_id: bytes, crc: int, offset: int) -> None:
@@ -106,7 +107,7 @@ class LargeBlob:
         self._out(self._packer.compress(data))
 
     def finish(self) -> bytes:
-        """The id of the blob, which is then complete."""
+        """Complete the blob. Returns its id."""
         self._out(self._packer.flush())
         object_id = self._hash.digest()
         self._writer._enter(object_id, self._crc, self._offset)

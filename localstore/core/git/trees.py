@@ -1,4 +1,4 @@
-"""Directories in git's form, and the changes of a seal applied to them."""
+"""Directories in git's form (trees), and how the changes of a seal are applied to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = tuple[bytes, ...]
 
 
 class Entry(NamedTuple):
-    """A child of a directory. `id`: 20 bytes."""
+    """A file or directory inside a directory. `id`: its git id, 20 bytes."""
 
     directory: bool
     id: bytes
@@ -26,8 +26,8 @@ Tree = dict[bytes, Entry]
 
 
 def encode(tree: Mapping[bytes, Entry]) -> bytes:
-    """The bytes of a tree: its children in git's order, in which a directory is compared as if its name ended
-    with a slash."""
+    """The bytes of a git tree: its entries in git's order, in which a directory is compared as if its name
+    ended with a slash."""
     ordered = sorted((name + b"/" if entry.directory else name, name, entry) for name, entry in tree.items())
     return b"".join(
         b"%s %s\0%s" % (DIRECTORY if entry.directory else FILE, name, entry.id) for _, name, entry in ordered
@@ -49,8 +49,8 @@ def decode(raw: bytes) -> Tree:
 
 
 class Trees:
-    """Makes the git trees of one seal from those of another. `load`: returns the bytes of a tree by its id;
-    `keep`: called with the id and bytes of each new tree."""
+    """Makes the git trees of one seal from the trees of another seal. `load`: returns the bytes of a tree by
+    its id; `keep`: called with the id and bytes of each new tree."""
 
     def __init__(self, load: Callable[[bytes], bytes], keep: Callable[[bytes, bytes], None]) -> None:
         self._load, self._keep = load, keep
@@ -58,7 +58,8 @@ class Trees:
         self._entries = 0
 
     def update(self, tree: bytes, changes: Mapping[str, bytes | None]) -> bytes:
-        """The id of `tree` after `changes`: path → id of its blob, None removes the file."""
+        """Apply `changes` to the directory `tree`. Returns the id of the new tree. `changes`: path → id of
+        its new blob, None removes the file."""
         split = {tuple(path.encode("utf-8").split(b"/")): blob for path, blob in changes.items()}
         if not split:
             if tree == EMPTY_TREE:

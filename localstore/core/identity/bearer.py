@@ -18,12 +18,13 @@ _TEXT_MAX = (TOKEN_RAW_MAX * 4 + 2) // 3
 
 
 def to_text(raw: bytes) -> str:
-    """The base64url text of a token."""
+    """The base64url text of a token's bytes."""
     return b64u(raw)
 
 
 def from_text(text: str) -> bytes:
-    """Inverse of `to_text`. Raises Unauthorized for text that is empty, too long or not canonical."""
+    """The bytes of a token from its base64url text. Raises Unauthorized for text that is empty, too long or
+    not canonical."""
     if not 0 < len(text) <= _TEXT_MAX:
         raise Unauthorized(f"a token has 1 to {TOKEN_RAW_MAX} bytes; run: svc login", reason="token")
     try:

@@ -100,12 +100,11 @@ class Token:
         audience: str | None = None,
         request: bytes | None = None,
     ) -> None:
-        """Return if the token grants `op`.
+        """Return if the token grants the operation `op`.
 
-        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if it lacks the capability or is
-        narrowed, Unavailable if the check was not completed in time. `repo`: repository id; `audience`:
-        authority of the node; `request`: digest of the request.
-        """
+        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if it lacks the capability or was
+        narrowed to other requests, Unavailable if the check was not completed in time. `repo`: repository id;
+        `audience`: authority (host and port) of the relay; `request`: digest of the request."""
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
@@ -126,8 +125,8 @@ class Token:
         self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
-        """Whether the library authorizes the token. Raises Unavailable if it gives no answer in time, after
-        repeats."""
+        """Whether the library authorizes the token for the request that the Datalog facts in `source`
+        describe. Raises Unavailable if it gives no answer in time, after several tries."""
         for _ in range(AUTHORIZE_TRIES):
             try:
                 _guard(lambda: self._run(source, parameters))
@@ -138,7 +137,8 @@ class Token:
         raise Unavailable("the request could not be authorized in time; try again")
 
     def _run(self, source: str, parameters: dict[str, Any]) -> None:
-        """Authorize the token by the Datalog in `source`, within AUTHORIZE_TIME."""
+        """Authorize the token against the Datalog in `source`, within AUTHORIZE_TIME. The library's errors
+        are raised."""
         authorizer: Any = AuthorizerBuilder(source, parameters)
         limits = authorizer.limits()
         limits.max_time = AUTHORIZE_TIME
@@ -147,7 +147,8 @@ class Token:
 
 
 class Guard:
-    """The only reader of tokens. `root_public_keys`: root key id → Ed25519 key (32 bytes)."""
+    """The only reader of tokens. `root_public_keys`: for each root key id the Ed25519 public key (32 bytes)
+    that verifies tokens."""
 
     def __init__(self, root_public_keys: Mapping[int, bytes]) -> None:
         self._roots: dict[int | None, PublicKey] = {
@@ -155,11 +156,10 @@ class Guard:
         }
 
     def inspect(self, raw: bytes) -> Token:
-        """The token with these bytes, after verifying signatures and shape without evaluating anything. The
-        result depends on the bytes only.
+        """The token with these bytes. Verifies its signatures and shape without evaluating anything in it, so
+        the result depends on the bytes only.
 
-        Raises Unauthorized for anything but a valid token, narrowed at most by harmless checks.
-        """
+        Raises Unauthorized unless it is a valid token whose appended blocks contain only harmless checks."""
         if len(raw) > TOKEN_RAW_MAX:
             raise _refusal(f"it is longer than {TOKEN_RAW_MAX} bytes")
         if b"check if" in raw:  # a name that would print as a statement
@@ -175,7 +175,8 @@ class Guard:
         repo: bytes | None = None,
         ref: str | None = None,
     ) -> Capability:
-        """`inspect`, then `authorize`, for callers without a cache."""
+        """Reads a token (`inspect`) and authorizes it (`authorize`) at once, for callers that do not cache
+        tokens. Returns its content."""
         token = self.inspect(raw)
         token.authorize(op, now, repo=repo, ref=ref)
         return token.capability
@@ -297,8 +298,8 @@ def _inspect(biscuit: Biscuit) -> Token:
 
 
 def _ends_of(source: str) -> list[str]:
-    """The ends that an appended block sets. Raises Unauthorized if it contains anything except harmless
-    checks."""
+    """The end times that an appended block sets. `source`: the block as Datalog. Raises Unauthorized if it
+    contains anything except harmless checks."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:
         raise _refusal(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
@@ -314,7 +315,8 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """The result of library code. A panic, which is a BaseException, becomes Unauthorized."""
+    """Calls library code and returns its result. Raises Unauthorized for a panic of the library, which is a
+    BaseException."""
     try:
         return work()
     except BaseException as error:
@@ -324,7 +326,8 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """The result of library code that reads untrusted bytes; any error becomes Unauthorized."""
+    """Calls library code that reads untrusted bytes, and returns its result. Raises Unauthorized for any
+    error."""
     try:
         return _guard(work)
     except Unauthorized:

@@ -38,8 +38,8 @@ _FINGERPRINT_BYTES = 15
 
 
 class Purpose(Enum):
-    """The purpose of a proof. The signed bytes begin with its label, so that a proof for one purpose cannot
-    be used for the other."""
+    """What a proof of a device key is for. The signed bytes begin with its label, so that a proof for one
+    purpose cannot be used for the other."""
 
     REGISTER = b"svc-device-key-v1\0"
     LOGIN = b"svc-device-login-v1\0"
@@ -73,7 +73,8 @@ class Challenge:
         )
 
     def seal(self) -> bytes:
-        """The secret, sealed to the transport key. Raises Invalid for an unusable key."""
+        """The challenge's secret, sealed to the device's transport key. Raises Invalid for an unusable
+        key."""
         return seal_to(self.x25519, self.secret)
 
     def prove(self, key: DeviceKey) -> bytes:
@@ -132,7 +133,8 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def device_code_hash(device_code: bytes) -> str:
-    """SHA-256 of a device code, base64url; stored by the node and included in the grant."""
+    """SHA-256 of a device code as base64url. The relay stores it instead of the code, and the grant contains
+    it."""
     return b64u(hashlib.sha256(device_code).digest())
 
 

@@ -78,11 +78,10 @@ def verify(public: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
-    """An anonymous sealed box (x25519-xsalsa20poly1305), 48 bytes longer than `plaintext`.
+    """`plaintext` in an anonymous sealed box (x25519-xsalsa20poly1305), which is 48 bytes longer.
 
     Only the holder of the transport key can open it; it does not name its sender. Raises Invalid for a key
-    that `check_x25519` refuses.
-    """
+    that `check_x25519` refuses."""
     check_x25519(x25519_public)
     return crypto_box_seal(plaintext, x25519_public)
 
@@ -97,7 +96,8 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def generate(cls, seed: bytes | None = None) -> DeviceKey:
-        """The key of `seed` (32 bytes), or a new key. Raises Invalid for another length."""
+        """The key with this seed (32 bytes), or a new random key. Raises Invalid if the seed has another
+        length."""
         chosen = randombytes(KEY_BYTES) if seed is None else seed
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a device key seed has {KEY_BYTES} bytes, got {len(chosen)}")
@@ -108,7 +108,7 @@ class DeviceKey(msgspec.Struct, frozen=True):
         return key_id(self.public)
 
     def sign(self, message: bytes) -> bytes:
-        """Ed25519 signature (RFC 8032), 64 bytes."""
+        """The Ed25519 signature (RFC 8032) of the message, 64 bytes."""
         return crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
 
     def __repr__(self) -> str:
@@ -116,21 +116,23 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
 
 class TransportKey(msgspec.Struct, frozen=True):
-    """The X25519 key for which secrets are sealed. `secret`: 32 bytes, never printed."""
+    """The X25519 key with which a device opens secrets that were sealed for it. `secret`: 32 bytes, never
+    printed."""
 
     secret: bytes
     public: bytes
 
     @classmethod
     def generate(cls, secret: bytes | None = None) -> TransportKey:
-        """The key of `secret` (32 bytes), or a new key. Raises Invalid for another length."""
+        """The key with this secret (32 bytes), or a new random key. Raises Invalid if the secret has another
+        length."""
         chosen = randombytes(KEY_BYTES) if secret is None else secret
         if len(chosen) != KEY_BYTES:
             raise Invalid(f"a transport key has {KEY_BYTES} bytes, got {len(chosen)}")
         return cls(chosen, crypto_scalarmult_base(chosen))
 
     def unseal(self, sealed: bytes) -> bytes:
-        """The content of a box that `seal_to` made for this key. Raises Invalid."""
+        """The content of a box that `seal_to` made for this key. Raises Invalid for any other bytes."""
         try:
             return crypto_box_seal_open(sealed, self.public, self.secret)
         except (CryptoError, ValueError):
@@ -141,16 +143,16 @@ class TransportKey(msgspec.Struct, frozen=True):
 
 
 def registration_bytes(origin: str, account: str, public: bytes) -> bytes:
-    """The bytes that a device signs to register its key; readers of seals verify them without the relay.
+    """The bytes that a device signs to register its key for an account. Whoever reads seals can verify this
+    signature without asking the relay.
 
-    `origin`: the node's public URL without trailing slash; `account`: account id; `public`: Ed25519 key (32
-    bytes).
-    """
+    `origin`: the relay's public URL without trailing slash; `account`: account id; `public`: Ed25519 key (32
+    bytes)."""
     return _REGISTRATION_LABEL + length_prefixed(origin.encode("utf-8"), account.encode("utf-8"), public)
 
 
 def sign_registration(key: DeviceKey, origin: str, account: str) -> bytes:
-    """The self-signed registration statement of `key`, 64 bytes."""
+    """The signature of `key` for its own registration (`registration_bytes`), 64 bytes."""
     return key.sign(registration_bytes(origin, account, key.public))
 
 

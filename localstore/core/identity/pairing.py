@@ -33,9 +33,9 @@ _ACCOUNT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingText:
-    """The content of a QR code. `origin`: the public URL of the node; `account`: a UUID; `secret` (16 bytes):
-    proves that its holder saw the code; `commitment` (32 bytes): to the opening of the device that drew the
-    code."""
+    """The content of a pairing's QR code. `origin`: the public URL of the relay; `account`: id (UUID) of the
+    account that the new device joins; `secret` (16 bytes): proves that its holder saw the code; `commitment`
+    (32 bytes): hash of the opening of the device that drew the code."""
 
     origin: str
     account: str
@@ -53,7 +53,7 @@ class PairingText:
 
 
 def parse(text: str) -> PairingText:
-    """The content of a code. Raises Invalid for any other text."""
+    """The content of a pairing code. Raises Invalid for any other text."""
     stripped = text.strip()
     payload, _, origin = stripped.removeprefix(PREFIX).partition(":")
     if not stripped.startswith(PREFIX) or len(stripped) > CODE_CHARS or not _is_origin(origin):
@@ -72,14 +72,14 @@ def parse(text: str) -> PairingText:
 
 
 def commit(opening: bytes) -> bytes:
-    """The commitment to an opening of 32 random bytes."""
+    """The commitment to an opening (32 random bytes): its labelled SHA-256, 32 bytes."""
     return hashlib.sha256(_COMMIT_LABEL + opening).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The input of the six digits. `opening`: the opening of `text.commitment`; `ed25519`, `x25519`, `nonce`:
-    keys and nonce of the new device, 32 bytes each."""
+    """Everything that the six digits are computed from. `opening`: the number to which `text.commitment`
+    commits; `ed25519`, `x25519`, `nonce`: keys and nonce of the new device, 32 bytes each."""
 
     text: PairingText
     opening: bytes

@@ -4,15 +4,14 @@
     Signature-Input: svc=("@method" "@authority" "@path" "@query" "content-digest" "authorization");created=…
     Signature: svc=:<b64>:
 
-There is one grammar and nothing is negotiated. GET, HEAD and OPTIONS cover no digest; every other method
-covers one, also for an empty body. A streamed body is covered by `Svc-Content-BLAKE3: :<b64>:` in the same
-place. `authorization` is covered if and only if the request has it: requests with a bearer token bound to a
-key have it, requests with only a device key do not. The authority is the node's public URL as configured or
-pinned, never the Host header.
+There is one grammar and nothing is negotiated. A signature of GET, HEAD or OPTIONS covers no digest; of every
+other method it covers one, also for an empty body. For a streamed body it is `Svc-Content-BLAKE3: :<b64>:` in
+the same place. `authorization` is covered if and only if the request has that header: requests with a bearer
+token bound to a key have it, requests with only a device key do not. The authority is the relay's public URL
+as configured or pinned, never the Host header.
 
 A signature is valid from SIGNATURE_MAX_AGE before to SIGNATURE_MAX_SKEW after the verifier's clock (seconds).
-Whether (key id, nonce) was seen before is checked by the relay's store.
-"""
+Whether (key id, nonce) was seen before is checked by the relay's store."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     @classmethod
     def streamed(cls, blake3_digest: bytes) -> ContentDigest:
-        """The digest of a streamed body whose BLAKE3 the sender already knows."""
+        """The digest of a streamed body, from its BLAKE3, which the sender already knows."""
         return cls("blake3", blake3_digest)
 
     @property
@@ -105,10 +104,10 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
 
 class ParsedSignature(msgspec.Struct, frozen=True):
-    """A well-formed request signature that is not verified yet.
+    """The signature headers of a request, well-formed but not verified yet.
 
-    `params`: the text after `svc=`, which is signed unchanged; `created`: Unix seconds.
-    """
+    `params`: the text after `svc=`, which is signed unchanged; `components`: the names of the signed parts;
+    `created`: Unix seconds; `body`: the signed digest; `authorization`: the value of that header."""
 
     params: str
     components: tuple[str, ...]
@@ -145,7 +144,8 @@ def authority_of(origin: str) -> str:
 
 
 def signature_base(components: Sequence[tuple[str, str]], params: str) -> bytes:
-    """The signed bytes of RFC 9421 §2.5. `components`: checked pairs (identifier, value)."""
+    """The bytes to sign, as in RFC 9421 §2.5. `components`: pairs (name of a signed part, its value), already
+    checked; `params`: the signature's parameters."""
     lines = [f'"{name}": {value}' for name, value in components]
     return "\n".join([*lines, f'"@signature-params": {params}']).encode("ascii")
 
@@ -215,13 +215,13 @@ def verify(
     public_key: bytes,
     now: int,
 ) -> None:
-    """Raise NotBound unless `public_key` signed this request within the window.
+    """Raise NotBound unless `public_key` signed this request and the signature is neither too old nor from
+    the future.
 
     `public_key`: the trusted key for `parsed.key_id`, which is the token's bound key or a registered device
     key. The caller must compare the body with `parsed.body` afterwards. NotBound has a `reason` (stale,
     future, components, key, signature) and `server_time` (Unix seconds), so that a client can correct its
-    clock and try again.
-    """
+    clock and try again."""
 
     def refuse(reason: str, detail: str) -> NotBound:
         return NotBound(detail, reason=reason, server_time=now)
@@ -280,7 +280,8 @@ def _params(covered: Sequence[str], created: int, nonce: str, signer: str) -> st
 
 
 def _unsignable(method: str, authority: str, path: str, query: str) -> str | None:
-    """The name of the part that would break the line-based signature base; None if none does."""
+    """Which of the four contains characters that must not be in signed text, such as a line break: "method",
+    "authority", "path" or "query"; None if none does."""
     if not _METHOD.fullmatch(method):
         return "method"
     parts = {"authority": authority, "path": path, "query": query}
@@ -324,7 +325,8 @@ def _body(fields: dict[str, str]) -> ContentDigest | None:
 
 
 def _match(pattern: str, text: str, header: str) -> bytes:
-    """The decoded base64 group of `pattern`; only the canonical encoding matches."""
+    """The bytes of the base64 text that the first group of `pattern` matches in the value of `header`. Raises
+    NotBound if the pattern does not match or the base64 is not canonical."""
     match = re.fullmatch(pattern, text)
     if match is None:
         raise _malformed(header)

@@ -1,5 +1,5 @@
-"""Messages between the relay and the process that it starts for an SSH connection: the app, or one
-command."""
+"""Messages between the relay and a process that the relay starts for an SSH connection. The process runs the
+terminal app, or one command."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SIGN_BYTES = 256 * 1024
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """The first message of the relay on the link. `seed`: private half of the key that the token is bound to,
-    made only for this session. `agent`: public key with which a forwarded agent signs, b"" without an agent.
-    `words`: a command line, empty for the app. `terminal`: whether standard input is a terminal. `own_user`:
-    whether no other process has this uid."""
+    """The first message of the relay to the process. `seed`: private half of the key that the token is bound
+    to, made only for this session. `agent`: public key with which the user's forwarded ssh-agent signs, b""
+    without an agent. `words`: the command line to run, empty for the app. `terminal`: whether standard input
+    is a terminal. `own_user`: whether no other process has this uid."""
 
     v: Literal[1] = 1
     origin: str

@@ -108,7 +108,9 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """Made by `root`, `git_root` and `enter`. `deeper`: a rule with a slash can still match below this
+        """Scopes are made by `root`, `git_root` and `enter`. `layers`: for each source its ignore files;
+        `verdicts`: what each source says about the folder itself; `closed`: the reason why everything in the
+        folder is ignored, None if not; `deeper`: whether a rule with a slash can still match below this
         folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
         self._screen, self._deeper = screen, deeper
@@ -146,8 +148,8 @@ class Scope:
         return False
 
     def enter(self, name: str, files: Mapping[str, str] | None = None) -> Scope:
-        """The scope of a directory of this folder. `files`: name → text of its ignore files; those of an
-        ignored directory have no effect."""
+        """The scope of the directory `name` of this folder. `files`: the text of each ignore file in that
+        directory, by file name; they have no effect if the directory is ignored."""
         path = _join(self.path, name)
         if self._silent and not files and not self._deeper and not self._screen.passes(name):
             return Scope(path, self._layers, self._verdicts, None, self._screen, False)
@@ -189,8 +191,8 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of one source that applies to an entry: from the nearest file with a match, or inherited;
-        None if no line does."""
+        """The line of source number `at` that applies to an entry of this folder: from the nearest ignore
+        file with a match, or the line `inherited` from the folder; None if no line does."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:
@@ -202,8 +204,8 @@ class Scope:
 
 
 def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope:
-    """The scope of the top folder of a working copy. `files`: name → text of its ignore files. `built_in`:
-    whether the built-in defaults apply."""
+    """The scope of the top folder of a working copy. `files`: the text of each ignore file in it, by file
+    name. `built_in`: whether the built-in defaults apply."""
     defaults = (_layer(_defaults()),) if built_in else ()
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
@@ -218,7 +220,8 @@ def git_root(files: Mapping[str, str], exclude: str, everywhere: str) -> Scope:
 
 
 def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
-    """The scope of any folder (`""` is the root); `read` returns the ignore files of a folder."""
+    """The scope of any folder (`""` is the root). `read`: returns the text of each ignore file of a folder,
+    by file name."""
     scope = root(read(""))
     for name in filter(None, folder.split("/")):
         scope = scope.enter(name, read(_join(scope.path, name)))
@@ -226,7 +229,8 @@ def scope_of(folder: str, read: Callable[[str], Mapping[str, str]]) -> Scope:
 
 
 def explain(path: str, is_dir: bool, read: Callable[[str], Mapping[str, str]]) -> Reason | None:
-    """The line that decides about a path; None if no line matches and the path is included."""
+    """The line that decides about a path; None if no line matches, so that the path is included. `read`: as
+    for `scope_of`."""
     folder, _, name = path.rpartition("/")
     return scope_of(folder, read).explain(name, is_dir)
 

@@ -43,7 +43,8 @@ class Rule:
         return "/" not in self.body
 
     def matches(self, text: str) -> object:
-        """A true value if the rule matches these octets: a name, or a path relative to the rule's folder."""
+        """A true value if the rule matches `text`: a name, or a path relative to the rule's folder, as
+        `octets` returns it."""
         if self._match is None:
             source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
             # Octets stand for the bytes of UTF-8: other case of bytes above 127 would be other letters.
@@ -65,7 +66,8 @@ class PathRule:
         self.depth = None if "**" in body else body.count("/")
 
     def reaches(self, folders: tuple[str, ...]) -> bool:
-        """Whether something in or below this folder (relative to the rule's) can match."""
+        """Whether the rule can match something in or below this folder. `folders`: the folder's path,
+        relative to the folder of the rule."""
         if self.depth is not None and len(folders) > self.depth:
             return False
         shared = min(len(folders), len(self.folders))
@@ -144,8 +146,9 @@ class Rules:
         return cls(rules, base)
 
     def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
-        """The last line that matches an entry; None if no line does. `name`, and `path` from the base: as
-        octets. `reachable`: the rules with a slash that can match here."""
+        """The last line of the file that matches an entry; None if no line does. `name`: name of the entry;
+        `path`: its path from the folder of the file; both as `octets` returns them. `reachable`: the rules
+        with a slash that can match in the entry's folder."""
         best = self._tables[is_dir].last(name)
         for candidate in reachable:
             if candidate.position < best:
@@ -156,7 +159,7 @@ class Rules:
 
 
 class Screen:
-    """A quick test over all rules: whether any rule's last segment can match a name."""
+    """A quick test of names against all rules: whether the last segment of any rule can match a name."""
 
     __slots__ = ("_globs", "_literals", "_suffixes")
 
@@ -201,8 +204,8 @@ def _same(line: str) -> tuple[str, bool]:
 
 
 def _stignore_line(line: str) -> tuple[str, bool]:
-    """(gitignore line, whether it ignores case) for a line of a Syncthing ignore file. `(?i)` ignores case,
-    `//` starts a comment; `(?d)` is dropped."""
+    """A line of a Syncthing ignore file as (the line in the syntax of .gitignore, whether it ignores case).
+    `(?i)` ignores case, `//` starts a comment, `(?d)` is dropped."""
     if line.startswith("//"):
         return "", False
     prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
@@ -210,7 +213,7 @@ def _stignore_line(line: str) -> tuple[str, bool]:
 
 
 def _trim(line: str) -> str:
-    """The line without trailing spaces, unless escaped by a backslash."""
+    """The line without trailing spaces; one that is escaped by a backslash stays."""
     end = len(line.rstrip(" "))
     backslashes = end - len(line[:end].rstrip("\\"))
     return line[: end + 1] if backslashes % 2 and end < len(line) else line[:end]

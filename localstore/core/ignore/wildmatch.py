@@ -57,17 +57,19 @@ _CLASSES = {
 
 
 def octets(text: str) -> str:
-    """The text with one character per byte of its UTF-8 (undecodable bytes by surrogateescape)."""
+    """The text with one character for each byte of its UTF-8, as git's patterns are matched (undecodable
+    bytes by surrogateescape)."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def literal_length(pattern: str) -> int:
-    """The number of characters before the first special one."""
+    """How many characters at the start of the pattern are literal, without special meaning."""
     return next((at for at, char in enumerate(pattern) if char in SPECIAL), len(pattern))
 
 
 def expression(pattern: str, *, pathname: bool) -> str:
-    """A regular expression for `fullmatch` (flag `re.DOTALL`) of a name, or of a path with `pathname`."""
+    """The regular expression that matches what the glob `pattern` matches, for `fullmatch` with the flag
+    `re.DOTALL`. `pathname`: it is matched against whole paths, else against names."""
     try:
         tokens = _tokens(pattern, pathname)
     except _Malformed:
@@ -161,7 +163,8 @@ def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
 
 
 def _join_jumps(tokens: list[_Token]) -> str:
-    """Join the runs between `**/`; all except the last match at the earliest directory."""
+    """The regular expression for a pattern's tokens. Runs between `**/` match at the earliest directory
+    possible, the last run at the end."""
     parts: list[str] = []
     jump, run = "", list[_Token]()
     for token in tokens:
@@ -186,8 +189,8 @@ def _join_segments(tokens: list[_Token]) -> str:
 
 
 def _join_stars(tokens: list[_Token]) -> str:
-    """The expression for one segment. The text after a star matches at its earliest position, the text after
-    the last star at the end of the segment."""
+    """The regular expression for one segment of a pattern. The text after a star matches at its earliest
+    position, the text after the last star at the end of the segment."""
     runs = [""]
     for token in tokens:
         if isinstance(token, str):

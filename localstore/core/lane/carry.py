@@ -10,13 +10,12 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Apply to `target` the text change that the updates `extra` make to `source`; both must have the same
-    text before.
+    """Repeat in `target` the text change that the updates `extra` make in `source`; both lanes must have the
+    same text before. `replica`: who edits `target`.
 
     The CRDT's own deltas are applied at the same offsets. A comparison of texts would rewrite short unchanged
     runs, and two devices would duplicate them. `source` stays unchanged. Returns the update of `target`, None
-    if the text did not change. Raises UpdateInvalid.
-    """
+    if the text did not change. Raises Invalid if the texts differ, UpdateInvalid for a bad update."""
     if source.text() != target.text():
         raise Invalid("a change can only be carried between lanes of equal text")
     after = source.copy()

@@ -37,7 +37,8 @@ def core() -> Any:
 
 
 class Document:
-    """A text that replicas edit; its own writes have the client id `writer`."""
+    """A CRDT text that several replicas edit. `writer`: the client id of what is written through this
+    object."""
 
     __slots__ = ("_document", "_open", "_text")
 
@@ -48,7 +49,7 @@ class Document:
             self._text = self._document.get_or_insert_text(opened, ROOT)
 
     def transaction(self) -> _Transaction:
-        """A context whose writes are one update. A nested context is part of the outer one."""
+        """A context whose writes are one update. Nested contexts are part of the outer one."""
         return _Transaction(self)
 
     def apply_all(self, updates: Sequence[bytes], reading: bool) -> tuple[bytes, str | None]:
@@ -108,8 +109,9 @@ class Document:
 
 
 class _Transaction:
-    """A context with a transaction of a document; inside another such context, the outer one's transaction.
-    It is a class, because a context made from a generator would cost as much as the library's call inside."""
+    """A context in which a transaction of the document is open; a nested one uses the transaction of the
+    outer one. It is a class, because a context made from a generator would cost as much as the library's call
+    inside."""
 
     __slots__ = ("_document", "_mine")
 

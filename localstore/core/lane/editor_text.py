@@ -37,8 +37,8 @@ class Change(NamedTuple):
 
 
 class EditorText:
-    """The text of one plugin, whose offsets count in `unit`. `made`: number of the plugin's last change.
-    `now`: returns the seconds of a monotonic clock."""
+    """The text that one editor plugin shows. `unit`: what the plugin's offsets count. `made`: number of the
+    plugin's last change. `now`: returns the seconds of a monotonic clock."""
 
     def __init__(self, text: bytes, unit: Unit, now: Callable[[], float] = time.monotonic) -> None:
         self.made = 0
@@ -60,7 +60,7 @@ class EditorText:
         return self._text
 
     def shows(self, name: bytes) -> bool:
-        """Whether the plugin shows the text with this BLAKE3, or did so a moment ago."""
+        """Whether the plugin shows the text with the BLAKE3 `name`, or did so in the last SHOWN_SECONDS."""
         self._forget()
         return name == self._name() or any(name == former for _, former in self._former)
 
@@ -75,8 +75,9 @@ class EditorText:
             raise Invalid(f"the change {number} is not on its way; the last one seen is {self._seen}")
 
     def change(self, number: int, splices: Sequence[Splice]) -> bytes:
-        """Apply the plugin's change `number` to its text. Returns the update for the agent's sheet, b"" if
-        the text is unchanged. Raises Invalid; then nothing is changed."""
+        """Apply the plugin's change `number` to its text. Returns the update for the agent's sheet (its lane
+        of this text), b"" if the text is unchanged. Raises Invalid for a change that cannot be applied; then
+        nothing is changed."""
         if number != self.made + 1:
             raise Invalid(f"the next change is number {self.made + 1}, not {number}")
         if len(splices) > SPLICES:
@@ -102,7 +103,8 @@ class EditorText:
         self._waiting.append(update)
 
     def next(self) -> Change | None:
-        """The change to send now; None while another change is not confirmed yet, or if there is none."""
+        """The change to send to the plugin now; None if nothing waits, or while the plugin has not confirmed
+        the last change."""
         if self._flying or not self._waiting:
             return None
         if self._ahead is None:
@@ -135,7 +137,8 @@ class EditorText:
         self._text, self._digest = text, None
 
     def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
-        """(delta of a splice, in at most `most` edits; text after it)."""
+        """Applies a splice to `text`, as at most `most` edits. Returns (the delta of the splice, the text
+        after it)."""
         offset, deleted, inserted = splice
         if offset < 0 or deleted < 0:
             raise Invalid("a splice has an offset and a number of what is deleted, none below 0")
@@ -153,7 +156,8 @@ class EditorText:
         return delta, text[:start] + new + text[end:]
 
     def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """(the deltas as splices of the plugin's text, text after them)."""
+        """Converts deltas of the plugin's text. Returns (the same changes as splices, the text after
+        them)."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0
@@ -172,8 +176,8 @@ class EditorText:
 
 
 def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
-    """The byte offset of a text offset in `unit`. Raises Invalid if it is beyond the end or inside a
-    character."""
+    """The byte offset for an `offset` that counts in `unit`. Raises Invalid if it is beyond the end or inside
+    a character."""
     if unit == "bytes" or text.isascii():
         if offset == len(text) or (offset < len(text) and text[offset] & 0xC0 != 0x80):
             return offset
@@ -192,7 +196,7 @@ def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
 
 
 def _units_to(text: bytes, unit: Unit, place: int) -> int:
-    """The offset in `unit` of the byte offset `place`, which must be at the start of a character."""
+    """The offset in `unit` for the byte offset `place`, which must be at the start of a character."""
     before = text[:place]
     if unit == "bytes" or before.isascii():
         return place

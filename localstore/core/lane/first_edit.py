@@ -1,9 +1,8 @@
 """Encodes the first edit of an unchanged lane without the CRDT library.
 
-An unchanged lane is its genesis text by one writer, so the position of each character follows from its
-offset. Most files of a push have such an edit, and creating a document for each would take several times as
-long. The bytes equal those of the library.
-"""
+The text of an unchanged lane was inserted by a single writer (its genesis), so the position of each character
+follows from its offset. Most files of a push have such an edit, and creating a CRDT document for each would
+take several times as long. The bytes equal those of the library."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _NO_DELETIONS = b"\0"
 
 
 class FirstEdit(NamedTuple):
-    """The edit of an unchanged lane. `update`: the encoded update, None if the text does not change."""
+    """The first edit of an unchanged lane. `update`: its encoded update, None if the text does not change."""
 
     genesis: Genesis
     update: bytes | None
@@ -38,11 +37,10 @@ class FirstEdit(NamedTuple):
 def first_edit(
     branch_id: str, gen: int, epoch: int, text: bytes, replica: int, new: bytes, name: bytes | None = None
 ) -> FirstEdit | None:
-    """The result of `Lane.genesis(branch_id, gen, epoch, text).edit(replica, new)`; None if only the library
-    can make it.
+    """The edit that changes a new lane from `text` to `new`, encoded as `Lane.genesis(branch_id, gen, epoch,
+    text).edit(replica, new)` would; None if only the library can encode it.
 
-    `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8.
-    """
+    `name`: the BLAKE3 of `text`, if known. Raises NotText unless both texts are UTF-8."""
     if not (text and _is_plain(text) and _is_plain(new)):
         return None
     changes = text_edits.edits(text, new)
@@ -53,7 +51,7 @@ def first_edit(
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether every character is one UTF-16 unit, and the text is short enough."""
+    """Whether the text is short enough and every character of it is one UTF-16 unit."""
     return len(text) <= MOST_BYTES and not update_format.has_pairs(text)
 
 
@@ -65,7 +63,8 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """The positions of the characters of a genesis, whose pieces were written in reverse order."""
+    """The CRDT positions of the characters of a new lane. Its text was written in pieces, the last piece
+    first."""
 
     def __init__(self, base: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = base.writer, text, text.isascii()
@@ -78,7 +77,7 @@ class _Places:
             first += units
 
     def character(self, offset: int) -> int:
-        """The index of the character at a byte offset, in the order written."""
+        """The index of the character at a byte offset of the text."""
         return offset if self._ascii else len(self._text[:offset].decode("utf-8"))
 
     def clock(self, character: int) -> int:
@@ -86,7 +85,8 @@ class _Places:
         return clock + character - first
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The characters `start` to `end` as (clock, length), one item per piece."""
+        """The characters `start` to `end` as (first clock, length), one pair for each piece of the text that
+        they are in."""
         ends = [*(first for first, _ in self._starts[1:]), self.count]
         for (first, clock), last in zip(self._starts, ends, strict=True):
             low, high = max(first, start), min(last, end)
@@ -95,7 +95,8 @@ class _Places:
 
 
 def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> bytes:
-    """Encode the edits right to left, each insertion after the deletion at its place."""
+    """The encoded update of the changes, from the last to the first, each insertion after the deletion at its
+    place."""
     structs: list[bytes] = []
     deletions: list[tuple[int, int]] = []
     for offset, deleted, inserted in reversed(changes):
@@ -108,7 +109,7 @@ def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> by
 
 
 def _insertion(places: _Places, at: int, inserted: bytes) -> bytes:
-    """Encode text inserted before character `at`."""
+    """The encoded item that inserts text before the character with index `at`."""
     info, points = KIND_STRING, b""
     if at > 0:
         info |= INFO_ORIGIN

@@ -1,5 +1,5 @@
-"""Genesis: the first insertions, which put the text of an epoch into its lane. How they split the text, and
-their writer id, must never change: stored lanes depend on both."""
+"""The genesis of a lane's epoch: the insertions that put its first text into the lane. How they split the
+text, and their writer id, must never change, because stored lanes depend on both."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _BEFORE = bytes([KIND_STRING | INFO_RIGHT_ORIGIN])
 
 
 class Genesis(NamedTuple):
-    """The first state of an epoch: the pieces of its text, each inserted at index 0, the last piece first, so
-    that the library does not join them into one slow block. `pieces`: the pieces in the order of their
-    insertion; `units`: number of UTF-16 units of each piece."""
+    """The first state of an epoch. Its text is cut into pieces that are each inserted at index 0, the last
+    piece first, so that the library does not join them into one slow block. `writer`: client id of the
+    insertions; `pieces`: in the order of their insertion; `units`: number of UTF-16 units of each piece."""
 
     writer: int
     pieces: list[bytes]
     units: list[int]
 
     def parts(self) -> list[bytes]:
-        """The encoded items of the state, without the count of writers before them."""
+        """The encoded items of the state, without the number of writers that comes before them."""
         if not self.pieces:
             return []
         parts = [varints([len(self.pieces), self.writer, 0])]
@@ -45,21 +45,21 @@ class Genesis(NamedTuple):
         return parts
 
     def state(self) -> bytes:
-        """The encoded state."""
+        """The state in the encoding of `Lane.state`."""
         return b"".join([b"\1" if self.pieces else b"\0", *self.parts(), b"\0"])
 
 
 def genesis(branch_id: str, gen: int, epoch: int, text: bytes, name: bytes | None = None) -> Genesis:
-    """The genesis of epoch `epoch` of lane `gen` (its id), with this UTF-8 text. `name`: the BLAKE3 of the
-    text, if known."""
+    """The first state of epoch `epoch` of the lane with the id `gen`, whose text (UTF-8) is `text`. `name`:
+    the BLAKE3 of the text, if known."""
     cut = _cut(text)[::-1]
     writer = genesis_id(branch_id, gen, epoch, name or digest(text))
     return Genesis(writer, cut, [update_format.units(piece) for piece in cut])
 
 
 def genesis_id(branch_id: str, gen: int, epoch: int, name: bytes) -> int:
-    """The client id that writes the text with the BLAKE3 `name`: 53 bits, the highest bit set (in replica ids
-    it is clear)."""
+    """The client id that writes the first text of an epoch; `name`: BLAKE3 of that text. It has 53 bits, and
+    the highest is set (in replica ids it is clear)."""
     preimage = length_prefixed(
         GENESIS_CONTEXT, branch_id.encode(), str(gen).encode(), str(epoch).encode(), name
     )

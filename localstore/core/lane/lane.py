@@ -5,8 +5,7 @@ only. A lane belongs to one thread.
 
 A refused update is not passed to the library, so the lane stays unchanged. If the library fails on an update
 that passed the checks, the lane is *broken* (the library cannot roll back): every further call raises, and
-the owner loads the lane again from its log.
-"""
+the owner must load the lane again from its log."""
 
 from __future__ import annotations
 
@@ -50,11 +49,10 @@ class Lane:
 
     @classmethod
     def genesis(cls, branch_id: str, gen: int, epoch: int, text: bytes, replica: int = READER) -> Lane:
-        """The first state of epoch `epoch` of lane `gen`, with the same bytes on every machine; `replica` can
-        edit it.
+        """A new lane with the first state of epoch `epoch` of lane `gen`: `text`, inserted in the same bytes
+        on every machine. `replica`: who edits it.
 
-        Raises NotText unless `text` is UTF-8, TooLarge above TEXT_FILE.
-        """
+        Raises NotText unless `text` is UTF-8, TooLarge above TEXT_FILE."""
         text_edits.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
             most = limits.in_words(limits.TEXT_FILE)
@@ -71,7 +69,8 @@ class Lane:
 
     @classmethod
     def load(cls, state: bytes, replica: int = READER) -> Lane:
-        """The lane with this state, a result of `state()`. Raises UpdateInvalid."""
+        """The lane with this state, which `Lane.state` returned. `replica`: who edits it. Raises
+        UpdateInvalid."""
         lane = cls(replica)
         lane.merge(state)
         return lane
@@ -103,15 +102,15 @@ class Lane:
         return self._vector
 
     def known(self) -> dict[int, int]:
-        """The state vector: client → number of UTF-16 units."""
+        """The state vector: how many UTF-16 units of each client the lane has."""
         return dict(self._seen())
 
     def edit(self, replica: int, new: bytes) -> bytes | None:
-        """Change the text to `new`, as `replica`. Returns the update, None if nothing changes.
+        """Change the text to `new`, as `replica`. Returns the update for other replicas, None if nothing
+        changes.
 
         Raises NotText unless `new` is UTF-8, TooLarge if the update would exceed the limits of `apply`; the
-        lane is then unchanged.
-        """
+        lane is then unchanged."""
         require_replica(replica)
         changes = self._affordable(text_edits.edits(self.text(), new))
         if not changes:
@@ -129,8 +128,7 @@ class Lane:
     def apply(self, update: bytes, replica: int) -> None:
         """Apply one update written by `replica`.
 
-        Raises UpdateInvalid; see the module docstring.
-        """
+        Raises UpdateInvalid for a refused update; the lane is then unchanged unless the library failed."""
         self.accept([update], replica)
 
     def accept(
@@ -141,11 +139,12 @@ class Lane:
         *,
         reading: bool = False,
     ) -> int:
-        """Apply several updates written by `replica`, all or none. Returns their work (`update_format.work`).
+        """Apply several updates written by `replica`, all or none. Returns the steps this took
+        (`update_format.work`).
 
-        `reading`: also read the text, because the caller needs it next. Raises UpdateInvalid for an invalid
-        update or more work than `budget`; the lane is then unchanged unless the library failed.
-        """
+        `budget`: the most steps allowed. `reading`: also read the text, because the caller needs it next.
+        Raises UpdateInvalid for an invalid update or too many steps; the lane is then unchanged unless the
+        library failed."""
         self.looked = 0
         steps = [update_format.parse(update) for update in updates]
         most = min(budget, limits.UPDATE_WORK)
@@ -174,8 +173,8 @@ class Lane:
             return self._document.deltas(lambda: self.apply(update, replica))
 
     def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
-        """Apply these text changes as `replica`, in order. Returns the update, None if they change
-        nothing."""
+        """Make these changes of the text, in order, as `replica`. Returns the update for other replicas, None
+        if they change nothing."""
         require_replica(replica)
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
 
@@ -187,7 +186,7 @@ class Lane:
 
     @property
     def sound(self) -> bool:
-        """False after the library failed in this lane."""
+        """Whether the lane can be used: False once the library has failed in it."""
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
@@ -205,7 +204,8 @@ class Lane:
             self._absorb(part, vector)
 
     def merge(self, state: bytes) -> None:
-        """Merge another state of the same lane and epoch. Raises UpdateInvalid, also above LANE_WORK."""
+        """Merge another state of the same lane and epoch into this one. Raises UpdateInvalid for a bad state,
+        and if the result would take more than LANE_WORK steps to load."""
         vector = self.known()
         parsed = update_format.validate_state(state)
         theirs = update_format.ends_of(parsed)
@@ -243,7 +243,7 @@ class Lane:
         return _Library(self)
 
     def _seen(self) -> Mapping[int, int]:
-        """The state vector, not to be changed by the caller."""
+        """The cached state vector; the caller must not change it."""
         self._require_sound()
         if self._known is None:
             with self._library():
@@ -255,7 +255,8 @@ class Lane:
             raise UpdateInvalid(f"this lane is broken: {self._problem}; load it again from its log")
 
     def _absorb(self, updates: Sequence[bytes], expected: Mapping[int, int], reading: bool = False) -> None:
-        """Apply checked bytes and make sure that the library left nothing pending."""
+        """Apply updates that passed the checks. Marks the lane as broken if the library does not end with the
+        state vector `expected`. `reading`: also read the text."""
         self._forget()
         with self._library():
             seen, text = self._document.apply_all(updates, reading)
@@ -334,7 +335,8 @@ class Lane:
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
-        """The cost of loading the lane after these updates. Raises UpdateInvalid above LANE_WORK."""
+        """The cost of loading the lane once these updates are applied. Raises UpdateInvalid if it is above
+        LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load
@@ -354,7 +356,8 @@ class Lane:
         self._halves = update_format.second_halves(update)
 
     def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
-        """The edits, joined if there are too many for one update. Raises TooLarge."""
+        """The edits, joined if they are too many for one update. Raises TooLarge if even then they do not
+        fit."""
         if len(changes) > update_format.most_structs(self._items) // 2:
             self._recount()
         most = update_format.most_structs(self._items)
@@ -367,8 +370,8 @@ class Lane:
 
 
 class _Library:
-    """Run the block, which calls the library: any error, including a panic (not an Exception), marks the lane
-    as broken and becomes UpdateInvalid."""
+    """A context around calls of the library: any error, including a panic (not an Exception), marks the lane
+    as broken and is raised as UpdateInvalid."""
 
     __slots__ = ("_lane",)
 

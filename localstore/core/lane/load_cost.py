@@ -60,8 +60,8 @@ def load_of(first: Update, *more: Update) -> Load:
 
 
 def woven(*updates: Update) -> Load:
-    """The exact cost of loading these updates into an empty lane, one after the other; `load_of` estimates it
-    faster."""
+    """The exact cost of loading these updates into an empty lane, one after the other. (`load_of` returns an
+    upper bound, which is faster.)"""
     weave = Weave()
     for update in updates:
         weave.load(update)
@@ -69,7 +69,8 @@ def woven(*updates: Update) -> Load:
 
 
 def exact_cost(items: int, steps: int) -> int:
-    """The number of steps for computing the exact cost of a lane of `items` items that loads in `steps`."""
+    """How many steps it takes to compute the exact cost of a lane that has `items` items and loads in
+    `steps`."""
     return READ * items + WOVEN * steps
 
 
@@ -91,7 +92,8 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """The items in the library's order. Each item is a number; lists contain its properties."""
+    """The items of a lane in the library's order, and the steps `spent` to put them there. Each item is a
+    number, an index of the lists with its properties."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -133,7 +135,8 @@ class Weave:
             self._join(client)
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
-        """Remove the known items from the end of a client's queue."""
+        """Remove the items that are already placed from the end of `queue`, the items of a client; the next
+        item is the last one."""
         known_end = self._known_ends.get(client, 0)
         while queue and queue[-1].clock + queue[-1].length <= known_end:
             queue.pop()
@@ -151,7 +154,8 @@ class Weave:
             )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
-        """The item that must be placed before one that waits for this client."""
+        """Take the next item of `client` out of its queue, because another item waits for it. Raises
+        UpdateInvalid if there is none."""
         self._spend(1 + len(queues) // CLIENTS_PER_STEP)
         queue = queues.get(client)
         if not queue:
@@ -170,7 +174,8 @@ class Weave:
         self._insert(struct, left, len(self._starts.get(struct.client, ())))
 
     def _conflicts(self, struct: Struct, left: int, right: int) -> int:
-        """The item after which this item is placed, among items that others put between its neighbours."""
+        """Decides where to place an item between its neighbours `left` and `right`, if others have put items
+        there too. Returns the item after which it is placed."""
         client, origin, right_origin = struct.client, struct.origin, struct.right_origin
         clients, origins, after = self._client, self._origin, self._after  # looked up once: this is the loop
         passed: dict[int, int] = {}  # the items, each with how often a closer one had been found before
@@ -197,7 +202,8 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place an item after `previous`, as number `place` of its client."""
+        """Place an item after the item `previous`; it becomes number `place` among the items of its
+        client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)

@@ -21,12 +21,12 @@ _two_at = re.compile(rb"(%b)(%b)" % (VARINT, VARINT)).match
 
 
 def varints(numbers: Iterable[int]) -> bytes:
-    """The numbers as unsigned LEB128, shortest form."""
+    """The numbers encoded as unsigned LEB128 (variable length), each in its shortest form."""
     return b"".join(map(_spelled, numbers))
 
 
 def numbers_of(data: bytes) -> list[int]:
-    """Inverse of `varints`. Raises UpdateInvalid for other bytes."""
+    """The numbers that `varints` encoded. Raises UpdateInvalid for other bytes."""
     spelled = _all_in(data)
     if b"".join(spelled) != data:  # something that is not a number was passed over
         reader = Reader(data)
@@ -56,7 +56,8 @@ def _number(spelled: bytes) -> int:
 
 
 class Reader:
-    """A cursor over untrusted bytes. Raises UpdateInvalid at the end of the bytes."""
+    """A position in untrusted bytes, from which it reads. Raises UpdateInvalid where the bytes end too early
+    or are malformed."""
 
     __slots__ = ("at", "data")
 
@@ -82,7 +83,7 @@ class Reader:
         return _number(match[0])
 
     def point(self) -> tuple[int, int]:
-        """The next (client, clock)."""
+        """Reads the next position of the CRDT: (client, clock)."""
         match = _two_at(self.data, self.at)
         if match is None:
             return self.varint(), self.clock()  # one of them says what is wrong
@@ -105,7 +106,8 @@ class Reader:
         return "a number is too large" if len(spelled) == VARINT_BYTES else "the update ends too early"
 
     def count(self, least_bytes: int) -> int:
-        """The next count, of items with at least `least_bytes` bytes each."""
+        """Reads how many items follow. `least_bytes`: the fewest bytes that an item can have. Raises
+        UpdateInvalid if so many do not fit in the rest."""
         number = self.varint()
         if number * least_bytes > len(self.data) - self.at:
             raise UpdateInvalid("the update announces more than it holds")

@@ -1,4 +1,4 @@
-"""Splices: the form in which editor plugins send changes."""
+"""Splices: the form in which editor plugins send changes of a text."""
 
 from __future__ import annotations
 

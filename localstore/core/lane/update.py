@@ -84,12 +84,12 @@ def signing_bytes(
     update: LiveUpdate,
     ops: Sequence[bytes] | None = None,
 ) -> bytes:
-    """The exact bytes that the device signs: a prefix and the JCS of all members except the signature.
+    """The exact bytes that the device signs: a prefix, and all members of the update except the signature as
+    canonical JSON (JCS).
 
-    `ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations; absent members are
-    left out. `ops`: the `decoded_ops`, if the caller has them. Raises Invalid for values that JCS cannot
-    represent.
-    """
+    `update.ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations; absent members
+    are left out. `ops`: the result of `decoded_ops`, if the caller has it. Raises Invalid for values that JCS
+    cannot represent."""
     epoch, size = update.epoch, update.size
     numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)
     if min(numbers) < -NUMBER_MAX or max(numbers) > NUMBER_MAX:
@@ -123,16 +123,15 @@ def decoded_ops(update: LiveUpdate) -> list[bytes]:
 
 
 def ops_digest(ops: Sequence[bytes]) -> str:
-    """Hex BLAKE3 of the length-prefixed operations."""
+    """The hex BLAKE3 of the length-prefixed operations."""
     return hex_digest(length_prefixed(*ops))
 
 
 def check(update: LiveUpdate) -> bytes:
-    """The decoded signature. Raises Invalid unless the members fit the kind, TooLarge for over UPDATE_BYTES
-    of operations.
+    """Check that the update has the members of its kind, and return its decoded signature. Raises Invalid if
+    it does not, TooLarge for more than UPDATE_BYTES of operations.
 
-    Checks only the shape; the content is checked by path rules and the lane.
-    """
+    Checks only the shape: the path and the content are checked elsewhere."""
     _check_numbers(update)
     if not update.path:
         raise Invalid("an update names a path", "/path")

@@ -56,7 +56,8 @@ Point = tuple[int, int]  # (client, clock) of one UTF-16 unit
 
 
 class Struct(NamedTuple):
-    """One item; `text` is None for a deleted run. `length`: UTF-16 units."""
+    """One item. `length`: UTF-16 units; `origin`, `right_origin`: the units between which it was inserted;
+    `text`: its UTF-8, None for a deleted run."""
 
     client: int
     clock: int
@@ -90,7 +91,7 @@ STATE_CAPS = Caps(
 
 
 class Update(msgspec.Struct, frozen=True):
-    """A parsed update or state: items in the order written, and deletions."""
+    """A parsed update or state. `structs`: its items in the order in which they are encoded."""
 
     structs: list[Struct]
     deletions: list[Deletion]
@@ -123,8 +124,8 @@ def validate(
     over all others. `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may
     split a pair.
 
-    Raises UpdateInvalid. After a gap the writer resends from the receiver's state vector.
-    """
+    Raises UpdateInvalid if a check fails. After a gap the writer must send again from the receiver's state
+    vector."""
     update = parse(data)
     check(update, vector, replica, items, halves)
     return update
@@ -133,8 +134,8 @@ def validate(
 def check(
     update: Update, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
-    """Check the requirements of `validate` beyond the grammar. Returns (the lane's new state vector,
-    positions of the second halves of surrogate pairs in the update)."""
+    """Check a parsed update against a lane, as `validate` describes. Returns (the lane's state vector after
+    the update, positions of the second halves of surrogate pairs in the update)."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -188,12 +189,14 @@ def genesis_ids(vector: StateVector) -> set[int]:
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """Client → end of its last item in the update. For a full state this is its state vector."""
+    """For each client, the end (clock + length) of its last item in the update. For a full state this is its
+    state vector."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
 def second_halves(update: Update) -> set[Point]:
-    """Positions of the second UTF-16 units of characters outside the basic plane."""
+    """The positions of the second UTF-16 units of characters that take two units (outside the basic
+    plane)."""
     halves: set[Point] = set()
     for client, clock, _, _, _, text in update.structs:
         if text and has_pairs(text):
@@ -202,7 +205,7 @@ def second_halves(update: Update) -> set[Point]:
 
 
 def has_pairs(text: bytes) -> bool:
-    """Whether the UTF-8 text has characters outside the basic plane."""
+    """Whether the UTF-8 text has characters that take two UTF-16 units (outside the basic plane)."""
     return not text.isascii() and len(text.translate(None, FOUR_BYTE_LEADS)) < len(text)
 
 
@@ -221,7 +224,7 @@ def most_structs(items: int) -> int:
 
 
 def joined(updates: Sequence[Update]) -> Update:
-    """The updates as one update; each must continue the updates before it."""
+    """The updates as one update; each must continue where the updates before it end."""
     return Update(
         [struct for update in updates for struct in update.structs],
         [deletion for update in updates for deletion in update.deletions],
@@ -229,7 +232,8 @@ def joined(updates: Sequence[Update]) -> Update:
 
 
 def decode_state_vector(data: bytes) -> dict[int, int]:
-    """Client → number of known units. Raises UpdateInvalid unless strictly encoded."""
+    """The number of known units of each client. Raises UpdateInvalid unless the bytes are strictly
+    encoded."""
     numbers = numbers_of(data)
     vector = dict(zip(numbers[1::2], numbers[2::2], strict=False))
     if not numbers or numbers[0] != len(vector) or len(numbers) != 1 + 2 * len(vector):
@@ -245,8 +249,8 @@ def encode_state_vector(vector: StateVector) -> bytes:
 
 
 def says(data: bytes, vector: StateVector) -> bool:
-    """Whether `data`, with clients in any order, encodes this state vector. Raises UpdateInvalid if it
-    encodes none."""
+    """Whether `data` encodes this state vector, with clients in any order. Raises UpdateInvalid if `data` is
+    no state vector."""
     descending = sorted(vector.items(), reverse=True)
     return data == _vector(descending) or decode_state_vector(data) == vector
 
@@ -274,8 +278,8 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
-    """Fast path: the items of an update that inserts one short plain text between two others, as most do.
-    Returns None for any other update, without reading."""
+    """Reads quickly the most usual update: one short plain text inserted between two others. Returns its
+    items; None for any other update, of which nothing is read then."""
     match = _insertion_at(reader.data)
     if match is None:
         return None
@@ -335,7 +339,7 @@ def _root(reader: Reader) -> None:
 
 
 def units(text: bytes) -> int:
-    """Length in UTF-16 units of UTF-8 text."""
+    """The length of UTF-8 text in UTF-16 units. Raises UpdateInvalid unless it is UTF-8."""
     if text.isascii():
         return len(text)
     try:

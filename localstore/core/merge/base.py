@@ -1,5 +1,5 @@
-"""The nearest common ancestors of two seals. Ancestors of a seal are its parents and the seals that its
-signed provenance names as merged: a squash has one parent and contains the whole branch."""
+"""Finds the nearest common ancestors of two seals. Ancestors of a seal are its parents and the seals that its
+signed provenance names as merged: so a squash, which has one parent, still contains the whole branch."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 def relation(ours: str, theirs: str) -> Walk:
-    """The relation of two seals. Walks both histories from the highest rank down, until only common seals are
-    left: a seal is visited after all its descendants, so that its marks are complete."""
+    """A walk that computes the relation of two seals: it yields ids of seals, is sent their nodes, and
+    returns the `Relation`. It follows both histories from the highest rank down, until only common seals are
+    left. A seal is visited after all its descendants, so that its marks are complete by then."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)

@@ -37,9 +37,9 @@ NONE = Moves({}, {})
 
 
 class Search(msgspec.Struct):
-    """The search for moves on one side. `exact`: moves of files with equal bytes. `gone`: the other removed
-    files, in order. `wanted`: paths of `gone` that the other side changed or deleted. `came`: the other added
-    files."""
+    """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `gone`: the
+    other files that this side removed, in order of their paths. `came`: the other files that it added.
+    `wanted`: paths of `gone` that the other side changed or deleted."""
 
     exact: Ways
     gone: dict[str, File]
@@ -47,13 +47,13 @@ class Search(msgspec.Struct):
     wanted: list[str]
 
     def digests(self) -> dict[bytes, int]:
-        """Digest → size in bytes of the texts that `pairs` compares."""
+        """The texts that `pairs` has to compare: size in bytes by digest."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
     def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
-        """All moves of this side: old path → new path. `texts`: digest → bytes, for the digests from
-        `digests`."""
+        """All moves of this side: maps each old path to its new path. `texts`: the bytes for each digest that
+        `digests` returned."""
         finding = self.finding(texts)
         while True:
             try:
@@ -62,8 +62,8 @@ class Search(msgspec.Struct):
                 return cast("Ways", end.value)
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
-        """A generator that finds all moves of this side in small steps, and returns old path → new path.
-        `texts`: digest → bytes, for the digests from `digests`."""
+        """A generator that finds all moves of this side in small steps. It returns a dict of old path → new
+        path. `texts`: the bytes for each digest that `digests` returned."""
         ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
@@ -136,8 +136,8 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Old path → new path of files with equal bytes. A new path is paired with the first free old path,
-    preferably with the same file name. Empty files do not move."""
+    """Moves of files with equal bytes, as old path → new path. A new path is paired with the first free old
+    path, preferably with the same file name. Empty files do not count as moved."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:
@@ -152,8 +152,8 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
-    """The share of the larger file that both files have in common, from 0 to WHOLE; 0 for files that are not
-    compared. `counts`: digest → occurrences of each line."""
+    """How similar two files are, from 0 to WHOLE: the share of the larger file that both have in common; 0
+    for files that are not compared. `counts`: for each digest, how often each line occurs."""
     few, many = min(old.size, new.size), max(old.size, new.size)
     if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0
@@ -167,7 +167,7 @@ def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) ->
 
 
 def _by_name(paths: Collection[str]) -> dict[str, str | None]:
-    """Name → path, None if several have it."""
+    """Maps each file name (without folder) to its path, or to None if several paths have that name."""
     by_name: dict[str, str | None] = {}
     for path in paths:
         name = _name(path)

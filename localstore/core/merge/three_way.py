@@ -1,13 +1,12 @@
-"""Merges two sealed trees over their common base.
+"""Merges two sealed trees, ours and theirs, over their common base.
 
 A path that one side changed is taken from that side. A path that both changed differently is merged by lines
-if it is text on both sides. Everything else is a conflict: bytes, a file that one side deleted and the other
-changed, a file at the path of the other side's directory. The other side's changes of a file follow it to the
-path to which one side moved it (`moves`).
+if it is text on both sides. Everything else is a conflict: binary files, a file that one side deleted and the
+other changed, a file at the path of the other side's directory. If one side moved a file (`moves`), the other
+side's changes of it are made at its new path.
 
 Two histories may have several nearest common ancestors, after each was merged into the other. The trees are
-then merged over each of them, and a path whose results differ is a conflict.
-"""
+then merged over each of them, and a path whose results differ is a conflict."""
 
 from __future__ import annotations
 
@@ -28,8 +27,9 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A path that is text on both sides and that both changed. `base` None: both created it. `here`: the
-    current file of ours at the path. `paths`: the paths of the text in base, ours and theirs."""
+    """A path that is text on both sides and that both changed. `base`: the file before; None if both created
+    it. `here`: the current file of ours at the path. `paths`: (path in the base, path in ours, path in
+    theirs)."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -39,9 +39,9 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct):
-    """The outcome of merging `theirs` into `ours`, by path. `taken`: path → file of theirs, None if theirs
-    deleted it. `texts`: path → texts to merge by lines. `conflicts`: paths in conflict. `both`: all paths
-    that both sides changed."""
+    """How `theirs` is merged into `ours`, by path. `taken`: the file of theirs to take, None if theirs
+    deleted it. `texts`: the texts to merge by lines. `conflicts`: paths in conflict. `both`: all paths that
+    both sides changed."""
 
     taken: dict[str, TreeEntry | None] = msgspec.field(default_factory=dict)
     texts: dict[str, Texts] = msgspec.field(default_factory=dict)
@@ -49,14 +49,15 @@ class Plan(msgspec.Struct):
     both: list[str] = msgspec.field(default_factory=list)
 
     def digests(self) -> dict[bytes, int]:
-        """Digest → size in bytes of the contents that `merged_texts` reads."""
+        """The contents that `merged_texts` reads: size in bytes by digest."""
         sides = [side for texts in self.texts.values() for side in (texts.base, texts.ours, texts.theirs)]
         return {side.digest: side.size for side in sides if side is not None}
 
 
 class Merged(msgspec.Struct):
-    """A merge. `changes`: turn ours into the merged tree. `texts`: digest → bytes of the files at the paths
-    `merged`. `conflicts`: sorted paths; if there are any, there is no merged tree."""
+    """A finished merge. `changes`: path → file, which turn our tree into the merged tree (None: remove it).
+    `texts`: bytes by digest of the files at the paths in `merged`. `conflicts`: sorted paths; if there are
+    any, there is no merged tree."""
 
     changes: dict[str, TreeEntry | None]
     texts: dict[bytes, bytes]
@@ -65,7 +66,8 @@ class Merged(msgspec.Struct):
 
 
 def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves = NONE) -> Plan:
-    """The plan for every path, from the changes of each side against the base, and from their moves."""
+    """The plan for every changed path. `ours`, `theirs`: the changes of each side against the base, by path;
+    `moves`: the files that each side moved."""
     table = {
         path: _Path.of(path, ours.get(path), theirs.get(path)) for path in sorted(ours.keys() | theirs.keys())
     }
@@ -95,8 +97,9 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 
 class _Path(msgspec.Struct):
-    """The versions to merge at a path. `here`: the file of ours at the path. `paths`: the paths in base, ours
-    and theirs. `gone`: the file moved away. `conflict`: a conflict regardless of the versions."""
+    """The versions to merge at one path. `here`: the file of ours at the path. `paths`: (path in the base,
+    path in ours, path in theirs). `gone`: the file was moved away from here. `conflict`: it is a conflict
+    whatever the versions are."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -172,7 +175,8 @@ def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
 
 
 def agreed(merges: Sequence[Merged]) -> Merged:
-    """The merge over several bases: paths whose results differ become conflicts."""
+    """The merge over several bases, from the merge over each of them: paths whose results differ become
+    conflicts."""
     first, *others = merges
     if not others:
         return first
@@ -191,7 +195,7 @@ def agreed(merges: Sequence[Merged]) -> Merged:
 
 
 def require_bases(bases: Sequence[object]) -> None:
-    """Raise TooLarge for more nearest common ancestors than a merge can handle."""
+    """Raise TooLarge if there are more nearest common ancestors (`bases`) than a merge can handle."""
     if len(bases) > BASES_MAX:
         raise TooLarge(
             f"these histories have {len(bases)} nearest common seals, and a merge takes {BASES_MAX}; "
@@ -204,7 +208,7 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add to the conflicts each file whose path is a directory on the other side."""
+    """Add to the plan's conflicts each file whose path is a directory on the other side."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

@@ -56,8 +56,9 @@ class RepoName(Model, frozen=True):
 
 
 class Collaborator(Model, frozen=True):
-    """An account with a role. `state` pending: invited, without rights until the invitation is accepted.
-    `through`: the organisation from which the role comes; its admins have the role owner."""
+    """An account with a role in a repository. `state` pending: it is invited, and has no rights until it
+    accepts. `through`: the organisation from which the role comes; admins of that organisation have the role
+    owner."""
 
     account: Actor
     role: Granted | Literal["owner"]
@@ -91,7 +92,7 @@ class RoleChange(Sent, frozen=True):
 
 
 class AccessRequest(Model, frozen=True):
-    """A request for a role. `note`: a message to the owner."""
+    """A request of `account` for a role in a repository. `note`: a message to the owner."""
 
     id: str
     account: Actor
@@ -115,14 +116,14 @@ class AccessRequested(Model, frozen=True):
 
 
 class AccessGrant(Sent, frozen=True):
-    """The grant of a request for access. `role`: the role to give; None: the requested role."""
+    """The decision to grant a request for access. `role`: the role to give; None: the requested one."""
 
     role: Granted | None = None
 
 
 class Transfer(Model, frozen=True):
-    """An offer of a repository to another owner. `to`: the new owner after acceptance. `sender`: who made the
-    offer. `org`: the new owner is an organisation, whose admins may accept."""
+    """An offer to give a repository to another owner. `sender`: who made the offer. `to`: who becomes the
+    owner on acceptance. `org`: `to` is an organisation, whose admins may accept."""
 
     id: str
     repo: RepoName

@@ -1,4 +1,5 @@
-"""Security advisories: public records about faults of a repository, in the format of OSV."""
+"""Security advisories: public records about security faults of software, in the format of OSV (Open Source
+Vulnerability)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _Events = Annotated[list[Event], msgspec.Meta(min_length=1, max_length=ADVISORY_
 
 
 class Range(Model, frozen=True):
-    """Events in the order of the versions, by the rules of `type`."""
+    """A range of affected versions. `events`: where the fault begins and ends, in the order of the versions;
+    `type`: how versions are compared."""
 
     type: Literal["SEMVER", "ECOSYSTEM", "GIT"]
     events: _Events
@@ -68,14 +70,14 @@ class Reference(Model, frozen=True):
 
 
 class NodeFields(Model, frozen=True):
-    """Members of this node that the OSV format does not have. `repo`: OWNER/NAME on this node."""
+    """Members that this relay adds to the OSV format. `repo`: OWNER/NAME on this relay."""
 
     repo: str
     severity: Literal["low", "medium", "high", "critical"]
 
 
 class Advisory(Model, frozen=True):
-    """An OSV record."""
+    """A security advisory, as an OSV record."""
 
     schema_version: str
     id: str
@@ -102,7 +104,7 @@ class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AdvisoryQuery(PageQuery, frozen=True):
-    """A filter of advisories. `repo`: OWNER/NAME; only advisories about this repository of the node."""
+    """A filter of advisories. `repo`: OWNER/NAME; only advisories about this repository of the relay."""
 
     repo: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 

@@ -1,8 +1,8 @@
-"""API keys of an account: secrets that the account's programs check, each with scopes and an expiry.
+"""API keys of an account, for the account's own programs: a program that receives a key asks the relay
+whether it is valid. Each key has scopes and an expiry.
 
-A key is no credential of the relay: no route accepts it instead of a session. A program that receives a key
-calls `VALIDATE` to get the key's scopes.
-"""
+The relay itself accepts no API key instead of a session. A program calls `VALIDATE` to get the scopes of a
+key."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ApiKey(Model, frozen=True):
 
 
 class ApiKeySecret(ApiKey, frozen=True):
-    """A key with its secret, which no later answer repeats."""
+    """An API key with its secret. Only the answer that creates or rotates the key contains the secret."""
 
     secret: str
 
@@ -59,21 +59,21 @@ class ApiKeyCreate(Sent, frozen=True):
 
 
 class ApiKeyRotate(Sent, frozen=True):
-    """A request for a new secret. `overlap_seconds`: time for which the replaced secret stays valid beside
+    """A request for a new secret of a key. `overlap_seconds`: how long the present secret stays valid beside
     the new one. A secret that was replaced earlier becomes invalid at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 
 
 class ApiKeyCheck(Sent, frozen=True):
-    """The secret to check."""
+    """A request to check an API key. `key`: its secret."""
 
     key: Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
-    """The validity of a checked secret. Unknown, revoked and expired keys and those of other accounts have
-    the same answer: only `valid` false."""
+    """Whether a checked secret is valid, and whose it is. For unknown, revoked and expired keys and for keys
+    of other accounts the answer is the same: `valid` false and nothing else."""
 
     valid: bool
     key_id: str | None = None

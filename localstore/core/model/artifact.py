@@ -9,8 +9,8 @@ from localstore.core.model.base import Count, Model, Page, PageQuery
 
 
 class Artifact(Model, frozen=True):
-    """A file that is not text. `kind`: blob for one object, chunked for a large file in chunks. `blake3` and
-    `size` (bytes): of its content."""
+    """A file of a seal that is not text. `kind`: `blob` if it is stored as one object, `chunked` if in
+    chunks, as large files are. `blake3` and `size` (bytes): of its content."""
 
     path: str
     kind: Literal["blob", "chunked"]

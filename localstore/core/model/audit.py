@@ -1,4 +1,4 @@
-"""The audit of a repository, for its owner."""
+"""The audit log of a repository, for its owner."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from localstore.core.model.base import Actor, Model, Page, PageQuery
 
 
 class AuditEntry(Model, frozen=True):
-    """An entry of the audit. `action`: `noun.verb`. `actor` None: the node, its operator, or a deleted
-    account. `subject`: #12 for an issue or proposal, else a name, path or id. `data`: ids, numbers and names;
-    for an edit of the settings `changed`, the fields in the request; for a path rule its `path`, and its
-    visibility before (`was`) and after (`became`)."""
+    """An entry of the audit log. `action`: `noun.verb`. `actor`: None for the relay itself, its operator, or
+    a deleted account. `subject`: #12 for an issue or proposal, else a name, path or id. `data`: ids, numbers
+    and names; for an edit of the settings `changed`, the fields in the request; for a path rule its `path`,
+    and its visibility before (`was`) and after (`became`)."""
 
     id: int
     at: str

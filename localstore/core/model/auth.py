@@ -104,8 +104,8 @@ Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauth
 
 
 class Session(Model, frozen=True):
-    """One session in its owner's list. `kind`: script for a token made in the settings; ssh for the app over
-    SSH."""
+    """One session in the list that its account sees. `kind`: `script` for a token made in the settings, `ssh`
+    for the terminal app over SSH. `current`: it made this request."""
 
     id: str
     kind: Literal["browser", "cli", "device", "guest", "script", "ssh"]
@@ -118,8 +118,8 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The caller. `session_kind` and `device_key_id`: the credential of this request. `signed_in_by`:
-    password, device_key, or the name of an identity provider; None if unknown."""
+    """The caller's account and session. `session_kind`, `device_key_id`: the credential of this request.
+    `signed_in_by`: password, device_key, or the name of an identity provider; None if unknown."""
 
     sub: str
     user_id: str
@@ -136,8 +136,8 @@ class UserInfo(Model, frozen=True):
 
 
 class SessionGrant(Model, omit_defaults=True, frozen=True):
-    """A new session. `token`: the capability token (base64url). `refresh_token`: only if the session can be
-    refreshed and the caller is not a browser."""
+    """A new session. `token`: its capability token (base64url). `refresh_token`: "" if the session cannot be
+    refreshed or the caller is a browser."""
 
     user_id: str
     session_id: str
@@ -148,8 +148,8 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 
 class DeviceKeyStart(Sent, frozen=True):
-    """A request for a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: name of this machine;
-    `handle`: only for the sign-in without a browser."""
+    """A request for a challenge that proves a device key. `ed25519`, `x25519`: its public keys (32 bytes);
+    `name`: name of the machine; `handle`: the account to sign in to, only when no browser is used."""
 
     ed25519: str
     x25519: str
@@ -158,9 +158,9 @@ class DeviceKeyStart(Sent, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """A challenge to a device key. `sealed_challenge`: a libsodium sealed box of 32 bytes for the requested
-    X25519 key. `account`: the account id that the registration statement must name (for a free handle: the id
-    of the future account)."""
+    """A challenge to prove a device key. `sealed_challenge`: a libsodium sealed box of 32 bytes for the
+    X25519 key of the request. `account`: the account id that the signed registration must name (for a free
+    handle: the id of the future account)."""
 
     v: int
     challenge_id: str
@@ -171,8 +171,9 @@ class Challenge(Model, frozen=True):
 
 
 class DeviceKeyProof(Sent, frozen=True):
-    """Proof of possession: the Ed25519 signature of the transcript. `registration`: the self-signed statement
-    that readers of seals verify. `pair`: the one-time code with which another device joins."""
+    """The proof that the caller has the device key. `signature`: Ed25519 signature of the challenge's
+    transcript. `registration`: the key's signature of its own registration, which readers of seals verify.
+    `pair`: the one-time code with which a further device joins an account."""
 
     challenge_id: str
     signature: str
@@ -207,7 +208,8 @@ class DeviceCodeStart(Sent, frozen=True):
 
 
 class DeviceCode(Model, frozen=True):
-    """Answer of the device authorization grant (RFC 8628)."""
+    """The first answer of the device authorization grant (RFC 8628): the codes with which a person approves
+    the sign-in of a terminal in a browser."""
 
     device_code: str
     user_code: str
@@ -250,7 +252,7 @@ class HandleChoice(Sent, frozen=True):
 
 
 class RefreshRequest(Model, frozen=True):
-    """The refresh token of a caller without cookies."""
+    """A request for a new token, from a caller without cookies."""
 
     refresh_token: str
 
@@ -265,7 +267,7 @@ class ScriptTokenRequest(Sent, frozen=True):
 
 
 class ScriptToken(Model, frozen=True):
-    """A token for scripts, shown once: `svct2_<origin>.<token>.<binding seed>`."""
+    """A new token for scripts, shown only once. `token`: `svct2_<origin>.<token>.<binding seed>`."""
 
     id: str
     token: str
@@ -273,8 +275,8 @@ class ScriptToken(Model, frozen=True):
 
 
 class TokenKeys(Model, frozen=True):
-    """Public keys of the token signer of this node: root key id → Ed25519 key (base64url). A client needs
-    them to narrow a token offline."""
+    """The public keys that verify the tokens of this relay: root key id → Ed25519 key (base64url). A client
+    needs them to narrow a token offline."""
 
     keys: dict[str, str]
 

@@ -28,7 +28,8 @@ _HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufef
 
 
 def visible(chars: int) -> msgspec.Meta:
-    """A constraint for names on one line: at most `chars` characters, all visible, no space at either end."""
+    """A msgspec constraint for names on one line: 1 to `chars` characters, all visible, no space at either
+    end."""
     return msgspec.Meta(
         min_length=1,
         max_length=chars,
@@ -46,7 +47,7 @@ class Sent(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Actor(Model, frozen=True):
-    """An account in answers."""
+    """An account, as answers name it."""
 
     id: str
     handle: str | None = None
@@ -68,7 +69,8 @@ class PageQuery(Model, frozen=True):
 
 
 class Problem(Model, omit_defaults=True, frozen=True):
-    """RFC 9457 problem document. `code` is stable. It has no request id, so that two 404s are byte-equal."""
+    """The body of an error (RFC 9457). `code` is stable. It contains no request id, so that any two 404s have
+    equal bytes."""
 
     title: str
     status: int

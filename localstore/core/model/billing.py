@@ -1,4 +1,5 @@
-"""Payments of an account to the node: its subscription, its invoices, and pages of the payment provider."""
+"""Payments of an account to the operator of a relay: its subscription, its invoices, and pages of the payment
+provider."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from localstore.core.model.base import Count, Model, Page, PageQuery, Sent, visi
 
 
 class BillingCapability(EditionLacks):
-    """The edition bills, but the node has no payment provider."""
+    """The edition has billing, but the relay has no payment provider."""
 
     code = "billing_capability"
 
@@ -19,8 +20,8 @@ Url = Annotated[str, visible(2000)]
 
 
 class CheckoutCreate(Sent, frozen=True):
-    """A request for a payment page: a plan of the node, or an app. `return_to`: the address to which the page
-    returns."""
+    """A request for a payment page. `plan` or `app_id`: what is paid for. `return_to`: the URL to which the
+    payment page leads back."""
 
     return_to: Url
     plan: Annotated[str, visible(100)] | None = None
@@ -36,8 +37,8 @@ class Checkout(Model, frozen=True):
 
 
 class PortalQuery(Model, frozen=True):
-    """A request for the page of plans and invoices. `return_to`: the address to which the payment provider's
-    page returns."""
+    """A request for the payment provider's page about plans and invoices. `return_to`: the URL to which that
+    page leads back."""
 
     return_to: Url | None = None
 
@@ -60,7 +61,7 @@ class Subscription(Model, frozen=True):
 
 
 class Invoice(Model, frozen=True):
-    """The bill of an account for one period: cents of `currency` (ISO 4217)."""
+    """The bill of an account for one period. `amount_cents`: cents of `currency` (ISO 4217)."""
 
     id: str
     number: str

@@ -1,5 +1,5 @@
-"""Checks: each is a name under which runs report results for seals. The enabled ones are the required checks:
-protection rules can demand that they pass before a merge."""
+"""Checks: names, such as `ci/test`, under which runs report results for seals. An enabled check is required:
+protection rules can demand that it passes before a merge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localstore.core.model.run import Run, State
 
 
 class Check(Model, frozen=True):
-    """A check of a repository. `last`: its newest run on any seal."""
+    """A check of a repository. `enabled`: it is required. `last`: its newest run on any seal."""
 
     name: str
     enabled: bool
@@ -17,8 +17,9 @@ class Check(Model, frozen=True):
 
 
 class Rollup(Model, frozen=True):
-    """The number of checks of a seal, by the newest attempt of each. `passed` includes skipped ones, `failed`
-    includes cancelled ones, `pending` includes enabled ones without a run."""
+    """How many checks of a seal have passed, failed or are pending, by the newest run of each. `passed`
+    includes skipped ones, `failed` includes cancelled ones, `pending` includes required ones without a
+    run."""
 
     total: Count = 0
     passed: Count = 0
@@ -27,8 +28,8 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """The state of one check of a seal, from its newest attempt. `required`: the check is enabled. `attempt`
-    0 without `run_id`: no run was recorded, which counts as pending."""
+    """The state of one check of a seal, from its newest run. `required`: the check is enabled. `attempt` 0
+    and no `run_id`: no run was recorded, which counts as pending."""
 
     name: str
     state: State

@@ -1,4 +1,4 @@
-"""Machines with a GPU that an account launches at a compute provider, through the node."""
+"""Machines with a GPU that an account launches at a compute provider, through the relay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.core.model.base import Count, Model, Page, PageQuery, Sent, visi
 
 
 class CloudCapability(EditionLacks):
-    """The node cannot launch machines. `missing`: names of the missing parts: billing, a credential, a
+    """The relay cannot launch machines. `missing`: which parts it lacks: billing, a credential, a
     provider."""
 
     code = "cloud_capability"

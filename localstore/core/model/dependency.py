@@ -1,4 +1,5 @@
-"""Dependencies of a repository, read from its manifests at a seal, and its dependents."""
+"""The dependencies of a repository, read from its manifests at a seal, and the repositories that depend on
+it."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ Ecosystem = Literal["svc", "PyPI", "npm", "crates.io", "Go"]
 
 
 class Matched(Model, frozen=True):
-    """An advisory that affects a dependency. `certain` False: the manifest allows several versions, or the
-    version cannot be compared."""
+    """An advisory that affects a dependency, or may affect it. `certain` False: the manifest allows several
+    versions, or the version cannot be compared."""
 
     id: str
     summary: str
@@ -25,9 +26,9 @@ class Matched(Model, frozen=True):
 
 
 class Dependency(Model, frozen=True):
-    """A dependency. `path`: the manifest that declares it. `requirement`: the versions that it accepts, in
-    the syntax of the ecosystem. `version`: the only version that it accepts. `repo`: the repository of this
-    node that contains the dependency, if the caller may see it."""
+    """A dependency of a repository. `path`: the manifest that declares it. `requirement`: the versions that
+    it accepts, in the syntax of the ecosystem. `version`: the only version that it accepts, None if there are
+    several. `repo`: the repository on this relay that contains the dependency, if the caller may see it."""
 
     ecosystem: Ecosystem
     name: str
@@ -40,15 +41,16 @@ class Dependency(Model, frozen=True):
 
 
 class Manifest(Model, frozen=True):
-    """A manifest in the tree. `problem`: the reason why it could not be read, None if it could."""
+    """A file of the tree that declares dependencies. `problem`: the reason why it could not be read, None if
+    it could."""
 
     path: str
     problem: str | None = None
 
 
 class Dependencies(Model, frozen=True):
-    """The dependencies of a seal, in the order of the manifests. `complete` False: a limit was reached, and
-    the tree has more manifests, folders or dependencies."""
+    """The dependencies of a seal, in the order of the manifests. `complete` False: a limit was reached, so
+    manifests, folders or dependencies are missing."""
 
     seal_id: str | None
     manifests: list[Manifest]
@@ -57,7 +59,7 @@ class Dependencies(Model, frozen=True):
 
 
 class DependencyQuery(Model, frozen=True):
-    """A query of dependencies. `ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
+    """Which dependencies to list. `ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
 
     ref: Annotated[str, msgspec.Meta(max_length=REF_NAME_BYTES)] | None = None
 

@@ -1,7 +1,6 @@
 """Devices of an account, and pairing of another device by a QR code (docs/design/005).
 
-A device is a different view of a device key.
-"""
+Every device has one device key; a `Device` shows that key."""
 
 from __future__ import annotations
 
@@ -33,7 +32,8 @@ class PairingEnded(Gone):
 
 
 class Device(Model, frozen=True):
-    """A device. `id`: the id of its device key. `paired_at`: None until both ends have confirmed."""
+    """A device of an account. `id`: the id of its device key. `paired_at`: None until both devices have
+    confirmed the pairing."""
 
     id: str
     name: str
@@ -43,9 +43,9 @@ class Device(Model, frozen=True):
 
 
 class PairingCreate(Sent, frozen=True):
-    """A new pairing. `name`: name of the new device; by default the device chooses it. `commitment`:
-    commitment to the opening that the caller will send; without it the relay draws the number, and the digits
-    do not protect against the relay."""
+    """A new pairing. `name`: name of the new device; by default that device chooses it. `commitment`:
+    commitment to the number (opening) that the caller will send. Without it the relay draws the number, and
+    the digits do not protect against the relay."""
 
     name: Label = ""
     commitment: Key | None = None
@@ -70,9 +70,9 @@ class NewDevice(Sent, frozen=True):
 
 
 class PairingProcess(Sent, frozen=True):
-    """A step of a pairing. `device`: sent by the end that scanned; sent again, it requests the state.
-    `opening`: sent by the end that drew the code, after it has seen the device. Neither: request the
-    state."""
+    """A step of a pairing. `device`: sent by the device that scanned the code; if it is sent again, the
+    answer is the state. `opening`: sent by the device that drew the code, once it has seen `device`. With
+    neither, the answer is the state."""
 
     qr: Annotated[str, msgspec.Meta(max_length=CODE_CHARS)] = ""
     device: NewDevice | None = None
@@ -90,8 +90,8 @@ class ScannedBy(Model, frozen=True):
 
 
 class PairingStep(Model, frozen=True):
-    """The state of a pairing. `sas`: the six digits, known once the commitment is opened. Each end computes
-    them itself from `device` and `opening`."""
+    """The state of a pairing. `sas`: the six digits to compare, None until the commitment is opened. Each
+    device computes them itself from `device` and `opening`."""
 
     pairing_id: str
     sas: str | None
@@ -103,8 +103,9 @@ class PairingStep(Model, frozen=True):
 
 
 class PairingComplete(Sent, frozen=True):
-    """The last step of an end of a pairing. `sas_confirmed`: False ends the pairing. `signature`: the new
-    device's signature of the registration statement; the end that drew the code need not send one."""
+    """The last step of a pairing, sent by each of the two devices. `sas_confirmed`: whether the person saw
+    equal digits; False ends the pairing. `signature`: the new device's signature of its registration; the
+    other device need not send one."""
 
     pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
     sas_confirmed: bool = False

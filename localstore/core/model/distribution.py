@@ -1,4 +1,4 @@
-"""Builds of the client that a node offers for download."""
+"""Builds of the client that a relay offers for download."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
 
 
 class Build(Model, frozen=True):
-    """A file that runs as `svc` on one kind of machine. `url`: set by the node. `signature`: Ed25519 over
+    """A file that runs as `svc` on one kind of machine. `url`: set by the relay. `signature`: Ed25519 over
     `signed_bytes`, in base64url, made where the file was built; "" for an unsigned build."""
 
     name: Annotated[str, msgspec.Meta(pattern=BUILD_NAME)]

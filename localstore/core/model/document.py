@@ -1,8 +1,8 @@
-"""Documents of an account: a title and JSON content, which two people may change at the same time.
+"""Documents of an account: a title and JSON content, which several people may change at the same time.
 
-A client sends the wanted content, with `base`, the frontier of the content that it had read. The relay turns
-the difference between the two into operations, so that changes that others made meanwhile stay.
-"""
+A client sends the content that the document should get, with `base`: the frontier (version number) of the
+content that the client had read. The relay stores the difference between the two as operations, so that
+changes that others made meanwhile remain."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ Frontier = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,14}$", descriptio
 
 class DocumentSummary(Model, frozen=True):
     """A document in lists. `mode`: where it is stored, see `DocumentCreate`. `owner`: the account's id.
-    `frontier`: the version of title and content. `at_head`, `checkpoint_id`: the version that is shown, which
-    is the newest."""
+    `frontier`: the version number of title and content. `at_head`, `checkpoint_id`: which version is shown:
+    always the newest."""
 
     id: str
     title: str
@@ -74,14 +74,14 @@ class DocumentSummary(Model, frozen=True):
 
 
 class Document(DocumentSummary, frozen=True):
-    """A document. Members of objects in `content` are sorted."""
+    """A document with its content, in which the members of objects are sorted."""
 
     content: Any
 
 
 class DocumentCreate(Sent, frozen=True):
-    """A new document. `mode`: 2, stored by the server. Mode 1 never leaves the device; a server refuses 1 and
-    3 to 5."""
+    """A new document. `mode`: where it is stored; 2 is on a server. A server refuses 1 (only on the device)
+    and 3 to 5."""
 
     title: Title
     mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED
@@ -89,8 +89,9 @@ class DocumentCreate(Sent, frozen=True):
 
 
 class DocumentPut(Sent, frozen=True):
-    """The wanted content of a document, and its title if that changes. `base`: the frontier of the content
-    that was edited; absent: the newest one, so that all other content is removed."""
+    """The content that a document should get, and its title if that changes. `base`: the frontier of the
+    content that was edited. Without it the content replaces the newest one, with everything that others
+    wrote."""
 
     content: Any
     title: Title | None = None
@@ -98,15 +99,16 @@ class DocumentPut(Sent, frozen=True):
 
 
 class DocumentQuery(PageQuery, frozen=True):
-    """A filter of documents. `archived`: true for only archived, false for only other documents."""
+    """A filter of documents. `archived`: True for archived documents only, False for the others only, None
+    for all."""
 
     archived: bool | None = None
 
 
 class DocumentUpdate(Model, frozen=True):
-    """A change of a document. `number`: the frontier after it. `first`: number of the oldest change in it;
-    smaller than `number` for changes that were joined. `bytes`: size of its operations. `base`: the frontier
-    on which the edit was based; less than `first - 1` if others changed the document meanwhile."""
+    """A stored change of a document. `number`: the frontier after it. `first`: the number of the oldest
+    change in it, smaller than `number` if several were joined. `bytes`: size of its operations. `base`: the
+    frontier that was edited; less than `first - 1` if others changed the document meanwhile."""
 
     number: int
     first: int

@@ -13,7 +13,8 @@ from localstore.core.model.limits import COMPARE_FILES, HISTORY_PACK_MAX, LARGE_
 
 
 class SealKey(Model, frozen=True):
-    """The device key of a seal, for verification. `registration`: the self-signed statement."""
+    """The device key that signed a seal, for verification. `registration`: the key's signature of its own
+    registration for `account`."""
 
     id: str
     public_key: str
@@ -30,8 +31,9 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made the seal, on which device, with which capability. `author` and `git_id`: author and id of an
-    imported commit. `merged`: seals that count as its ancestors, besides its parents."""
+    """Who made a seal, with which device key and capability. `author` and `git_id`: author and id of the git
+    commit that the seal was imported from. `merged`: seals that count as its ancestors, besides its
+    parents."""
 
     who: Actor
     device_key_id: str
@@ -72,8 +74,8 @@ class Seal(SealSummary, frozen=True):
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
-    """One live update in a seal, number `seq` of its branch. `update`, for an edit: everything that its
-    device signed (see localstore.core.lane.update), together with this `branch_id`, `replica` and
+    """A live update that a seal contains: number `seq` of its branch. `update`: for an edit, everything that
+    its device signed (see localstore.core.lane.update), together with `branch_id`, `replica` and
     `device_key_id`."""
 
     seq: Count
@@ -88,7 +90,7 @@ class SealUpdate(Model, omit_defaults=True, frozen=True):
 
 
 class PathUpdates(Model, frozen=True):
-    """The number of `updates` of one path by one person on one device in a seal, and their times."""
+    """How many live updates in a seal one person made to one path on one device, and when."""
 
     path: str
     who: Actor
@@ -99,7 +101,7 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """An item of the log with `unverified=1`."""
+    """An item of the log as a query with `unverified` gets it: without anything to verify."""
 
     id: str
     message: str
@@ -118,8 +120,8 @@ class TreeFile(Model, frozen=True):
 
 
 class Tree(Model, frozen=True):
-    """The files of a seal's tree below `path`. `tree_key` (b64u): for computing `content_digest`; only in
-    whole views. `filtered`: paths are hidden."""
+    """The files of a seal's tree below `path`. `tree_key` (b64u): for computing `content_digest`; only if the
+    caller sees all paths. `filtered`: some paths are hidden from the caller."""
 
     sha: str
     content_digest: str
@@ -144,7 +146,8 @@ class Blob(Model, frozen=True):
 
 
 class BlameRange(Model, frozen=True):
-    """Lines `start`..`end`, 1-based, inclusive, last changed by `seal_id`."""
+    """Lines `start` to `end` of a file (from 1, both included), which were last changed by the seal
+    `seal_id`."""
 
     start: Count
     end: Count
@@ -163,8 +166,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """A changed file of a comparison. `patch`: unified diff of a text file; None for binary files and files
-    over the diff limit. `old_path`, `similarity` (percent): of a moved file."""
+    """A changed file of a comparison. `patch`: unified diff of a text file; None for binary files and for
+    files over the diff limit. `old_path`, `similarity` (percent): set if the file was moved."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -177,10 +180,11 @@ class ChangedFile(Model, frozen=True):
 
 
 class Compare(Model, frozen=True):
-    """A comparison of two seals. `files`: changes from the merge base to `head`, or from `base` itself if
-    requested. `base` None: changes of the seal `head` from its first parent. `merge_base`: the first of
-    `merge_bases`, the nearest common ancestors, among which merged seals count. `ahead`, `behind`: numbers of
-    seals along parents. `next_cursor`: cursor of the next page of files; None on the last page."""
+    """A comparison of two seals. `files`: what changed from the merge base to `head`, or from `base` itself
+    if the query asked for that. `base` None: what the seal `head` changed in its first parent. `merge_base`:
+    the first of `merge_bases`, the nearest common ancestors (merged seals count as ancestors). `ahead`,
+    `behind`: numbers of seals, along parents. `next_cursor`: cursor of the next page of files; None on the
+    last page."""
 
     base: str | None
     head: str
@@ -198,10 +202,10 @@ Shortened = Annotated[
 
 
 class CommitsQuery(PageQuery, frozen=True):
-    """A query of seals, from `ref` or seal `sha` (default: the default branch) backwards. `path`: only seals
-    that changed it; `follow`: also under earlier names of the file. `without`: exclude this branch, tag or
-    seal and all its ancestors. `prefix`: seals of all branches and tags whose ids begin with it.
-    `first_parent`: follow first parents only, without merged seals."""
+    """Which seals to list, starting at `ref` or the seal `sha` (default: the default branch) and going back.
+    `path`: only seals that changed it; `follow`: also under earlier names of the file. `without`: leave out
+    this branch, tag or seal and all its ancestors. `prefix`: instead, seals of all branches and tags whose
+    ids begin with it. `first_parent`: follow first parents only, without merged seals."""
 
     ref: str | None = None
     sha: str | None = None
@@ -213,7 +217,8 @@ class CommitsQuery(PageQuery, frozen=True):
 
 
 class LogQuery(PageQuery, frozen=True):
-    """A query of the log. `unverified`: ids and messages only. `first_parent`: without merged seals."""
+    """Which part of the log to list. `unverified`: only ids and messages. `first_parent`: leave out merged
+    seals."""
 
     ref: str | None = None
     unverified: bool = False
@@ -221,28 +226,30 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """A query of blame. `first_parent`: lines from a merged branch are shown as changed by the merge."""
+    """How to blame. `first_parent`: lines that came from a merged branch are shown as changed by the
+    merge."""
 
     first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """A query of a seal's live updates. `by` path: the number of updates of each path and device, with times.
-    Without it: the updates themselves."""
+    """How to list a seal's live updates. `by`: `path` to list how many updates each path and device has, with
+    times; None to list the updates themselves."""
 
     by: Literal["path"] | None = None
 
 
 class TreeQuery(Model, frozen=True):
-    """A query of a tree: the directory at `path`; `recursive`: every file below it."""
+    """Which files of a tree to list: those of the directory `path`; with `recursive` also all files below
+    it."""
 
     path: str = ""
     recursive: bool = False
 
 
 class PackQuery(Model, frozen=True):
-    """A query of a slice of history. `from`: a seal (default: head of the default branch). `skip`: number of
-    seals of the walk to leave out."""
+    """Which part of history to download, from the seal `from` (default: the newest seal of the default
+    branch) back. `skip`: how many seals to leave out at the start; `limit`: how many to send at most."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
@@ -250,10 +257,10 @@ class PackQuery(Model, frozen=True):
 
 
 class CompareQuery(Model, frozen=True):
-    """A query of a comparison of two branches, tags or seal ids. `direct`: compare with the base itself, not
-    with the merge base. Without `base`: changes of the head from its first parent. `limit`: files on one
-    page; 0: only the relation of the two. `cursor`: from the previous page; its seals are compared even if
-    the branches have moved."""
+    """What to compare: two branches, tags or seal ids. `direct`: compare with `base` itself, not with the
+    merge base. Without `base`: what `head` changed in its first parent. `limit`: files on one page; 0 to get
+    only how the two are related. `cursor`: from the previous page; the seals of that page are compared even
+    if the branches have moved."""
 
     head: str
     base: str | None = None

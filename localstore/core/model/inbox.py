@@ -36,7 +36,7 @@ class InboxRepo(Model, frozen=True):
 
 
 class InboxSubject(Model, frozen=True):
-    """The subject of a row of the inbox. `number` None: the repository itself, or an organisation that the
+    """What a row of the inbox is about. `number`: None for a repository, or for an organisation that the
     caller is invited to. `state`: state of the issue or proposal; a merged proposal counts as closed."""
 
     kind: Literal["issue", "proposal", "repository", "organisation"]
@@ -46,8 +46,8 @@ class InboxSubject(Model, frozen=True):
 
 
 class InboxItem(Model, frozen=True):
-    """A row of the inbox. `reason`: why its newest event is shown to the account. `done`: hidden until the
-    next event. `repo` None: it is about an organisation. `event`: the newest event, as noun.verb; `actor`:
+    """A row of the inbox. `reason`: why the account is told of the newest event. `done`: hidden until the
+    next event. `repo`: None if it is about an organisation. `event`: the newest event, as noun.verb; `actor`:
     who caused it."""
 
     id: str
@@ -69,7 +69,7 @@ class InboxQuery(PageQuery, frozen=True):
 
 
 class InboxState(Sent, frozen=True):
-    """The caller's mark."""
+    """The state that the caller gives to a row of the inbox."""
 
     state: Annotated[Literal["read", "done", "unread"], msgspec.Meta(description="read, done or unread")]
 

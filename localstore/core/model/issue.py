@@ -55,7 +55,7 @@ Names = Annotated[list[Name], msgspec.Meta(max_length=ISSUE_LABELS)]
 
 
 class Reactions(Model, frozen=True, rename={"plus": "+1", "minus": "-1"}):
-    """The number of each reaction, and which of them are the caller's."""
+    """How often each reaction was given, and which of them the caller gave (`viewer`)."""
 
     plus: int = 0
     minus: int = 0

@@ -65,7 +65,7 @@ class LabelClone(Sent, frozen=True):
 
 
 class LabelsCloned(Model, frozen=True):
-    """The numbers of labels that were created, that were changed, and that were equal already (`left`)."""
+    """How many labels were created, how many were changed, and how many were equal already (`left`)."""
 
     created: int
     changed: int

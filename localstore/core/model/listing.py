@@ -1,4 +1,4 @@
-"""The listing of a repository: its row of the catalog. A repository has at most one."""
+"""The listing of a repository: how the public catalog shows it. A repository has at most one listing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localstore.core.model.repo import ParentRepo
 
 
 class NotListable(Conflict):
-    """A listing is public, and the repository is not."""
+    """The repository is not public, and only public repositories can be listed in the catalog."""
 
     code = "not_listable"
 
@@ -29,9 +29,9 @@ _Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
 
 
 class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
-    """A whole listing: absent members are switched off. `screenshots`: paths of pictures in the repository.
-    `readme_images`: the pictures of the README to show; `upstream`: those of the upstream repository that
-    this one follows."""
+    """A whole listing, which replaces the present one; absent members get their defaults. `screenshots`:
+    paths of pictures in the repository. `readme_images`: which pictures of the README to show; `upstream`:
+    the ones of the upstream repository that this one follows."""
 
     name: _Name
     category: _Category | None = None
@@ -40,8 +40,8 @@ class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Listing(ListingSet, frozen=True, kw_only=True):
-    """A repository in the catalog. `screenshots`: those visible to the caller. `installable`: a release of
-    the repository has a signed publication."""
+    """A repository in the catalog. `screenshots`: the ones that the caller may see. `installable`: a release
+    of the repository has a signed publication."""
 
     id: str
     repo: ParentRepo
@@ -51,7 +51,7 @@ class Listing(ListingSet, frozen=True, kw_only=True):
 
 
 class SocialCounts(Model, frozen=True):
-    """Stars and watchers of the repository behind a listing."""
+    """How many accounts star and watch the repository of a listing."""
 
     listing_id: str
     stars: int

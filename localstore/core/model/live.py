@@ -1,4 +1,5 @@
-"""The live frontier of a branch (docs/design/004). The update itself is `localstore.core.lane.update`."""
+"""Requests and answers about the live frontier of a branch, the state of its files with all unsealed edits
+(docs/design/004). The update itself is in `localstore.core.lane.update`."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class ReplicaUnknown(Forbidden):
 
 
 class LaneMoved(Conflict):
-    """Others have changed the text of a captured edit meanwhile; the client merges their changes and sends
+    """Others have changed a text since the captured edit was made; the client merges their changes and sends
     the edit again."""
 
     code = "lane_moved"
@@ -34,7 +35,7 @@ class LaneMoved(Conflict):
 
 
 class ClockReused(Conflict):
-    """A replica used an update number twice: its record was restored from a copy."""
+    """A replica used an update number twice, because its local record was restored from a copy."""
 
     code = "clock_reused"
 
@@ -49,13 +50,12 @@ LaneKind = Literal["text", "blob", "chunked", "gone"]
 
 
 class Row(Model, array_like=True, frozen=True):
-    """One path of the live frontier, as an array to keep a first bootstrap small.
+    """One path of the live frontier. It is encoded as an array, so that the first answer is small.
 
-    `gen`: lane id, the sequence number of the update that created the file; `ver`: sequence number of the
-    last update; `other`: sequence number of the last update by another replica. `digest` and `size`: digest
-    and size of the current bytes. `live`: the bytes differ from the lane's genesis, so that a merge needs the
-    state. Kind `gone`: removed at `ver`.
-    """
+    `gen`: id of the lane (the sequence number of the update that created the file); `ver`: sequence number of
+    the last update; `other`: sequence number of the last update by another replica. `digest` and `size`: of
+    the current bytes. `live`: the bytes differ from the lane's first text, so that a merge needs its CRDT
+    state. Kind `gone`: the path was removed at `ver`."""
 
     path: str
     kind: LaneKind
@@ -69,9 +69,9 @@ class Row(Model, array_like=True, frozen=True):
 
 
 class BootstrapRequest(Sent, frozen=True):
-    """A request for the live frontier. `since`: send only rows with a later `ver`. `replica`: the working
-    copy's id, absent the first time; `n`: the highest update number it has used (clock_reused if the relay
-    knows a higher one)."""
+    """A request for the live frontier. `since`: send only rows with a later `ver`. `replica`: the id of the
+    working copy, None the first time; `n`: the highest update number it has used (the relay answers
+    clock_reused if it knows a higher one)."""
 
     device_key_id: str
     replica: Count | None = None
@@ -80,9 +80,9 @@ class BootstrapRequest(Sent, frozen=True):
 
 
 class Bootstrap(Model, frozen=True):
-    """The frontier at `seq`. `tree_key` (32 bytes): for computing content digests. `kind`: kind of the
-    repository, from which the file cap follows; `repo` (OWNER/NAME) and `class` are stored in the link.
-    `live_by`: path → handles of others with unsealed edits."""
+    """The live frontier after update number `seq`. `tree_key` (32 bytes): for computing content digests.
+    `kind`: kind of the repository, which decides the file cap; `repo` (OWNER/NAME) and `class`: stored in the
+    working copy's link. `live_by`: for each path the handles of others who have unsealed edits there."""
 
     branch_id: str
     replica: Count
@@ -98,7 +98,8 @@ class Bootstrap(Model, frozen=True):
 
 
 class Lane(Sent, frozen=True):
-    """A lane whose state is requested: its generation, and the epoch that the device has (None: none)."""
+    """A lane whose state is requested. `gen`: its id; `epoch`: the epoch that the device has, None if it has
+    none."""
 
     path: str
     gen: Count
@@ -106,16 +107,17 @@ class Lane(Sent, frozen=True):
 
 
 class LanesRequest(Sent, frozen=True):
-    """A request for states of lanes. `replica`: the caller's; its own updates do not count as `other`."""
+    """A request for the states of lanes. `replica`: the caller's id; its own updates do not count in
+    `LaneState.other`."""
 
     lanes: list[Lane]
     replica: Count | None = None
 
 
 class LaneState(Model, frozen=True):
-    """A lane's CRDT state. `genesis`: hex digest of the epoch's first text; `state`: b64u, None if the lane
-    still equals its genesis. `finals`: final states of earlier epochs that a device may still have, by
-    epoch."""
+    """The CRDT state of a lane. `genesis`: hex digest of the epoch's first text; `state`: b64u, None if the
+    lane still has that text. `finals`: by epoch, the final states of earlier epochs that a device may still
+    be in."""
 
     path: str
     kind: LaneKind
@@ -131,15 +133,16 @@ class LaneState(Model, frozen=True):
 
 
 class FinalState(Model, frozen=True):
-    """The final state of an earlier epoch: its genesis text and its state (b64u)."""
+    """The final state of an earlier epoch of a lane. `genesis`: hex digest of its first text; `state`: b64u,
+    None if the text did not change."""
 
     genesis: str
     state: str | None
 
 
 class LaneStates(Model, frozen=True):
-    """States of lanes. `missing`: requested paths that were deleted or have another generation. `left`:
-    number of lanes, at the end of the request, that did not fit into this answer and must be requested
+    """The states of the requested lanes. `missing`: requested paths that were deleted or have another lane
+    now. `left`: how many lanes at the end of the request did not fit into this answer; they must be requested
     again."""
 
     lanes: list[LaneState]
@@ -154,15 +157,16 @@ class ProofContextRequest(Sent, frozen=True):
 
 
 class ProofContext(Model, frozen=True):
-    """What a device has to sign. `bytes`: the bytes that the device key signs for this update (b64u). Clients
-    can compute them offline."""
+    """What a device has to sign for an update. `bytes`: the exact bytes (b64u). Clients can also compute them
+    offline."""
 
     bytes: str
     digest: str
 
 
 class UpdateBatch(Model, frozen=True):
-    """Updates of one replica, at most 500 or 1 MiB, applied in order; deletes come first."""
+    """Several updates of one replica, at most 500 or 1 MiB. They are applied in order; the sender puts
+    deletes first."""
 
     device_key_id: str
     replica: Count
@@ -171,7 +175,8 @@ class UpdateBatch(Model, frozen=True):
 
 
 class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
-    """A batch of `updates`, or the members of a single update, with `device_key_id` and `replica`."""
+    """A request to apply updates: either `updates`, or one update, whose members are then members of the
+    request."""
 
     updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone
     n: int | None = None
@@ -204,9 +209,9 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):
-    """The answer to an update. `result`: ok: committed and durable; stale: others changed the path; epoch:
-    the lane has a newer epoch; settled: it was answered before, and the answer is no longer stored; refused:
-    for the reason in `code` and `detail`."""
+    """The answer to an update. `result`: ok (committed and durable), stale (others changed the path), epoch
+    (the lane has a newer epoch), settled (it was answered before, and that answer is no longer stored), or
+    refused (the reason is in `code` and `detail`)."""
 
     n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]

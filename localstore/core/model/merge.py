@@ -1,8 +1,8 @@
-"""Merges: of a proposal, of a proposal's base into its branch, and of two refs.
+"""Merges: of a proposal, of a proposal's base into its branch, and of two branches.
 
-Each is prepared and then finalized. Preparing returns the bytes of every seal to sign, with its changes
-against the tree of its first parent, so that the device can compute the merge itself before it signs.
-"""
+A merge takes two requests, prepare and finalize. Preparing returns the bytes of every seal to sign, with its
+changes against the tree of its first parent, so that the device can compute the merge itself before it
+signs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base has moved; `base` is its new head. Also raised without a strategy if the base cannot be
+    """The base branch has moved; `base` is its new head. Also raised without a strategy if the base cannot be
     fast-forwarded, because it has seals that the head lacks."""
 
     code = "base_moved"
@@ -37,8 +37,8 @@ class MergeConflict(Conflict):
 
 
 class NotMergeable(Conflict):
-    """The proposal cannot be merged; `blocked_by`: codes of the reasons. If these include protection rules of
-    the base: `branch`, and the `patterns` of the rules."""
+    """The proposal cannot be merged. `blocked_by`: codes of the reasons. If protection rules of the base are
+    among them, `branch` is the base branch, and `patterns` are the patterns of those rules."""
 
     code = "not_mergeable"
 
@@ -54,8 +54,9 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 class MergePrepareRequest(Sent, frozen=True):
     """A request to prepare a merge. Without `strategy` the base is fast-forwarded to the head. `message`:
-    message of the seal, if one is made. `expected_head`, `expected_base`: the seals that the caller has seen.
-    `auto`: the merge may wait, so it is prepared even if the proposal is blocked now."""
+    message of the seal, if a new seal is made. `expected_head`, `expected_base`: the seals that the caller
+    has seen. `auto`: the merge may wait until nothing blocks the proposal, so it is prepared even if it is
+    blocked now."""
 
     device_key_id: str
     strategy: Strategy | None = None
@@ -66,8 +67,8 @@ class MergePrepareRequest(Sent, frozen=True):
 
 
 class UpdatePrepareRequest(Sent, frozen=True):
-    """A request to prepare an update of the branch from its base. `expected_head`, `expected_base`: the seals
-    that the caller has seen."""
+    """A request to prepare merging the base of a proposal into its head branch. `expected_head`,
+    `expected_base`: the seals that the caller has seen."""
 
     device_key_id: str
     message: Message | None = None
@@ -76,8 +77,8 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 
 class MergeSeal(Model, frozen=True):
-    """A seal to sign: its bytes (b64u) and its id. `changes`: its tree compared with the tree of its first
-    parent. `source`: the seal that a rebase repeats."""
+    """A seal to sign: `bytes` (b64u) and `digest`, its id. `changes`: how its tree differs from the tree of
+    its first parent. `source`: the seal that a rebase repeats here, "" otherwise."""
 
     bytes: str
     digest: str
@@ -89,8 +90,8 @@ class MergeSeal(Model, frozen=True):
 
 class PreparedMerge(Model, frozen=True):
     """A prepared merge. `merge_bases`: the nearest common ancestors of base and head; `merge_base`: the first
-    of them. `merged`: paths that both sides changed, merged by lines. `tree_key` (b64u): key of the new
-    seals' trees."""
+    of them. `merged`: paths that both sides changed and that were merged by lines. `tree_key` (b64u): key of
+    the new seals' trees."""
 
     prepare_id: str
     strategy: Way
@@ -106,8 +107,9 @@ class PreparedMerge(Model, frozen=True):
 
 
 class MergeFinalizeRequest(Sent, frozen=True):
-    """Signatures in the order of the prepared seals. `delete_branch`: delete the head branch, unless it has
-    unsealed edits or is the default branch."""
+    """A request to carry out a prepared merge. `signatures`: in the order of the prepared seals.
+    `delete_branch`: delete the head branch afterwards, unless it has unsealed edits or is the default
+    branch."""
 
     prepare_id: str
     device_key_id: str
@@ -133,9 +135,9 @@ class PreviewRequest(Sent, frozen=True):
 
 
 class Preview(Model, frozen=True):
-    """A trial merge. `files`: the paths that the merge would change. `bytes`: the seal with two parents to
-    sign (b64u), None if there are `conflicts` (paths that both sides changed). `blocked_by`: codes of the
-    reasons why the merge is refused now."""
+    """The result of a trial merge. `files`: the paths that the merge would change. `bytes`: the seal with two
+    parents that would be signed (b64u), None if there are `conflicts` (paths that both sides changed).
+    `blocked_by`: codes of the reasons why the merge is refused now."""
 
     preview_id: str
     base_seal: str

@@ -1,4 +1,4 @@
-"""Information about a node."""
+"""What a relay says about itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from localstore.core.model.base import Model
 
 
 class Health(Model, omit_defaults=True, frozen=True):
-    """The state of a node. `checks`: each dependency → ok or down; empty for liveness. `degraded`: the node
-    serves, but refuses requests that need disk space."""
+    """The health of a relay. `checks`: for each dependency `ok` or `down`; empty if only asked whether the
+    process lives. `status` degraded: it works, but refuses requests that need disk space."""
 
     status: Literal["ok", "degraded", "unavailable"]
     checks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -37,8 +37,8 @@ class E2ee(Model, frozen=True):
 
 
 class NodeInfo(Model, frozen=True):
-    """A node, as it describes itself. `identity`: the node's origin; `sign_in`: the ways to sign in that it
-    offers."""
+    """A relay, as it describes itself. `identity`: its origin (public URL); `sign_in`: the ways to sign in
+    that it offers."""
 
     name: str
     identity: str
@@ -50,7 +50,7 @@ class NodeInfo(Model, frozen=True):
 
 
 class ClientConfig(Model, frozen=True):
-    """Settings for clients. `git`: whether git can clone from this node by https."""
+    """Settings for clients of a relay. `git`: whether git can clone from it by https."""
 
     api_version: int
     flags: dict[str, bool | str]

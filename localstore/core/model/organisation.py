@@ -47,8 +47,8 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """An organisation. `role`: the caller's role. `members`: their number, including admins. `base_role`: the
-    role of all members in all its repositories."""
+    """An organisation. `role`: the caller's role. `members`: how many there are, including admins.
+    `base_role`: the role of all members in all its repositories."""
 
     id: str
     handle: str
@@ -71,8 +71,8 @@ class OrganisationChange(Sent, frozen=True):
 
 
 class Member(Model, frozen=True):
-    """A member of an organisation. `state` pending: invited, without rights until the invitation is
-    accepted."""
+    """A member of an organisation. `state` pending: the account is invited, and has no rights until it
+    accepts."""
 
     account: Actor
     role: MemberRole

@@ -15,10 +15,9 @@ Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
 
 
 class PathRule(Model, frozen=True):
-    """A rule for `path` ("" is the whole tree) and everything below it, unless a longer path has a rule. It
-    applies to every seal, also to past seals. `private`: visible to writers only; `public` and `open`:
-    visible to everybody who reads the repository. `price_cents`, `currency`: None unless the node sells
-    paths."""
+    """Who sees `path` ("" is the whole tree) and everything below it, unless a longer path has its own rule.
+    It applies to every seal, also to past seals. `private`: only writers; `public` and `open`: everybody who
+    reads the repository. `price_cents`, `currency`: None unless the relay sells paths."""
 
     path: str
     visibility: Visibility
@@ -27,7 +26,7 @@ class PathRule(Model, frozen=True):
 
 
 class PathRuleSet(Sent, frozen=True):
-    """A rule for a path. `price_cents`: price of the files' bytes; needs an edition with billing."""
+    """The rule to set for a path. `price_cents`: price of the files' bytes; needs an edition with billing."""
 
     path: Path
     visibility: Visibility
@@ -39,7 +38,8 @@ class PathRuleRemove(Model, frozen=True):
 
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
-    """A change of the rule for a path. `from`, `to`: the visibility before and after; None without a rule."""
+    """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility before and
+    after; None if there was or is no rule."""
 
     at: str
     by: Actor

@@ -1,6 +1,5 @@
-"""Payloads: bytes addressed by their BLAKE3, single or in packs, and queries for those that a repository
-lacks.
-"""
+"""Payloads: stored bytes, identified by their BLAKE3, sent one by one or in packs; and questions which of
+them a repository lacks."""
 
 from __future__ import annotations
 
@@ -9,15 +8,14 @@ from localstore.core.model.base import Count, Model
 
 
 class HaveAnswer(Model, frozen=True):
-    """The answer to a list of digests. `missing`: indices of the requested digests that the repository
-    lacks."""
+    """Which of the requested digests the repository lacks. `missing`: indices in the list of the request."""
 
     missing: list[Count]
 
 
 class PackStored(Model, frozen=True):
-    """A stored pack. `objects`: number of its objects. `stored_bytes`: bytes of its frames as they
-    arrived."""
+    """The answer to an uploaded pack. `objects`: how many objects it contains. `stored_bytes`: the bytes of
+    its frames as they arrived."""
 
     objects: Count
     stored_bytes: Count
@@ -29,8 +27,8 @@ class PayloadStored(Model, frozen=True):
 
 
 class ChunkedStored(Model, frozen=True):
-    """A large file that is stored now: `blake3` and `size` (bytes) of the whole, and the number of its
-    chunks."""
+    """The answer to the upload of a large file. `blake3` and `size` (bytes): of the whole file; `chunks`: how
+    many chunks it has."""
 
     blake3: str
     size: Count
@@ -38,8 +36,8 @@ class ChunkedStored(Model, frozen=True):
 
 
 class AtQuery(Model, frozen=True):
-    """A query of bytes by digest. `at`: id of a seal. A caller with hidden paths gets bytes by digest only if
-    the visible part of this seal's tree contains them."""
+    """A query for bytes by their digest. `at`: id of a seal. A caller from whom paths are hidden gets the
+    bytes only if the visible part of this seal's tree contains them."""
 
     at: str | None = None
 

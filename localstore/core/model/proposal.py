@@ -78,7 +78,7 @@ class HeadRepo(Model, frozen=True):
 
 
 class ThreadCounts(Model, frozen=True):
-    """The number of threads on lines, and the number of resolved threads."""
+    """How many threads of a proposal are `open` and how many are `resolved`."""
 
     open: int = 0
     resolved: int = 0
@@ -86,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: the proposal makes a different change now."""
+    is about. `stale`: the proposal's change is not the one that was reviewed any more."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -151,8 +151,8 @@ class Proposal(Model, frozen=True):
 
 
 class Version(Model, frozen=True):
-    """One head of the proposal. `base`: head of the base branch at that time. `change_id`: equal for equal
-    changes, wherever they are in their files; None while unknown, or if paths are hidden."""
+    """One head that a proposal had. `base`: head of the base branch at that time. `change_id`: equal for
+    equal changes, wherever they are in their files; None while unknown, or if paths are hidden."""
 
     n: int
     head: str

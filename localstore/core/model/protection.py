@@ -1,4 +1,4 @@
-"""Protection of branches, by patterns of their names."""
+"""Protection rules of branches. A rule applies to all branches whose names match its pattern."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from localstore.core.model.limits import APPROVALS
 
 
 class BranchProtected(Conflict):
-    """A protection rule of the branch forbids this. `rules`: the flags that forbid it; `patterns`: the
-    matching rules. Missing requirements of a merge are reported by NotMergeable instead."""
+    """A protection rule of the branch forbids the request. `rules`: the flags that forbid it; `patterns`: the
+    patterns of the matching rules. Missing requirements of a merge are reported by NotMergeable instead."""
 
     code = "branch_protected"
 
@@ -25,9 +25,9 @@ _Approvals = Annotated[int, msgspec.Meta(ge=0, le=APPROVALS)]
 
 
 class ProtectionSet(Sent, frozen=True):
-    """A whole rule; absent flags are off. `required_approvals` above 0 requires a review. `fresh_approvals`:
-    only approvals of the current change count. `require_resolution`: all threads must be resolved before a
-    merge."""
+    """A whole protection rule; absent flags are off. `required_approvals` above 0 requires a review.
+    `fresh_approvals`: only approvals of the current change count. `require_resolution`: all threads must be
+    resolved before a merge."""
 
     require_review: bool = False
     require_checks: bool = False
@@ -39,7 +39,7 @@ class ProtectionSet(Sent, frozen=True):
 
 
 class Protection(ProtectionSet, frozen=True, kw_only=True):
-    """The rule for one pattern. Matching branches cannot be deleted, whatever its flags."""
+    """The protection rule for one pattern. Matching branches can never be deleted, whatever its flags are."""
 
     pattern: str
 
@@ -55,7 +55,8 @@ def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
 def refusal(
     branch: str, rules: Sequence[Protection], act: Literal["write", "move", "create"]
 ) -> BranchProtected | None:
-    """The error with which the protection rules of a branch refuse the act; None if they allow it."""
+    """The error with which the protection rules of a branch refuse `act`: to write to it, to move it, or to
+    create it; None if they allow it."""
     flags = [flag for flag in _WRITES if any(_on(rule, flag) for rule in rules)]
     if not flags:
         return None

@@ -1,4 +1,4 @@
-"""Signed publications: a writer's signature of a release and its assets."""
+"""Signed publications: somebody with write access signs a release and its assets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localstore.core.model.release import Release, Version
 
 
 class NothingPublished(Conflict):
-    """A release without assets has nothing to sign."""
+    """The release has no assets, so there is nothing to sign."""
 
     code = "nothing_published"
 

@@ -22,7 +22,8 @@ class NoBranch(NotFound):
 
 
 class StaleHead(Conflict):
-    """A compare-and-swap failed; `head` is the current head (null: no seal yet)."""
+    """The branch is not at the head that the request expected; `head` is its current head (null: no seal
+    yet)."""
 
     code = "stale_head"
 
@@ -59,8 +60,8 @@ class Ref(Model, frozen=True):
 
 
 class RefCreate(Sent, frozen=True):
-    """A new branch or tag. `head`: a seal id or a branch name; `expected_head`: the head that this branch
-    must have."""
+    """A new branch or tag. `head`: where it begins: a seal id or a branch name; `expected_head`: the head
+    that this branch must have."""
 
     type: RefType
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
@@ -69,7 +70,8 @@ class RefCreate(Sent, frozen=True):
 
 
 class RefUpdate(Sent, frozen=True):
-    """Compare-and-swap of a branch: moves it to `head` if it is at `expected_head`."""
+    """A request to move a branch to the seal `head`, if its head still is `expected_head` (compare and
+    swap)."""
 
     head: str
     expected_head: str | None
@@ -82,8 +84,8 @@ class RefQuery(PageQuery, frozen=True):
 
 
 class RefDelete(Model, frozen=True):
-    """The deletion of a branch or tag. `discard_live`: also drop unsealed edits. `expected_head`: the head
-    that the ref must have."""
+    """A request to delete a branch or tag. `discard_live`: even if it has unsealed edits, which are lost.
+    `expected_head`: the head that it must have."""
 
     discard_live: bool = False
     expected_head: str | None = None

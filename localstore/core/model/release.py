@@ -21,7 +21,8 @@ class ReleaseExists(Conflict):
 
 
 class AssetExists(Conflict):
-    """The release has an asset with this name, compared without case: `name`, `blake3` and `size` of it."""
+    """The release has an asset with this name, compared without case. `name`, `blake3`, `size`: of that
+    asset."""
 
     code = "asset_exists"
 
@@ -57,8 +58,8 @@ class Asset(Model, frozen=True):
 
 
 class Publication(Model, frozen=True):
-    """The signature of a release. `signed`: whether a writer signed it with its present assets. `key_id`: the
-    device key that signed. `public_key`, `signature`: base64url."""
+    """The signature of a release. `signed`: whether somebody with write access signed it with its present
+    assets. `key_id`: the device key that signed. `public_key`, `signature`: base64url."""
 
     signed: bool = False
     key_id: str | None = None
@@ -98,9 +99,9 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AssetUpload(Model, frozen=True):
-    """The upload of an asset. `name`: file name without a folder. `manifest`: the body is the chunk list of a
-    large file, whose chunks were sent in packs before; after an interruption only missing chunks are sent.
-    `replaces`: BLAKE3 of an asset of this name, which is replaced once the new asset has arrived
+    """The query of an asset's upload. `name`: file name without a folder. `manifest`: the body is the chunk
+    list of a large file, whose chunks were sent in packs before; so after an interruption only missing chunks
+    are sent. `replaces`: BLAKE3 of an asset of this name, which is replaced once the new asset has arrived
     completely."""
 
     name: str
@@ -109,8 +110,9 @@ class AssetUpload(Model, frozen=True):
 
 
 def check_asset_name(name: str) -> str:
-    """Returns the name. Raises Invalid unless every system can store a file with this name: a single segment
-    without control characters, invisible characters, or characters that change the direction of text."""
+    """Check the name of an asset and return it. Raises Invalid unless every system can store a file with this
+    name: a single segment without control characters, invisible characters, or characters that change the
+    direction of text."""
     try:
         paths.check(name)
         fault = "it has a folder" if "/" in name else next(iter(paths.portability(name)), "")
@@ -128,8 +130,8 @@ def check_asset_name(name: str) -> str:
 
 
 def media_type(given: str | None) -> str:
-    """The media type of an asset, from the Content-Type of its upload; `application/octet-stream` without
-    one. Raises Invalid if it is malformed."""
+    """The media type of an asset. `given`: the Content-Type of its upload; without it
+    `application/octet-stream`. Raises Invalid if it is malformed."""
     if given is None:
         return BYTES
     if len(given) > ASSET_TYPE_CHARS or not _MEDIA_TYPE.fullmatch(given):

@@ -57,7 +57,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """The caller's relation to a repository: role (None: reader of a public repository), star and watch."""
+    """How the caller is related to a repository. `role`: None for a reader of a public repository."""
 
     role: Role | None = None
     starred: bool = False
@@ -121,7 +121,7 @@ class ForkCreate(Sent, frozen=True):
 
 
 class RepoPatch(Sent, omit_defaults=True, frozen=True):
-    """JSON merge patch of the settable members (RFC 7396); absent members change nothing."""
+    """A change of a repository as JSON merge patch (RFC 7396); absent members change nothing."""
 
     name: RepoName | None = None
     description: Description | None = None
@@ -132,8 +132,9 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """The public data of a public repository. `parent`: the repository that it was forked from, if the caller
-    may see that one. `clone_url`: as in Repo."""
+    """Where a public repository is and what it is, for everybody. `parent`: the repository that it was forked
+    from, if the caller may see that one. `clone_url`: address for git; None if the server has no git, or
+    hides part of the repository."""
 
     id: str
     owner: str
@@ -153,16 +154,16 @@ class Coordinates(Model, rename={"class_": "class"}, frozen=True):
 
 
 class Deleted(Model, frozen=True):
-    """Answer of a deletion: the id that restores the repository until `purge_at`."""
+    """The answer to a deletion. `restore_id`: the id that restores the repository until `purge_at`."""
 
     restore_id: str
     purge_at: str
 
 
 class RepoQuery(PageQuery, frozen=True):
-    """A filter of repositories. `owner`: a handle or `@me`; `name` needs it. `state` deleted: those that the
-    caller can restore. `mine`, without `owner`: those in which the caller has a role, including owned
-    ones."""
+    """Which repositories to list. `owner`: a handle or `@me`; `name` needs it. `state` deleted: the ones that
+    the caller can restore. `mine`: the ones in which the caller has a role, including owned ones; not
+    together with `owner`."""
 
     owner: str | None = None
     name: str | None = None
@@ -174,8 +175,8 @@ Order = Literal["trending", "recent"]
 
 
 class SearchQuery(PageQuery, frozen=True):
-    """A search for repositories whose name or description contains the words `q`, trending first unless
-    `sort` is recent."""
+    """A search for repositories. `q`: words that the name or description must contain. The result is ordered
+    by trend, unless `sort` is recent."""
 
     q: Annotated[str, msgspec.Meta(max_length=QUERY_CHARS)] = ""
     sort: Order | None = None

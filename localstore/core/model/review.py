@@ -29,8 +29,9 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """A review. `seal_id`: the head that was reviewed, of version `version`. `stale`: the proposal makes a
-    different change now. `counts`: the author has write access now, so the verdict counts."""
+    """A review of a proposal. `seal_id`: the head that was reviewed; `version`: its version number. `stale`:
+    the proposal's change is not the one that was reviewed any more. `counts`: the reviewer has write access
+    now, so the verdict counts."""
 
     id: str
     reviewer: Actor

@@ -1,11 +1,11 @@
-"""The one table of rights: every operation of a relay by its name, and who may request it.
+"""The table of rights: every operation that a relay offers, by its name, and who may request it.
 
     OPERATIONS["ref.create"].least  # "write"
 
-A route names its operation; the gate and the write transaction check it; the reference and tests are made
-from it. The relay's gate and its `View` both need this table and may not import each other; a client predicts
-refusals from it. docs/reference/rights.md marks the operations that have no route yet.
-"""
+Each route names its operation. The relay checks it before the handler runs and again in a transaction that
+writes; the reference and tests are made from this table; a client uses it to predict refusals. It is a module
+of its own, because the relay's gate and its `View` both need it and may not import each other.
+docs/reference/rights.md marks the operations that have no route yet."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "adm
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """An operation and who may request it, by what it is `about`.
+    """An operation and who may request it. `about`: what it is about, which decides how.
 
     About a repository: `least` is the lowest role that may. If the repository is public, a `stranger` (an
     account without a role), a `guest` and an `anonymous` caller may too, where set. `author`: the author of
     the subject may too, which the service checks (`View.require_author`). `archived`: allowed in an archived
     repository. For a suspended, killed or deleted repository the answer is always 404.
 
-    About an account: needs a session; a guest's session is enough if `guest`. Browser: needs a session by
-    cookie. Node: everybody may.
+    About an account: needs a session; a guest's session is enough if `guest`. About the browser: needs a
+    session by cookie. About the node (the relay): everybody may.
 
     `needs`: the capability that the credential must include; `talk` is included in `write`. `edition`: the
-    lowest edition that has the operation. `grows`: it adds data to a repository, which a nearly full node
-    refuses.
-    """
+    lowest edition that has the operation. `grows`: it adds data to a repository, which a relay short of disk
+    space refuses."""
 
     name: str
     about: About
@@ -68,13 +67,14 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def required(needs: Capability, caps: Collection[str]) -> Capability:
-    """The capability that a credential needs for an operation: `write` includes `talk`."""
+    """The capability that a credential with the capabilities `caps` must include for an operation that needs
+    `needs`. `write` includes `talk`: without `talk` in `caps`, `write` is required instead."""
     return "write" if needs == "talk" and "talk" not in caps else needs
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """An operation that reads a repository. If `least` is above `read`, only roles in the repository
-    count."""
+    """Makes an operation that reads a repository. If `least` is above `read`, only accounts with a role in
+    the repository may, even if it is public."""
     public = least == "read"
     return Operation(
         name,
@@ -97,9 +97,9 @@ def writing(
     talk: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """An operation that changes a repository. With the least role `read`, strangers who can read the
-    repository may too; guests may only star and watch. `talk`: a credential for reading and talking is
-    enough."""
+    """Makes an operation that changes a repository. With `least` `read`, strangers who can read the
+    repository may too; guests only if `guest`. `talk`: a credential for reading and talking is enough. Other
+    parameters: see `Operation`."""
     return Operation(
         name,
         "repository",
@@ -121,17 +121,17 @@ def signed_in(
     guest: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """An operation about the caller's account, for any signed-in caller."""
+    """Makes an operation about the caller's account, for any signed-in caller."""
     return Operation(name, "account", stranger=True, guest=guest, needs=needs, edition=edition)
 
 
 def in_browser(name: str) -> Operation:
-    """A page or decision that needs a session by cookie."""
+    """Makes an operation for a page or decision in the browser, which needs a session by cookie."""
     return Operation(name, "browser", stranger=True, needs="write")
 
 
 def open_to_all(name: str) -> Operation:
-    """An operation about the node, allowed for everybody."""
+    """Makes an operation about the relay that everybody may request."""
     return Operation(name, "node", stranger=True, guest=True, anonymous=True)
 
 

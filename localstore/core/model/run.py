@@ -21,7 +21,8 @@ from localstore.core.model.release import SealId
 
 
 class RunCompleted(Conflict):
-    """The run is completed and final; `attempt` is its number. A repeat is a new attempt."""
+    """The run is completed and cannot be changed; `attempt` is its number. To repeat it, record a new
+    attempt."""
 
     code = "run_completed"
 
@@ -70,8 +71,8 @@ PREFIX = "the first 4 or more hex digits of an id"
 
 
 class Run(Model, frozen=True):
-    """One attempt of the check `name` on a seal; `attempt` counts from 1. `conclusion`: None until completed.
-    `branch`: branch on which the seal was made. `reported_by`: who recorded the attempt."""
+    """One attempt of the check `name` on a seal. `attempt`: counts from 1. `conclusion`: None until
+    completed. `branch`: branch on which the seal was made. `reported_by`: who recorded it."""
 
     id: str
     name: str
@@ -101,7 +102,7 @@ class RunCreate(Sent, frozen=True):
 
 
 class RunPatch(Sent, frozen=True):
-    """A change of a run; None changes nothing. A conclusion completes the run."""
+    """A change of a run; absent members change nothing. A `conclusion` completes the run."""
 
     status: Status | None = None
     conclusion: Conclusion | None = None
@@ -110,8 +111,8 @@ class RunPatch(Sent, frozen=True):
 
 
 class RunQuery(PageQuery, frozen=True):
-    """A filter of runs; all given members must match. `name`: matches in any case. `prefix`: the beginning of
-    the id."""
+    """A filter of runs; all given members must match. `name`: compared without case. `prefix`: the beginning
+    of the run's id."""
 
     prefix: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{4,32}(?!\n)$", description=PREFIX)] | None = None
     seal: SealId | None = None
@@ -122,7 +123,8 @@ class RunQuery(PageQuery, frozen=True):
 
 
 def state_of(status: str, conclusion: str | None) -> State:
-    """The state for a rollup. A neutral conclusion counts as skipped."""
+    """How a run counts in the summary of a seal's checks: pending, pass, skip or fail. A neutral conclusion
+    counts as skip."""
     if status != "completed":
         return "pending"
     if conclusion == "success":

@@ -1,4 +1,4 @@
-"""Sealing: prepare fixes the bytes, finalize takes the signature."""
+"""Sealing in two requests: prepare returns the exact bytes of the seal, finalize sends their signature."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SealBudgetExceeded(TooLarge):
 
 
 class PayloadMissing(Invalid):
-    """An update or a tree refers to bytes that this repository lacks; `missing`: their digests."""
+    """An update or a tree refers to bytes that the repository lacks; `missing`: their digests."""
 
     code = "payload_missing"
 
@@ -41,7 +41,8 @@ class E2eeUnavailable(Unavailable):
 
 
 class SealChange(Model, array_like=True, frozen=True):
-    """One path of a tree delta, as an array. `kind`: None removes the path; `digest`: hex; `size`: bytes."""
+    """The change of one path of a tree, as an array. `kind`: None if the path is removed; `digest`: hex;
+    `size`: bytes."""
 
     path: str
     kind: str | None
@@ -50,10 +51,10 @@ class SealChange(Model, array_like=True, frozen=True):
 
 
 class PrepareRequest(Sent, frozen=True):
-    """A request to prepare a seal. `expected_head`: the seal that this device has. `expected_frontier`:
-    refuse if the frontier is beyond this number. `replica` and `settled`: the relay may forget its answers to
-    this replica up to this update number. `merged`: seals that were merged into the frontier; they are
-    recorded in the provenance, and the tree is sealed even if it equals the parent's."""
+    """A request to prepare a seal of the live frontier. `expected_head`: the newest seal that this device
+    has. `expected_frontier`: refuse if the frontier is beyond this number. `replica` and `settled`: the relay
+    may forget its answers to this replica up to this update number. `merged`: seals that were merged into the
+    frontier; they are recorded in the provenance, and the tree is sealed even if it equals the parent's."""
 
     message: str
     device_key_id: str
@@ -69,9 +70,9 @@ class PrepareRequest(Sent, frozen=True):
 
 class Prepared(Model, frozen=True):
     """A prepared seal. `bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id.
-    `changes`: differences from the parent's tree, from which the device can compute `content_digest`.
-    `live_by`: path → others with unsealed edits in this seal. `unchanged`: the tree equals the parent's, so
-    there is nothing to seal and no `prepare_id`."""
+    `changes`: how its tree differs from the parent's, from which the device can compute `content_digest`.
+    `live_by`: for each path the others who have unsealed edits in this seal. `unchanged`: the tree equals the
+    parent's, so there is nothing to seal and no `prepare_id`."""
 
     prepare_id: str
     bytes: str
@@ -91,7 +92,8 @@ class FinalizeRequest(Sent, frozen=True):
 
 
 class TreeDelta(Sent, frozen=True):
-    """One seal to make from an explicit tree, given as `changes` to the previous seal's tree."""
+    """One seal to make from an explicit tree. `changes`: how the tree differs from the previous seal's
+    tree."""
 
     message: str
     changes: list[SealChange]
@@ -102,7 +104,8 @@ class TreeDelta(Sent, frozen=True):
 
 
 class PrepareSealsRequest(Sent, frozen=True):
-    """Explicit trees for `branch`. The first parent of the first seal is `expected_head`."""
+    """A request to prepare several seals of `branch` from explicit trees, one after the other. The first
+    parent of the first seal is `expected_head`."""
 
     branch: str
     device_key_id: str
@@ -117,7 +120,7 @@ class PreparedSeal(Model, frozen=True):
 
 
 class PreparedSeals(Model, frozen=True):
-    """Prepared seals of explicit trees. `tree_key` (b64u): the tree key of the new seals."""
+    """The answer: the prepared seals, in order. `tree_key` (b64u): the tree key of the new seals."""
 
     prepare_id: str
     seals: list[PreparedSeal]

@@ -1,13 +1,12 @@
 """Events in repositories as they happen: over a WebSocket (`svc-sync.v1`), or by polling.
 
-On the socket both sides send JSON text frames with a `type`. Client: `auth` (first, unless a cookie or signed
-upgrade headers signed it in), `subscribe`, `unsubscribe`. Server: `subscribed`, `hidden`, `event`, `resync`,
-and `closing` before it closes.
+On the socket both sides send JSON text frames with a `type`. The client sends `auth` (first, unless a cookie
+or signed upgrade headers signed it in), `subscribe` and `unsubscribe`. The server sends `subscribed`,
+`hidden`, `event`, `resync`, and `closing` before it closes.
 
-A *channel* carries one branch to one working copy and back, under a number that the client chooses. Client:
-`open`, `updates`, `here`, `close`. Server: `opened` or `refused`, then `live` and `people`; `answers` to
-`updates`; `gap` if the frames after a number are no longer available.
-"""
+A *channel* is the exchange between one branch and one working copy, under a number that the client chooses.
+The client sends `open`, `updates`, `here` and `close`. The server sends `opened` or `refused`, then `live`
+and `people`; `answers` to `updates`; and `gap` if the frames after a number are no longer available."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 
 class Event(Model, frozen=True, tag="event"):
-    """An event of a repository. `id` grows with every event of the node; `kind` is `noun.verb`, as in
-    `ref.create`, or `live`; `data` contains ids, numbers and names, never content. `actor`: the account that
-    caused it, "operator", or "" for the node; `device_key_id`: the key that signed the request; `turn`: the
-    agent's name for its turn; `number`: number of the issue or proposal."""
+    """An event of a repository. `id`: grows with every event of the relay; `kind`: `noun.verb`, such as
+    `ref.create`, or `live`; `data`: ids, numbers and names, never content. `actor`: the account that caused
+    it, "operator", or "" for the relay itself; `device_key_id`: the key that signed the request; `turn`: the
+    name that a program gave to this piece of its work; `number`: number of the issue or proposal."""
 
     id: int
     repo_id: str
@@ -49,34 +48,37 @@ class Event(Model, frozen=True, tag="event"):
 
 
 class Resync(Model, frozen=True, tag="resync"):
-    """Events of this repository were lost: read its state again, then continue after event `id`."""
+    """Sent by the server when events of this repository were lost: the client must read the repository's
+    state again, and continue after event `id`."""
 
     repo_id: str
     id: int
 
 
 class Subscribed(Model, frozen=True, tag="subscribed"):
-    """Events of this repository after `id` follow."""
+    """Sent by the server when a subscription begins: the events of this repository after `id` follow."""
 
     repo_id: str
     id: int
 
 
 class Hidden(Model, frozen=True, tag="hidden"):
-    """The repository does not exist, or the caller may not see it."""
+    """Sent by the server if the repository does not exist or the caller may not see it."""
 
     repo_id: str
 
 
 class Closing(Model, frozen=True, tag="closing"):
-    """The socket closes. `code` and `detail`: as in a problem document."""
+    """Sent by the server before it closes the socket. `code` and `detail`: the reason, as in a problem
+    document."""
 
     code: str
     detail: str
 
 
 class Subscribe(Model, frozen=True, tag="subscribe"):
-    """Receive the events of a repository after event `since`; None: from now on."""
+    """Sent by the client to receive the events of a repository that come after event `since`; None: from now
+    on."""
 
     repo_id: str
     since: EventId | None = None
@@ -99,8 +101,9 @@ class ChannelUnknown(Invalid):
 
 
 class Open(Model, frozen=True, tag="open"):
-    """Request frames of this branch from number `since` of its frontier on, for the working copy `replica` of
-    the device `device_key_id`. None: from now on. A channel number that is in use is opened again."""
+    """Sent by the client to open a channel: to receive the live frames of this branch from number `since` of
+    its frontier on (None: from now on), for the working copy `replica` of the device `device_key_id`. A
+    channel number that is in use is opened again."""
 
     channel: ChannelNumber
     repo_id: str
@@ -111,15 +114,15 @@ class Open(Model, frozen=True, tag="open"):
 
 
 class Close(Model, frozen=True, tag="close"):
-    """Request that no more frames of this channel are sent."""
+    """Sent by the client to close a channel: no more frames of it are sent."""
 
     channel: ChannelNumber
 
 
 class Opened(Model, frozen=True, tag="opened"):
-    """The channel is open. `seq`: number of the frontier; `head`: last seal of the branch. Frames after
-    `since` follow as `live`, or a `gap` if they are no longer available; then `people` lists everybody on the
-    branch."""
+    """Sent by the server when a channel is open. `seq`: number of the branch's frontier; `head`: newest seal
+    of the branch. Frames after `since` follow as `live`, or a `gap` if they are no longer available; then
+    `people` lists everybody on the branch."""
 
     channel: ChannelNumber
     branch_id: str
@@ -128,9 +131,9 @@ class Opened(Model, frozen=True, tag="opened"):
 
 
 class Refused(Model, frozen=True, tag="refused"):
-    """A refusal. With `id`: none of the `updates` of this id was carried out; the channel stays open. Without
-    `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds; 0: unknown):
-    as in a problem document."""
+    """Sent by the server. With `id`: none of the `updates` of this id was carried out; the channel stays
+    open. Without `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds;
+    0: unknown): as in a problem document."""
 
     channel: ChannelNumber
     code: str
@@ -140,9 +143,9 @@ class Refused(Model, frozen=True, tag="refused"):
 
 
 class Signed(Model, omit_defaults=True, frozen=True):
-    """An accepted update with the values that were signed: `localstore.core.lane.update.signing_bytes` with
+    """An accepted update with everything that was signed: `localstore.core.lane.update.signing_bytes` with
     the ids of the repository and branch. `seq`: its number on the branch. `public_key` (b64u): the key whose
-    thumbprint is `device_key_id`. `who`: handle of the key's account, "" for a guest."""
+    id is `device_key_id`. `who`: handle of the key's account, "" for a guest."""
 
     seq: Count
     replica: Count
@@ -154,12 +157,13 @@ class Signed(Model, omit_defaults=True, frozen=True):
 
 
 class Live(Model, frozen=True, tag="live"):
-    """The changes of a frontier from number `after` to `seq`. It can only be applied to a frontier at
-    `after`; otherwise bootstrap. `replica`: the sender of the updates, 0 for the relay itself. `rows`: the
-    changed paths at `seq`, the same for all receivers: `other` is the last update by a replica other than the
-    sender, so for all other replicas it equals `ver`. `updates`: the updates that led to the rows, in order.
-    If no update has the `ver` of a row, the path was changed by the relay, or by operations too long for a
-    frame: request its lane. A requested lane contains later updates too; skip those when they arrive."""
+    """Sent by the server: how a frontier changed from number `after` to `seq`. It can be applied only to a
+    frontier at number `after`; a client at another number must read the whole frontier (bootstrap).
+    `replica`: the sender of the updates, 0 for the relay itself. `rows`: the changed paths at `seq`, the same
+    for all receivers: `other` is the last update by a replica other than the sender, so for all other
+    replicas it equals `ver`. `updates`: the updates that led to the rows, in order. If no update has the
+    `ver` of a row, the path was changed by the relay, or by operations too long for a frame: the client must
+    request its lane. A requested lane contains later updates too, which the client skips when they arrive."""
 
     channel: ChannelNumber
     after: Count
@@ -170,16 +174,16 @@ class Live(Model, frozen=True, tag="live"):
 
 
 class Gap(Model, frozen=True, tag="gap"):
-    """Frames up to number `seq` are missing, because they are too old or too large: bootstrap. Frames after
-    `seq` follow."""
+    """Sent by the server instead of the frames up to number `seq`, which are too old or too large: the client
+    must read the whole frontier (bootstrap). Frames after `seq` follow."""
 
     channel: ChannelNumber
     seq: Count
 
 
 class Updates(Model, frozen=True, tag="updates"):
-    """A batch of updates of the channel's replica. `id`: a number chosen by the client, which `answers` or
-    `refused` repeat."""
+    """Sent by the client: updates of the channel's replica. `id`: a number chosen by the client, which
+    `answers` or `refused` repeat."""
 
     channel: ChannelNumber
     id: Count
@@ -187,7 +191,7 @@ class Updates(Model, frozen=True, tag="updates"):
 
 
 class Answers(Model, frozen=True, tag="answers"):
-    """The answers to `updates`, as from POST live/updates."""
+    """Sent by the server: the answers to the `updates` with this `id`, as from POST live/updates."""
 
     channel: ChannelNumber
     id: Count
@@ -195,8 +199,8 @@ class Answers(Model, frozen=True, tag="answers"):
 
 
 class Place(Sent, frozen=True):
-    """Where a user is: a path ("" for none), a line and a column, from 1 (0: unknown). It expires after 30
-    seconds. `turn`: name of an agent's turn; a user who sends one is an agent."""
+    """Where a user is on a branch: a path ("" for none), a line and a column, from 1 (0: unknown). It expires
+    after 30 seconds. `turn`: the name of a piece of an agent's work; whoever sends one counts as an agent."""
 
     path: Where = ""
     line: Count = 0
@@ -206,14 +210,14 @@ class Place(Sent, frozen=True):
 
 
 class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=False):
-    """Where the user of the channel is."""
+    """Sent by the client: where the user of the channel is."""
 
     channel: ChannelNumber
 
 
 class Person(Model, omit_defaults=True, frozen=True):
-    """Somebody on the branch. `conn`: id of their connection, the same while their working copy is connected.
-    `device`: name of their device key."""
+    """Somebody on a branch, and where. `conn`: id of their connection, the same while their working copy is
+    connected. `device`: name of their device key."""
 
     conn: str
     who: str
@@ -226,8 +230,8 @@ class Person(Model, omit_defaults=True, frozen=True):
 
 
 class People(Model, frozen=True, tag="people"):
-    """Changes of the people on a branch. `here`: people who arrived or moved; `gone`: connections that left.
-    The first one after `opened` lists everybody except the receiver."""
+    """Sent by the server: how the people on a branch changed. `here`: people who arrived or moved; `gone`:
+    connections that left. The first such message after `opened` lists everybody except the receiver."""
 
     channel: ChannelNumber
     here: list[Person]
@@ -235,15 +239,16 @@ class People(Model, frozen=True, tag="people"):
 
 
 class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
-    """A branch to follow in a poll. Each poll opens it again and gets its frames after `since`. `here`: the
-    file and line of the user."""
+    """A branch to follow by polling. Each poll opens the channel again and gets its frames after `since`.
+    `here`: the file and line of the user."""
 
     here: Place | None = None
 
 
 class PollRequest(Sent, frozen=True):
-    """A request for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
-    the same for branches. The answer is sent as soon as there is an event, or after `wait` seconds."""
+    """A request for events. `repos`: ids of repositories, whose events after `since` are sent (None: only the
+    current event id). `channels`: branches, whose live frames are sent. The answer comes as soon as there is
+    an event, or after `wait` seconds."""
 
     repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
     since: EventId | None = None

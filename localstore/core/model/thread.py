@@ -1,8 +1,8 @@
-"""Threads on lines of a proposal: a comment on lines, its answers, and suggested replacements of the lines.
+"""Threads about lines of a proposal: a comment on lines, its answers, and suggested replacements of the
+lines.
 
-A thread follows its lines: `place` is their place in the newest version. `side`: old for lines of the merge
-base, as on the left side of a difference; new for lines of the head.
-"""
+A thread follows its lines when they move: `place` is where they are in the newest version. `side`: `old` for
+lines of the merge base, as on the left side of a difference; `new` for lines of the head."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from localstore.core.model.seal import PreparedSeals, SealId
 
 
 class SuggestionMoved(Conflict):
-    """The lines that a suggestion would replace have changed or were deleted; `threads`: the ids of such
-    threads."""
+    """The lines that a suggestion would replace were changed or deleted; `threads`: ids of the threads with
+    such suggestions."""
 
     code = "suggestion_moved"
 
@@ -54,8 +54,8 @@ class Suggestion(Model, frozen=True):
 
 
 class Place(Model, frozen=True):
-    """The place of a thread's lines in `seal_id`. `how`: `same` lines, `moved` to another place, or `edited`
-    since. For deleted lines the place is the line where they were."""
+    """Where a thread's lines are in the seal `seal_id`. `how`: they are the `same` lines, `moved` to another
+    place, or `edited` since. For deleted lines it is the line where they were."""
 
     seal_id: str
     path: str
@@ -65,8 +65,8 @@ class Place(Model, frozen=True):
 
 
 class LivePlace(Model, frozen=True):
-    """The place of the lines on the live frontier of the branch, at its number `seq`. `how` `gone`: the file
-    was deleted and no other file has the lines."""
+    """Where a thread's lines are on the live frontier of the branch, at its number `seq`. `how`: as in
+    `Place`; `gone`: the file was deleted and no other file has the lines."""
 
     path: str
     start: int
@@ -76,10 +76,10 @@ class LivePlace(Model, frozen=True):
 
 
 class Thread(Model, frozen=True):
-    """A thread. `start` to `end`: lines of `path` in `seal_id`, or, for `side` old, in the merge base of that
-    version. `place` None: the newest version has no such lines. `draft`: published with its author's review;
-    until then only the author sees it. `live`: the place of the lines with unsealed edits, if requested and
-    if the file has such edits."""
+    """A thread about lines `start` to `end` of `path`: in the seal `seal_id`, or, if `side` is old, in the
+    merge base of that version. `place`: where they are in the newest version; None if it has no such lines.
+    `draft`: it is published with its author's review; until then only the author sees it. `live`: where the
+    lines are among unsealed edits, if requested and if the file has such edits."""
 
     id: str
     author: Actor
@@ -124,9 +124,9 @@ class ThreadComment(Sent, frozen=True):
 
 
 class ThreadQuery(PageQuery, frozen=True):
-    """A filter of threads. `path`: threads that began in this file, or are in it now. `draft` 1: only
-    unpublished threads of the caller. `live` 1: with their places on the live frontier; needs write
-    access."""
+    """A filter of threads. `path`: threads that began in this file, or are in it now. `draft` 1: only the
+    caller's threads that are not published yet. `live` 1: also return their places on the live frontier;
+    needs write access."""
 
     state: Literal["open", "resolved", "all"] = "all"
     path: Path | None = None
@@ -135,8 +135,8 @@ class ThreadQuery(PageQuery, frozen=True):
 
 
 class SuggestionsPrepareRequest(Sent, frozen=True):
-    """A request for one seal from the suggestions of these threads. `message`: first paragraph of the seal's
-    message. `expected_head`: the head that the caller has seen."""
+    """A request to prepare one seal that applies the suggestions of these threads. `message`: first paragraph
+    of the seal's message. `expected_head`: the head that the caller has seen."""
 
     threads: Annotated[list[ThreadId], msgspec.Meta(min_length=1, max_length=SUGGESTIONS)]
     device_key_id: str

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that receive signed messages about events of a repository; and the outcome of each
+"""Webhooks: URLs to which a relay sends signed messages about events of a repository; and the outcome of each
 delivery."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from localstore.core.model.limits import WEBHOOK_SECRET_MAX, WEBHOOK_SECRET_MIN,
 
 
 class WebhookInactive(Conflict):
-    """The webhook is switched off: by its owner, or because its address failed for too long."""
+    """The webhook is switched off: by its owner, or because its URL failed for too long."""
 
     code = "webhook_inactive"
 
@@ -56,9 +56,9 @@ Secret = Annotated[
 
 
 class Webhook(Model, frozen=True):
-    """A webhook. `events`: the kinds of events that it receives. `secret`: key of the messages' signatures,
-    only in the answer to its creation. `disabled`: the reason why it is switched off. `failing_since`: time
-    of the first failure since the last success."""
+    """A webhook. `events`: the kinds of events that it receives. `secret`: key of the messages' signatures;
+    only in the answer that creates the webhook. `disabled`: the reason why it is switched off, None if it is
+    on. `failing_since`: time of the first failure since the last success."""
 
     id: str
     url: str
@@ -88,9 +88,9 @@ class WebhookEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Delivery(Model, frozen=True):
-    """A message to one webhook. `event_id`: value of the header `webhook-id`, the same in each attempt and
-    redelivery. `status`: status of the last answer; None if there was no answer, for the reason `reason`.
-    `duration_ms`: duration of the last attempt. `next_at`: time of the next attempt."""
+    """A message to one webhook, with its attempts. `event_id`: value of the header `webhook-id`, the same in
+    each attempt and redelivery. `status`: HTTP status of the last answer, None if there was no answer;
+    `reason` then says why. `duration_ms`: of the last attempt. `next_at`: time of the next attempt."""
 
     id: str
     event_id: str
@@ -122,8 +122,8 @@ class DeliveryQuery(PageQuery, frozen=True):
 
 
 class Message(Model, frozen=True):
-    """The body of a delivery. `type`: a kind of EventKind, or `ping`. `data`: `repo`, `actor`, and the
-    members listed in the guide for each type."""
+    """The body of a delivery. `type`: a kind of event, or `ping`. `data`: `repo`, `actor`, and the members
+    that the guide lists for each type."""
 
     type: str
     timestamp: str
@@ -131,7 +131,7 @@ class Message(Model, frozen=True):
 
 
 def check_url(url: str) -> tuple[str, int]:
-    """Host and port of an address. Raises Invalid if it is not a valid address for a webhook."""
+    """Check the URL of a webhook. Returns (host, port). Raises Invalid if it is not valid for a webhook."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -145,8 +145,8 @@ def check_url(url: str) -> tuple[str, int]:
 
 
 def signing_key(secret: str) -> bytes:
-    """The key for signatures: the base64 after `whsec_`, decoded; for a secret without that prefix, its UTF-8
-    bytes. Raises Invalid for `whsec_` without valid base64."""
+    """The key that signs messages, from a webhook's secret: the base64 after `whsec_`, decoded; for a secret
+    without that prefix, its UTF-8 bytes. Raises Invalid for `whsec_` without valid base64."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

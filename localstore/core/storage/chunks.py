@@ -40,8 +40,8 @@ class ChunkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 
 class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The chunks of a file, in order. `blake3` (hex) and `size` (bytes) are of the whole file. The members
-    are in JCS order."""
+    """The list of a file's chunks, in order. `blake3` (hex) and `size` (bytes) are of the whole file. The
+    members are declared in the order of canonical JSON."""
 
     blake3: str
     chunks: list[ChunkRow]
@@ -50,8 +50,9 @@ class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
-    """The cap in bytes of one binary in a repository of this kind: BLOB_FILE, or CHUNKED_FILE for BULK_KINDS.
-    An app's manifest may raise it to `max_file_mib`, at most APP_FILE_CLAMP, but not lower it."""
+    """The most bytes that one binary file may have in a repository of this kind: BLOB_FILE, or CHUNKED_FILE
+    for BULK_KINDS. In an app the manifest may raise it to `max_file_mib`, at most to APP_FILE_CLAMP, but not
+    lower it."""
     if repo_kind in BULK_KINDS:
         return limits.CHUNKED_FILE
     if repo_kind != "app" or max_file_mib is None:
@@ -60,7 +61,8 @@ def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
 
 
 def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
-    """The kind (`blob` or `chunked`) of a binary of this size in a repository of this kind."""
+    """How a binary file of this size is stored in a repository of this kind: as one object (`blob`) or in
+    chunks (`chunked`)."""
     return "chunked" if size > limits.BLOB_FILE and repo_kind in KINDS else "blob"
 
 
@@ -120,7 +122,7 @@ class Chunker:
 
 
 def manifest(blake3: bytes, rows: Iterable[tuple[bytes, int]]) -> ChunkManifest:
-    """The manifest of a file with this digest and these chunks (digest, size)."""
+    """The manifest of a file with the digest `blake3`. `rows`: (digest, size) of each chunk."""
     chunks = [ChunkRow(digest.hex(), size) for digest, size in rows]
     return ChunkManifest(blake3=blake3.hex(), chunks=chunks, size=sum(chunk.size for chunk in chunks))
 
@@ -133,9 +135,9 @@ def encode(chunk_manifest: ChunkManifest) -> bytes:
 
 
 def decode(raw: bytes) -> ChunkManifest:
-    """The verified manifest. Raises Invalid or TooLarge unless the bytes are canonical, the version is 1,
-    digests are 64 lowercase hex digits, the sizes add up, each chunk has CHUNK_MIN (the last may be smaller)
-    to CHUNK_MAX bytes, and the file is larger than the blob cap and at most CHUNKED_FILE."""
+    """Decode and check a chunk manifest. Raises Invalid or TooLarge unless the bytes are canonical, the
+    version is 1, digests are 64 lowercase hex digits, the sizes add up, each chunk has CHUNK_MIN (the last
+    may be smaller) to CHUNK_MAX bytes, and the file is larger than the blob cap and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
         chunk_manifest = msgspec.json.decode(raw, type=ChunkManifest)

@@ -1,4 +1,5 @@
-"""Text or binary: a file is text if it is valid UTF-8 without NUL and has at most TEXT_FILE bytes."""
+"""Decides whether a file is text or binary: it is text if it is valid UTF-8 without NUL and has at most
+TEXT_FILE bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Classified(NamedTuple):
-    """Kind, `size` in bytes and `blake3` (32 raw bytes) of a file."""
+    """What a file is. `kind`: text or blob; `size`: bytes; `blake3`: digest of its content, 32 bytes."""
 
     kind: Kind
     size: int
@@ -22,13 +23,12 @@ class Classified(NamedTuple):
 
 
 class Classifier:
-    """Decides kind and digest in one pass, holding one chunk at a time.
+    """Finds out kind, size and digest of a file in one pass over its bytes, which are fed in chunks.
 
     >>> classifier = Classifier()
     >>> classifier.feed(b"hello")
     >>> classifier.result().kind
-    'text'
-    """
+    'text'"""
 
     def __init__(self) -> None:
         self._hash = blake3()
@@ -44,7 +44,7 @@ class Classifier:
             self._text = self._size <= TEXT_FILE and self._decodes(bytes(chunk))
 
     def result(self) -> Classified:
-        """Kind, size and digest of all bytes fed. An incomplete character at the end makes the file
+        """Kind, size and digest of all bytes that were fed. An incomplete character at the end makes the file
         binary."""
         pending, _ = self._decoder.getstate()
         kind: Kind = "text" if self._text and not pending else "blob"

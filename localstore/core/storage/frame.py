@@ -1,4 +1,4 @@
-"""Reads frames of a pack. No byte of a frame is trusted."""
+"""Reads frames of a pack: compressed blocks of objects. The bytes are untrusted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Fetched:
-    """The stored bytes of a frame, read on demand, so that only the needed prefix is fetched. `fetch(length,
-    offset)`: returns bytes of the source; the frame has `length` bytes from `offset` on."""
+    """The stored bytes of a frame, read on demand, so that only the needed beginning is fetched. `fetch(size,
+    at)`: returns `size` bytes of the source from `at` on. The frame has `length` bytes from `offset` on."""
 
     __slots__ = ("_at", "_end", "_fetch")
 
@@ -50,11 +50,11 @@ Stored = Bytes | Fetched
 
 
 def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
-    """The `size` bytes at `offset` of a frame's raw bytes. Only the needed prefix is decompressed.
+    """The object of `size` bytes at `offset` of a frame's raw (uncompressed) bytes. Decompresses only as much
+    as needed.
 
-    The caller compares the digest. Raises Invalid if the frame does not decompress that far, if its length
-    differs from `raw_len`, or if the range is outside.
-    """
+    The caller has to compare the digest. Raises Invalid if the frame does not decompress that far, if its
+    length differs from `raw_len`, or if the object is outside of it."""
     end = offset + size
     if offset < 0 or size < 0 or end > raw_len:
         raise Invalid("an object lies outside of its frame")
@@ -66,7 +66,7 @@ def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int
 
 
 def _beginning(stored: Stored, end: int) -> bytes:
-    """The first `end` raw bytes of a compressed frame."""
+    """The first `end` raw (uncompressed) bytes of a compressed frame. Raises Invalid if it has fewer."""
     try:
         raw = _local.decompressor.stream_reader(stored, read_size=_PIECE).read(end)  # type: ignore[arg-type]
     except zstandard.ZstdError:
@@ -87,7 +87,8 @@ _local = _Local()
 
 
 def raw_bytes(stored: Bytes, codec: int, raw_len: int) -> memoryview:
-    """The raw bytes of a whole frame. Raises Invalid if their length or encoding differs from the table."""
+    """All raw (uncompressed) bytes of a frame. `codec`, `raw_len`: as the pack's table says. Raises Invalid
+    if the frame does not match them."""
     if codec == RAW:
         raw = memoryview(stored)
     elif codec == ZSTD:
@@ -108,8 +109,8 @@ def _decompress(stored: Bytes, raw_len: int) -> bytes:
 
 
 def _require_length(stored: Stored, raw_len: int) -> None:
-    """Raises Invalid unless the length in the zstd header, which sizes the output buffer, equals the table's
-    and is within the cap."""
+    """Raises Invalid or TooLarge unless the length that the zstd header declares equals `raw_len` of the
+    pack's table and is within the cap. The decompressor makes its output buffer of that length."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
     head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, Fetched) else stored[:_ZSTD_HEADER_MAX]

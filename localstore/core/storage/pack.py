@@ -49,7 +49,7 @@ class ObjectRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class FrameRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The table's row of one frame; lengths in bytes."""
+    """What a pack's table says about one frame; lengths in bytes."""
 
     codec: int
     raw_len: int
@@ -58,7 +58,7 @@ class FrameRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A received frame: its table row and its stored bytes."""
+    """A frame of a pack. `row`: what the table says about it; `stored`: its compressed bytes."""
 
     row: FrameRow
     stored: bytes
@@ -80,7 +80,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack: the bytes of its table, and its frames."""
+    """A finished pack. `toc`: the bytes of its table."""
 
     toc: bytes
     frames: list[Frame]
@@ -104,9 +104,8 @@ class Pack(msgspec.Struct, frozen=True):
 class PackWriter:
     """Collects objects into packs of at most `pack_bytes`; a larger frame gets a pack of its own.
 
-    `quick`: compress for speed, for packs that stay on this machine. An object that was added before is
-    skipped. Not thread-safe.
-    """
+    `quick`: compress for speed, for packs that stay on this machine. Adding the same object again has no
+    effect. Not thread-safe."""
 
     def __init__(self, pack_bytes: int = limits.PACK_BYTES, *, quick: bool = False) -> None:
         self._pack_bytes = pack_bytes
@@ -120,11 +119,10 @@ class PackWriter:
         self._shared_size = 0
 
     def add(self, digest: bytes, data: Bytes, text: bool) -> list[Pack]:
-        """Add the object `data` under its BLAKE3 `digest`. Returns the packs that this finished (at most
-        one).
+        """Add the object `data` under its BLAKE3 `digest`. `text`: it shares frames with other texts. Returns
+        the packs that are full now (at most one).
 
-        `data` must not change until its pack is returned. Raises TooLarge above FRAME_RAW_MAX.
-        """
+        `data` must not change until its pack is returned. Raises TooLarge above FRAME_RAW_MAX."""
         if len(data) > limits.FRAME_RAW_MAX:
             raise TooLarge(f"one object of a pack has at most {limits.FRAME_RAW_MAX} bytes")
         if digest in self._seen:
@@ -154,8 +152,8 @@ class PackWriter:
         return self._place(frame)
 
     def _frame(self, objects: list[tuple[bytes, Bytes]], probe: bool = False) -> Frame:
-        """Make a frame. `probe`: `objects` is a single object, which is compressed only if samples of it
-        compress well."""
+        """Make a frame of these objects (digest, data). `probe`: `objects` has a single object; it is
+        compressed only if samples of it compress well."""
         parts = [data for _, data in objects]
         raw_len = sum(map(len, parts))
         codec, stored = RAW, b""
@@ -167,8 +165,8 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """One zstd frame that declares its length. A block ends with the part that makes it at least
-        BLOCK_LEAST bytes."""
+        """The parts as one zstd frame that declares its length. A new block begins after each part with which
+        the block has at least BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -218,8 +216,8 @@ class PackWriter:
 
 
 def _length_class(item: tuple[bytes, Bytes]) -> int:
-    """The sort key of a text in its frame. Texts of the same class keep their order, because neighbouring
-    files compress well."""
+    """The sort key of a text in its frame: shorter texts come first. Texts of about the same length keep
+    their order, because neighbouring files compress well together."""
     return bisect_right(LENGTH_CLASSES, len(item[1]))
 
 
@@ -232,11 +230,10 @@ def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = F
 
 
 class PackReader:
-    """Parses a pack while it arrives; holds at most one frame beyond the bytes fed.
+    """Parses a pack while it arrives; stores at most one frame beyond the bytes fed.
 
-    `expected_toc`: the table digest that the sender signed. Bytes are checked against the table and the
-    limits (Invalid, TooLarge, DigestMismatch) before they are stored.
-    """
+    `expected_toc`: the digest of the table that the sender signed. Bytes are checked against the table and
+    the limits (Invalid, TooLarge, DigestMismatch) before they are stored."""
 
     def __init__(self, expected_toc: bytes | None = None) -> None:
         self._expected_toc = expected_toc
@@ -260,7 +257,7 @@ class PackReader:
 
     @property
     def waiting(self) -> int:
-        """Bytes received that belong to no complete frame or table."""
+        """How many received bytes do not form a complete frame or table yet."""
         return self._waiting + len(self._head)
 
     def close(self) -> None:
@@ -306,7 +303,7 @@ class PackReader:
         return True
 
     def _take(self, length: int) -> bytes:
-        """The next bytes, copied once."""
+        """Removes the next `length` bytes from the received ones and returns them; they are copied once."""
         self._waiting -= length
         parts: list[memoryview] = []
         while length:
@@ -324,9 +321,9 @@ class PackReader:
 
 
 def read_toc(raw: bytes) -> list[FrameRow]:
-    """The verified table of a pack. Raises Invalid or TooLarge unless the bytes are canonical, no frame is
-    empty, no digest repeats, the sizes add up, and frames and pack are within FRAME_RAW_MAX, PACK_BYTES and
-    PACK_RAW_BYTES."""
+    """Decode and check the table of a pack. Raises Invalid or TooLarge unless the bytes are canonical, no
+    frame is empty, no digest repeats, the sizes add up, and frames and pack are within FRAME_RAW_MAX,
+    PACK_BYTES and PACK_RAW_BYTES."""
     try:
         rows = msgspec.msgpack.decode(raw, type=list[FrameRow])
     except (msgspec.MsgspecError, RecursionError):

@@ -1,19 +1,19 @@
-"""Salted Merkle tree by directory: what a seal's `content_digest` is the root of.
+r"""The tree of a seal: a Merkle tree of directories with salted digests. Its root digest is the seal's
+`content_digest`.
 
 Byte layout (BLAKE3-256 throughout, numbers big-endian):
 
     salt(path)       = BLAKE3 keyed with the repository's 32-byte tree key, over the full path in UTF-8
-    entry digest     = BLAKE3("svc-tree-entry-v1\\n" ‖ salt ‖ kind ‖ u32 len(name) ‖ name ‖ digest ‖ u64 size)
-    directory digest = BLAKE3("svc-tree-dir-v1\\n" ‖ entry digests of all children, sorted)
+    entry digest     = BLAKE3("svc-tree-entry-v1\n" ‖ salt ‖ kind ‖ u32 len(name) ‖ name ‖ digest ‖ u64 size)
+    directory digest = BLAKE3("svc-tree-dir-v1\n" ‖ entry digests of all children, sorted)
 
-`kind` is one ASCII byte: t text, b blob, c chunked, d directory. A directory is a child of its parent whose
-digest is the directory digest; its size enters the entry digest as 0, so that a reader who may not see some
-file below cannot learn the hidden bytes from a sum. Children sort by entry digest, which says nothing about
-names: a hidden child is its entry digest alone, and the parent's digest can still be recomputed.
+`kind` is one ASCII byte: t text, b blob, c chunked, d directory. A directory is a child of its parent: its
+digest is the directory digest, and its size enters the entry digest as 0, so that a reader who may not see
+some file below cannot learn the hidden bytes from a sum. Children sort by entry digest, which says nothing
+about names. A hidden child appears only as its entry digest, and the parent's digest can still be recomputed.
 
 Reading and changing trees are generators without I/O: they yield lists of directory digests, are sent a
-mapping digest → raw directory object, and return their result. `run` drives them.
-"""
+mapping digest → raw directory object, and return their result. `run` drives them."""
 
 from localstore.core.tree.build import Built, Hidden, build, check_path, root_digest
 from localstore.core.tree.change import rebuild, salted_with, update

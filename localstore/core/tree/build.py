@@ -36,18 +36,18 @@ _by_name = attrgetter("name")
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A tree's root digest and its directory objects (digest → bytes).
+    """A tree that was built. `root`: its root digest; `directories`: bytes of its directory objects by
+    digest.
 
-    From `update`, only the objects that the base does not have.
-    """
+    If `update` made it, only the objects that the base tree does not have."""
 
     root: bytes
     directories: dict[bytes, bytes]
 
 
 def check_path(path: str) -> str:
-    """Returns `path` if a tree may contain it: relative, safe names separated by `/`, within the limits.
-    Raises PathInvalid."""
+    """Check a path and return it if a tree may contain it: relative, safe names separated by `/`, within the
+    limits. Raises PathInvalid otherwise."""
     if _PLAIN_PATH.fullmatch(path) and len(path) <= limits.PATH_SEGMENT_BYTES:
         if path.count("/") >= limits.PATH_DEPTH:
             raise PathInvalid(f"{path}: deeper than {limits.PATH_DEPTH} names")
@@ -75,16 +75,16 @@ def with_ancestors(directories: Iterable[str]) -> set[str]:
 
 
 def deepest_first(directories: Iterable[str]) -> list[str]:
-    """The directories, children before parents."""
+    """The directories sorted so that each comes before its parent."""
     return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
 
 
 def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> Built:
-    """Build the tree of `entries` (path → TreeEntry) with the 32-byte tree key.
+    """Build the tree of the files `entries` (by path), salted with the 32-byte tree key.
 
-    `hidden` entry digests are copied unchanged, because a fork keeps entries that its maker could not read.
-    Raises PathInvalid for an invalid path, or if a file and a directory have the same name.
-    """
+    `hidden`: by directory, the entry digests that are copied unchanged; a fork keeps such entries, which its
+    maker could not read. Raises PathInvalid for an invalid path, or if a file and a directory have the same
+    name."""
     below: dict[str, list[Child]] = {}
     for path, entry in _checked(entries):
         parent, _, name = path.rpartition("/")
@@ -105,10 +105,9 @@ def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HI
 
 
 def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> bytes:
-    """`build(entries, key, hidden).root` without making the objects: about 2 µs per path.
+    """The root digest of the tree that `build` would make, without making its objects: about 2 µs per path.
 
-    For a few changes of a large tree, use `update`.
-    """
+    For a few changes of a large tree, use `update`."""
     below: dict[str, list[bytes]] = {}
     for path, entry in _checked(entries):
         parent, _, name = path.rpartition("/")
@@ -137,8 +136,8 @@ def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]
 
 
 def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
-    """Add directories that have no files directly in them to `below`. Raises PathInvalid if one is also a
-    file."""
+    """Add the missing directories to `below`: those that contain no file directly. Raises PathInvalid if a
+    directory is also a file."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():
         if directory in entries:

@@ -1,4 +1,4 @@
-"""Changes a tree: only the directories on the changed paths are read and written."""
+"""Changes a tree. Only the directories above the changed paths are read and written."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
-    """Whether the directory `root`, the root of a tree with this digest, was made with this tree key. All
-    directories of a tree have the same key."""
+    """Whether the tree whose root directory is `root` and whose root digest is `digest` was made with this
+    tree key. All directories of a tree have the same key."""
     return directory_digest(root, "", key) == digest
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """Make the tree at `root` with `changes` (path → TreeEntry, None: remove) under a different key than its
-    own, so that every directory is remade. Hidden entry digests are copied unchanged."""
+    """Make a new tree from the tree at `root` and `changes` (by path; None: remove), salted with another key,
+    so that every directory is made again. Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():
@@ -58,13 +58,12 @@ def update(
     cached: Known | None = None,
     alike: Mapping[str, bytes] = _NONE,
 ) -> Steps[Built]:
-    """Apply `changes` (path → TreeEntry, None: remove) to the tree at `root` (None: empty).
+    """Apply `changes` (by path; None: remove) to the tree at `root` (None: empty). Returns the new tree.
 
-    Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `cached`:
-    directories of the base. `alike`: path → digest of directories of another tree with the same key, which
-    are in `cached`: where the new directory equals such a directory, its digest is not computed again. Raises
-    PathInvalid for an invalid path, or if a file and a directory in the result have the same name.
-    """
+    Removing a missing file changes nothing; hidden entries stay. `key` must be the tree's own key. `cached`:
+    directories of the tree by digest. `alike`: path → digest of directories of another tree with the same
+    key, which are in `cached`: where the new directory equals one of them, its digest is not computed again.
+    Raises PathInvalid for an invalid path, or if a file and a directory in the result have the same name."""
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")
@@ -93,7 +92,8 @@ def update(
 
 
 def _load(root: bytes, touched: set[str], cached: Known | None) -> Steps[dict[str, Directory]]:
-    """Path → directory, for the paths of `touched` where a directory exists under `root`."""
+    """Loads the directories at the paths `touched`, by path; paths without a directory under `root` are left
+    out."""
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
         below.setdefault(parent_of(path), []).append(path)

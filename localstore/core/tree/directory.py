@@ -1,4 +1,4 @@
-"""One directory of a tree: children, bytes, digest and filtered form."""
+"""One directory of a tree: its children, encoding, digest and filtered form."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EMPTY_ROOT = blake3(_DIRECTORY_TAG).digest()
 
 
 class TreeEntry(msgspec.Struct, frozen=True, gc=False):
-    """A file: kind, BLAKE3 (32 bytes) of its content, size in bytes."""
+    """A file in a tree. `digest`: BLAKE3 (32 bytes) of its content; `size`: bytes."""
 
     kind: FileKind
     digest: bytes
@@ -42,8 +42,8 @@ class TreeEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A named child of a directory. For kind "dir", `digest` is the directory digest and `size` the sum of
-    the sizes below (0 in filtered form). `salt` is set in filtered form only."""
+    """A named child of a directory. If its kind is "dir", `digest` is the directory digest and `size` the sum
+    of the sizes below (0 in the filtered form). `salt`: set only in the filtered form."""
 
     name: str
     kind: Kind
@@ -53,7 +53,7 @@ class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @property
     def entry(self) -> TreeEntry:
-        """The file; raises Invalid for a directory."""
+        """The child as a file. Raises Invalid if it is a directory."""
         if self.kind == "dir":
             raise Invalid(f"{self.name} is a directory")
         return TreeEntry(self.kind, self.digest, self.size)
@@ -73,13 +73,13 @@ _decoder = msgspec.msgpack.Decoder(Directory)
 
 
 def path_salt(path: str, key: bytes) -> bytes:
-    """The salt (32 bytes) of the full path under the repository's tree key (32 bytes)."""
+    """The salt (32 bytes) of a full path. `key`: the repository's tree key (32 bytes)."""
     return blake3(path.encode(), key=key).digest()
 
 
 def entry_digest(salt: bytes, kind: Kind, name: str, digest: bytes, size: int) -> bytes:
-    """Digest of one child (32 bytes), in the layout of the package's docstring. A directory's `size` is
-    ignored."""
+    """The entry digest (32 bytes) of a child, in the layout that the docstring of `localstore.core.tree`
+    describes. The `size` of a directory is ignored."""
     raw = name.encode()
     return blake3(
         b"".join(
@@ -97,13 +97,13 @@ def entry_digest(salt: bytes, kind: Kind, name: str, digest: bytes, size: int) -
 
 
 def digest_of(entry_digests: Iterable[bytes]) -> bytes:
-    """The directory digest of these entry digests, given in any order."""
+    """The directory digest of a directory whose children have these entry digests, given in any order."""
     return blake3(_DIRECTORY_TAG + b"".join(sorted(entry_digests))).digest()
 
 
 def child_digest(child: Child, directory: str, key: bytes | None) -> bytes:
-    """Entry digest of `child` in the directory at path `directory` ("" is the root). Uses the child's salt if
-    present, else computes it with `key`."""
+    """The entry digest of `child` in the directory at path `directory` ("" is the root). Uses the child's
+    salt if it has one, else computes it with `key`."""
     salt = child.salt
     if salt is None:
         if key is None:
@@ -113,8 +113,8 @@ def child_digest(child: Child, directory: str, key: bytes | None) -> bytes:
 
 
 def directory_digest(directory: Directory, path: str, key: bytes | None = None) -> bytes:
-    """Digest (32 bytes) of the directory at `path` ("" is the root). Without `key` every child must have its
-    salt."""
+    """The digest (32 bytes) of a directory whose path is `path` ("" is the root). Without `key` every child
+    must have its salt."""
     above = f"{path}/".encode() if path else b""
     own: list[bytes] = []
     for child in directory.children:  # `child_digest` in one loop: a merge hashes thousands of children
@@ -137,12 +137,11 @@ def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = N
 
 
 def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
-    """The directory for a reader who may see only some children; hidden children are replaced by their entry
-    digests.
+    """The directory as a reader sees it who may see only some of its children: hidden children are replaced
+    by their entry digests.
 
     `visible(full path, kind)` decides. It must be False for a directory whose files are all hidden, because a
-    visible directory shows its name. The directory digest stays the same.
-    """
+    visible directory shows its name. The directory digest stays the same."""
     children: list[Child] = []
     hidden = list(directory.hidden)
     for child in directory.children:
@@ -157,7 +156,7 @@ def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str
 
 
 def encode(directory: Directory) -> bytes:
-    """Canonical bytes (msgpack) of a directory object. Children and hidden digests must be sorted."""
+    """The canonical bytes (msgpack) of a directory. The caller has sorted children and hidden digests."""
     return _encoder.encode(directory)
 
 
@@ -186,8 +185,8 @@ def join(directory: str, name: str) -> str:
 
 
 def unsafe_name(name: str) -> bool:
-    """Whether a directory must not contain this name: empty, dot segments, separators, control characters,
-    too long, not Unicode."""
+    """Whether a directory must not contain this name: it is empty, `.` or `..`, has separators or control
+    characters, is too long, or is not valid Unicode."""
     if _UNSAFE_NAME.search(name):
         return True
     if name.isascii():
@@ -214,7 +213,7 @@ def _check_children(children: list[Child]) -> None:
 
 
 def _all_plain(names: list[str]) -> bool:
-    """Whether one quick test shows that all names are safe, as in most directories."""
+    """Whether one quick test proves all names safe, as it does in most directories. False proves nothing."""
     joined = "\n".join(names)
     return (
         _NOT_PLAIN.search(joined) is None

@@ -1,4 +1,4 @@
-"""Runs the generators that read and change trees."""
+"""Runs the generators of `localstore.core.tree`, which read and change trees without doing I/O themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Known: TypeAlias = dict[bytes, Directory]
 
 
 def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
-    """Run `steps` with a synchronous loader and return their result."""
+    """Run `steps` to the end and return their result. `load`: returns the directory objects for a list of
+    digests."""
     try:
         digests = next(steps)
         while True:
@@ -28,9 +29,9 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 
 def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
-    """Load directories by digest. The caller who drives the steps may add some of the requested directories
-    to `cached` instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is
-    damaged."""
+    """The directories with these digests, by digest. Directories that are not in `cached` are requested from
+    the caller who drives the steps; the caller may add them to `cached` instead of sending them. Raises
+    PayloadMissing if one is missing, Invalid if one is damaged."""
     directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))
     if unknown:

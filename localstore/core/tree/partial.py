@@ -1,11 +1,10 @@
-"""Partial trees: a repository has some of their entries only as digests, for example in a fork by somebody
-who does not see all paths.
+"""Partial trees: trees of which a repository has some entries only as digests. For example, a fork has them
+if its owner does not see all paths of the parent repository.
 
 Each directory with hidden entries is stored as a separate, *partial* object. It contains the names and salts
 of the visible children, and the entry digests of the others: everything needed to compute the digest of the
-signed directory (`signed`), but no hidden name. A partial directory is stored under the digest of its bytes,
-because its signed digest names the whole object. Directories without hidden entries are unchanged.
-"""
+signed directory (`signed`), but no hidden name. A partial directory is stored under the digest of its own
+bytes, because its signed digest names the whole object. Directories without hidden entries are unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _TAG = b"svc-tree-partial-v1\n"
 
 
 class Sight(Protocol):
-    """Decides which paths are visible; implemented by `localstore.core.tree.policy.Policy`."""
+    """Decides which paths are visible to a reader; `localstore.core.tree.policy.Policy` implements it."""
 
     def sees(self, path: str) -> bool: ...
     def may_see_below(self, path: str) -> bool: ...
@@ -47,8 +46,9 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Makes partial trees in sequence; directories that they share are made once. `written`: partial
-    directories, digest → bytes."""
+    """Makes the partial trees of several seals; directories that they share are made once. `sight`: what is
+    visible. `written`: the partial directories made so far, bytes by digest. `visible_parts`, `signed`:
+    caches."""
 
     sight: Sight
     written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
@@ -67,8 +67,8 @@ def is_partial(directory: Directory) -> bool:
 
 
 def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
-    """The root of the visible part of the tree at `root` (a whole or a partial tree) of a seal with the tree
-    key `key`; `root` itself if everything is visible."""
+    """The root digest of the visible part of a tree; `root` itself if everything is visible. `root`: a whole
+    or a partial tree, whose tree key is `key`. New directories are added to `parting.written`."""
     if root == EMPTY_ROOT:
         return root
     visible_part = yield from _part("", root, key, parting)
@@ -120,7 +120,7 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The signed entry digests of all children, the hidden ones first."""
+    """The signed entry digests of all children of the directory, the hidden ones first."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
@@ -141,8 +141,9 @@ def _write(directory: Directory, parting: Parting) -> bytes:
 
 
 def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
-    """The signed digest of a directory, whole or partial. `signed_digests`: digest → signed digest of known
-    directories; this directory and those below are added. `read`: a cache of directories."""
+    """The digest that the seal signs for a directory, which may be whole or partial. `signed_digests`: digest
+    → signed digest of directories that are known already; this directory and the ones below are added.
+    `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:
@@ -159,8 +160,8 @@ def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None
 def signed_children(
     directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory with the signed digests of the directories in it. `signed_digests` and `read`: see
-    `signed`."""
+    """The directory, with the signed digests in place of the digests of the directories in it.
+    `signed_digests` and `read`: see `signed`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []

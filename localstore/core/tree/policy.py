@@ -1,4 +1,4 @@
-"""The path policy: which paths a caller without the role `write` sees."""
+"""The path policy of a repository: which paths a caller without the role `write` sees."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Visibility = Literal["public", "private", "open"]
 
 
 class Policy:
-    """Visibility by path. `number` counts changes of the policy. The rule with the longest path at or above a
-    path decides; the rule "" applies to all; without a rule a path is visible. It applies to every seal, also
-    to past seals."""
+    """Which paths are visible. The rule with the longest path at or above a path decides; the rule "" applies
+    to all; without a rule a path is visible. It applies to every seal, also to past seals. `number`: grows
+    with each change of the policy."""
 
     __slots__ = ("_above_private", "_above_shown", "_rules", "number")
 
@@ -32,7 +32,7 @@ class Policy:
         return self._rules[at] != "private"
 
     def may_see_below(self, path: str) -> bool:
-        """Whether some file at or below `path` may be visible."""
+        """Whether a file at or below `path` could be visible."""
         return self.sees(path) or path in self._above_shown
 
     def sees_all_below(self, path: str) -> bool:

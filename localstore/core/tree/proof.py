@@ -1,9 +1,9 @@
-"""Proofs: a tree as a reader with hidden paths sees it, in a form that can be verified.
+"""Proofs: the part of a tree that a reader sees from whom paths are hidden, in a form that can be verified
+against the root digest.
 
 A proof consists of the filtered objects of all visible directories, each after its length (u32, big-endian).
 Visible children have salts, and hidden children are entry digests. So the digest of every object can be
-computed and compared with the digest in its parent or the seal.
-"""
+computed and compared with the digest in its parent or the seal."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ LENGTH = 4  # bytes in front of an object
 
 
 def framed(raw: bytes) -> bytes:
-    """A directory object after its length, as in proofs."""
+    """A directory object with its length before it, as in proofs."""
     return len(raw).to_bytes(LENGTH, "big") + raw
 
 
 class Proven(msgspec.Struct, frozen=True):
-    """The content of a proof: visible files by path, and the entry digests of hidden files, as parameters for
-    `build`."""
+    """The content of a proof. `files`: visible files by path; `opaque`: by directory, the entry digests of
+    hidden files. Both are parameters for `build`."""
 
     files: dict[str, TreeEntry]
     opaque: dict[str, list[bytes]]
 
 
 def proven(proof: bytes, root: bytes) -> Proven:
-    """The content of a proof of the tree at `root`. Raises Invalid or DigestMismatch unless it contains
-    exactly the directories that it refers to."""
+    """Check a proof of the tree with the root digest `root`, and return its content. Raises Invalid or
+    DigestMismatch unless it contains exactly the directories that it refers to."""
     objects: dict[bytes, bytes] = {}
     for raw in _split(proof):
         directory = decode(raw)

@@ -1,4 +1,4 @@
-"""Reads trees level by level: look up, walk, compare, list."""
+"""Reads trees level by level: finds paths, walks, compares, lists directories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Makes `walk` verify every directory. `key`: the tree key, None if the children have salts."""
+    """Makes `walk` verify the digest of every directory. `key`: the tree key; None if the children have
+    salts."""
 
     key: bytes | None = None
 
@@ -23,7 +24,8 @@ class Verification(msgspec.Struct, frozen=True):
 def lookup(
     root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Path → TreeEntry, for the given paths that are visible files. `cached`: directories by digest."""
+    """The files at the given paths, by path; paths without a visible file are left out. `cached`: directories
+    by digest."""
     places = yield from find(root, paths, cached)
     return {path: child.entry for path, (_, child) in places.items() if child.kind != "dir"}
 
@@ -31,8 +33,9 @@ def lookup(
 def find(
     root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, tuple[int, Child]]]:
-    """Path → (place, Child), for the given paths that are visible files or directories. The place counts the
-    children of a directory from 0. `cached`: directories by digest."""
+    """The files and directories at the given paths, by path, as (place, child); paths without a visible one
+    are left out. `place`: index among the children of its directory, from 0. `cached`: directories by
+    digest."""
     targets = set(paths)
     directories = with_ancestors(parent_of(path) for path in targets)
     places: dict[str, tuple[int, Child]] = {}
@@ -52,7 +55,7 @@ def find(
 
 
 def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
-    """The visible children of every directory: path → children, sorted by name."""
+    """The visible children of every directory, sorted by name, by the directory's path."""
     children: dict[str, list[Child]] = {}
     level = _top(root)
     while level:
@@ -68,8 +71,8 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
 
 
 def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
-    """Digest → number of visible files below, for each of these directories and each directory read for it.
-    Directories in `counted` (digest → number) are not read."""
+    """The number of visible files below each directory, by directory digest: for `roots` and every directory
+    that was read for them. Directories in `counted` (digest → number) are known and not read."""
     own: dict[bytes, tuple[int, list[bytes]]] = {}
     level = set(roots) - {EMPTY_ROOT}
     while level := level - counted.keys() - own.keys():
@@ -99,10 +102,9 @@ def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[by
 def walk(
     root: bytes | None, prefix: str = "", verification: Verification | None = None
 ) -> Steps[dict[str, TreeEntry]]:
-    """Yields every visible file at or below `prefix` ("" is the root), sorted by path.
+    """Every visible file at or below `prefix` ("" is the root), sorted by path.
 
-    With `verification`, raises DigestMismatch at the first directory with another digest.
-    """
+    With `verification`, raises DigestMismatch at the first directory with another digest."""
     above = with_ancestors([prefix])
     entries: dict[str, TreeEntry] = {}
     level = _top(root)
@@ -126,7 +128,8 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """Directory path → hidden entry digests, sorted by path, as a parameter for `build`."""
+    """The hidden entry digests of every directory, by the directory's path (sorted), as `build` takes
+    them."""
     hidden: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:
@@ -165,18 +168,18 @@ def _children(digest: bytes | None) -> Steps[list[Child]]:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The differences of a tree from another. `changes`: path → (entry there, entry here), None for no file;
-    sorted by path. `directories`: path → digest of each directory here that differs."""
+    """How a tree differs from another one. `changes`: path → (file in the other tree, file in this tree),
+    None for no file; sorted by path. `directories`: the digest of each directory of this tree that differs,
+    by path."""
 
     changes: dict[str, Change]
     directories: dict[str, bytes]
 
 
 def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]:
-    """Path → (entry in a, entry in b) of each file that differs, None for no file; sorted by path.
+    """Every file that differs, as path → (file in a, file in b), None for no file; sorted by path.
 
-    Equal subtrees are not read. Hidden children are not compared.
-    """
+    Equal subtrees are not read. Hidden children are not compared."""
     (difference,) = yield from diffs(root_a, [root_b])
     return difference.changes
 
@@ -215,7 +218,8 @@ def diffs(
 def _unequal_children(
     before: Mapping[str, Child], after: Sequence[Child]
 ) -> Iterator[tuple[str, Child | None, Child | None]]:
-    """Name, old and new of the children that differ."""
+    """Yields (name, old child, new child) for the children that differ; None for a child that is missing on
+    that side."""
     unmatched = len(before)
     for child in after:
         old = before.get(child.name)
@@ -235,7 +239,7 @@ def _note(changes: dict[str, Change], path: str, old: Child | None, new: Child |
 
 
 def _directory(child: Child | None) -> bytes:
-    """The digest of a directory; for a file or None, the digest of an empty directory."""
+    """The digest of the child if it is a directory; else the digest of an empty directory."""
     return child.digest if child is not None and child.kind == "dir" else EMPTY_ROOT
 
 

@@ -1,10 +1,8 @@
-"""Uploads a file above the blob cap: cuts it into chunks, sends those that the relay lacks, then the
-manifest.
+"""Uploads a large file: cuts it into chunks, sends those that the relay lacks, then the chunk manifest.
 
 The scan usually cut the file while hashing it (`localstore.folder.chunking`). The file is never completely in
 memory, and each chunk is verified before it is sent, because the user may save meanwhile. A repeated upload
-sends only missing chunks.
-"""
+sends only missing chunks."""
 
 from __future__ import annotations
 
@@ -54,7 +52,8 @@ def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
 
 
 def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
-    """Send the chunks that the relay lacks. Returns the bytes sent, None if the file changed."""
+    """Send the chunks that the relay lacks. Returns the number of bytes sent, None if the file changed
+    meanwhile."""
     digests = list(dict.fromkeys(chunk.digest for chunk in listed))
     missing: list[bytes] = []
     for start in range(0, len(digests), limits.HAVE_DIGESTS):

@@ -17,8 +17,8 @@ def fetch(
     transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yields verified objects (digest, bytes), each once; objects that the relay does not send are left out.
-    `keep`: stores the received frames (groups of objects, compressed together). `sizes` (digest → bytes): the
-    wanted objects; their sizes determine the groups of the requests."""
+    `keep`: stores the received frames (compressed blocks of objects), None to store nothing. `sizes` (digest
+    → bytes): the requested objects; the sizes decide how they are divided into requests."""
     group: dict[bytes, None] = {}
     announced = 0
     for digest, size in sizes.items():
@@ -34,8 +34,8 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields (digest, bytes) of the objects in `missing`. An answer may contain only some of them, so the
-    request is repeated until all have arrived or an answer contains none."""
+    """Yields (digest, bytes) of the objects in `missing`, and removes them from it. An answer may contain
+    only some of them, so the request is repeated until all have arrived or an answer contains none."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)

@@ -1,9 +1,8 @@
-"""Fills a file from its chunk manifest: chunks that other files of this machine contain are copied, the rest
-is fetched.
+"""Fills a file according to its chunk manifest: chunks that other files of this machine contain are copied,
+the others are fetched.
 
 Each chunk is verified and written to its places at once, so an interrupted fill loses at most one chunk: the
-next fill keeps every chunk that is already in place.
-"""
+next fill keeps every chunk that is already in place."""
 
 from __future__ import annotations
 
@@ -43,8 +42,9 @@ class KnownFile(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Number of bytes of the file by their origin: fetched; copied from other files of this machine; already
-    in place. A repeated chunk is fetched once and copied to its other places."""
+    """Where the bytes of a filled file came from, as numbers of bytes. `fetched`; `copied`: from other files
+    of this machine; `kept`: already in place. A repeated chunk is fetched once and copied to its other
+    places."""
 
     fetched: int
     copied: int
@@ -61,10 +61,10 @@ def fill(
     seen: Callable[[bytes], object] = lambda data: None,
     on_present: Callable[[int], object] = lambda count: None,
 ) -> Filled:
-    """Give the file of descriptor `fd` the content with these chunks and this BLAKE3. `sources` is read only
-    as long as chunks are missing; `seen` is called with all bytes of the file in order. `on_present`: called
-    once, before anything is fetched, with the number of bytes that need not be. Raises OtherBytes,
-    ServerMisbehaved if chunks are not sent, OSError."""
+    """Fill the open file `fd` with the chunks `rows`, so that its BLAKE3 is `digest`. `sources`: files to
+    copy chunks from, read only as long as chunks are missing; `seen`: called with all bytes of the file in
+    order. `on_present`: called once, before anything is fetched, with the number of bytes that need not be.
+    Raises OtherBytes, ServerMisbehaved if chunks are not sent, OSError."""
     return _Filling(fd, rows, progress, seen).run(digest, sources, fetch, on_present)
 
 
@@ -119,7 +119,7 @@ class _Filling:
         return Filled(self._fetched, self._copied, self._kept)
 
     def _keep_what_is_in_place(self) -> None:
-        """Find the chunks that an interrupted fill wrote, and the places of the others."""
+        """Find out which chunks an interrupted fill has written already, and where the others belong."""
         there = os.fstat(self._fd).st_size
         for number, (name, size) in enumerate(self._rows):
             if self._offsets[number] < there and blake3_digest(self._in_place(number)) == name:
@@ -132,7 +132,8 @@ class _Filling:
         return os.pread(self._fd, self._rows[number][1], self._offsets[number])
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
-        """The bytes of the chunk, once it and the chunks before it in the stream have been written."""
+        """The bytes of the chunk `name`. Takes chunks from `source` and writes them until this one has come;
+        if it does not come, it is fetched."""
         for digest, data in source:
             self._put(digest, data, fetched=True)
             if digest == name:
@@ -144,7 +145,7 @@ class _Filling:
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 
     def _put(self, name: bytes, data: bytes, *, fetched: bool) -> None:
-        """Write a chunk to all its places."""
+        """Write a chunk to all its places in the file."""
         for count, number in enumerate(self._places.get(name, ())):
             if self._written[number]:
                 continue
@@ -159,7 +160,7 @@ class _Filling:
 
 
 class _Copies:
-    """Finds the missing chunks in files of this machine."""
+    """Finds missing chunks in files of this machine."""
 
     def __init__(self, files: Iterable[KnownFile], digests: Mapping[bytes, object]) -> None:
         self._positions: dict[bytes, tuple[int, ChunkPosition]] = {}

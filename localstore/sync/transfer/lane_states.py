@@ -14,7 +14,7 @@ LANES_PER_REQUEST = 200
 
 def lane_states(transport: Transport, names: Sequence[LaneName]) -> Iterator[LaneState]:
     """Yields the states of the requested lanes; lanes that the relay no longer has are left out. Raises
-    ServerMisbehaved if an answer has no states."""
+    ServerMisbehaved if an answer leaves out every lane."""
     start = 0
     while start < len(names):
         batch = list(names[start : start + LANES_PER_REQUEST])

@@ -1,4 +1,4 @@
-"""Uploads packs and reports the bytes while they are sent: on a slow line one pack takes minutes."""
+"""Uploads packs and reports how many bytes are sent while they are: on a slow line one pack takes minutes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class ReportedPack(Pack, frozen=True):
 
 
 class PackUploads:
-    """Uploads the packs of `total` objects. `sent`: bytes so far; `stored`: objects that the relay has."""
+    """Uploads packs with `total` objects in all. `sent`: bytes sent so far; `stored`: how many of the objects
+    the relay has."""
 
     def __init__(self, copy: WorkingCopy, total: int) -> None:
         self._copy, self._total = copy, total

@@ -49,11 +49,11 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """Paths by the relay's answer. `accepted`: accepted paths. `lost`: paths to pull before they are sent
-    again. `moved`: the paths in `lost` whose text others changed; `unread`: those whose bytes could not be
-    uploaded, because the file was saved after the scan. `costly`: paths whose edits the relay
-    refuses as too costly, so that their files must be sent as new versions. `refused`: path → the relay's
-    reason. `bytes`: number of uploaded bytes."""
+    """What the relay answered, by path. `accepted`: accepted paths. `lost`: paths to pull before they are
+    sent again. `moved`: the paths in `lost` whose text others changed; `unread`: the paths in `lost` whose
+    bytes could not be uploaded, because the file was saved after the scan. `costly`: paths whose edits the
+    relay refuses as too costly, so that their files must be sent as new versions. `refused`: path → the
+    relay's reason. `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -65,8 +65,9 @@ class Sent(msgspec.Struct):
 
 
 def send(copy: WorkingCopy) -> Sent:
-    """Send everything in flight; a repeat has the same bytes. Deletes are first, then the manifest
-    `.svc.yaml`, because its size cap applies to the files after it."""
+    """Send everything in flight, and record the answers; sent again after an interruption, it has the same
+    bytes. Deletes are sent first, then the manifest `.svc.yaml`, because its size cap applies to the files
+    after it."""
     sent = Sent()
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
@@ -80,20 +81,20 @@ def send(copy: WorkingCopy) -> Sent:
 
 
 def batches(copy: WorkingCopy) -> list[list[LiveUpdate]]:
-    """The updates in flight, in the order of sending, as the batches of the requests."""
+    """The updates in flight in the order of sending, divided into batches, one for each request."""
     return list(_batches(copy, _flights(copy)))
 
 
 def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
-    """These updates as a request of this working copy."""
+    """A request of this working copy with these updates."""
     return UpdateBatch(
         device_key_id=copy.device_id, replica=copy.replica, updates=updates, turn_id=copy.turn_id
     )
 
 
 def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
-    """Record the answers to a batch, in one step, and add its paths to `sent`. Updates that are no longer in
-    flight, because another process sent them too, are ignored. Raises the errors of `send`."""
+    """Record the answers to a batch in one transaction, and add its paths to `sent`. Updates that are no
+    longer in flight, because another process sent them too, are ignored. Raises the errors of `send`."""
     by_n = {answer.n: answer for answer in answers.answers}
     if by_n.keys() != {update.n for update in updates}:
         raise ServerMisbehaved("the server answered other updates than were sent; try again")
@@ -109,12 +110,11 @@ def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
 
 
 def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
-    """(update, size in bytes) of each update in flight, ordered so that the two updates of a rename are next
+    """The updates in flight, as (update, size in bytes), ordered so that the two updates of a rename are next
     to each other: other editors of the file then get removal and new file in one batch.
 
-    In such a pair, a text is created before it is removed at its old path. A byte file is removed first, so
-    that it does not count twice towards the cap on the sum of byte files.
-    """
+    In such a pair, a text is created before it is removed at its old path. A file that is not text is removed
+    first, so that it does not count twice towards the cap on the sum of such files."""
     created = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
     news = {update.path for update, _ in flights if update.kind in NEW_FILES}
     folders = {above for path in news for above in parents(path)}
@@ -135,8 +135,8 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
-    """Groups of updates, each small enough for one request: by number, by bytes, and by the bytes of the
-    texts that the relay loads for them."""
+    """Divides the updates into batches that are small enough for one request: by number, by bytes, and by the
+    bytes of the texts that the relay loads for them."""
     edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
     room, texts = limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
@@ -155,7 +155,7 @@ def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterat
 
 
 def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
-    """Upload the objects that the relay lacks. Returns the bytes sent."""
+    """Upload the objects that these updates name and the relay lacks. Returns the number of bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)
     missing: list[bytes] = []
@@ -183,8 +183,8 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
 
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
-    """Digests of the large files of `updates` that the relay stores as one object, as sent by earlier
-    versions. They must be sent again as chunks."""
+    """The digests of large files of `updates` that the relay stores as one object, because an earlier version
+    sent them so. They must be sent again as chunks."""
     digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
@@ -206,8 +206,8 @@ def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
 
 
 def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
-    """The bytes of the digest in an update; None if neither the folder nor the record has them, for example
-    after another save."""
+    """The bytes with this digest, which an update names; None if neither the folder nor the record has them,
+    for example after another save."""
     data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
@@ -254,7 +254,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
 
 
 def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
-    """Sort one refused update into `sent`."""
+    """Add the path of an update that was not accepted to the right list of `sent`."""
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
@@ -271,9 +271,9 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the rows of newly created files without a request, as long as the answers' sequence numbers
-    follow each other directly, so that no update of others is between them. The first edit or delete ends
-    this."""
+    """Store the rows of files that were just created, without requesting them. This is possible as long as
+    the answers' sequence numbers follow each other directly, so that no update of others is between them. The
+    first edit or delete ends it."""
     since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:
@@ -291,7 +291,8 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
 
 def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """Apply a confirmed edit to the entry, which the caller saves. Returns whether the relay's text equals
-    the sent text; only for a typed edit it may differ, because edits of others were merged into it."""
+    the text that was sent; only for a typed edit can it differ, because edits of others were merged into
+    it."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
     edited = copy.edited_lanes.pop(entry) if last else None
@@ -325,7 +326,8 @@ def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane
 def _entry_of_created(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
-    """(entry, lane state) of a newly created file; the state is None if the lane was not edited."""
+    """(entry, lane state) for a file that was just created on the relay; the state is None if the lane was
+    not edited."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
     entry = PathRecord(
@@ -344,7 +346,8 @@ def _entry_of_created(
 
 
 def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store texts from the disk that the relay already had, so that they can be read offline."""
+    """Store the texts of created files that the relay already had and that were therefore not uploaded, so
+    that they can be read offline."""
     texts: dict[bytes, bytes] = {}
     for update, answer in answered:
         if answer.result == "ok" and update.kind == "create_text":
@@ -359,8 +362,8 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
-    """Path → lane state of created files whose bytes the relay already had and whose lane others have edited.
-    An edited lane is recognised by an answer whose `seq` differs from its `gen`."""
+    """The lane states of created files whose bytes the relay already had and whose lane others have edited,
+    by path. An edited lane is recognised by an answer whose `seq` differs from its `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)
         for update, answer in answered
