@@ -78,7 +78,7 @@ class File:
 async def position(place: Place, at: str | None, path: str) -> Position | None:
     """The position named by the address; None for a repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
-    async with place.view.read() as tx:
+    async with place.view.read(near=True) as tx:
         seal = await sealed.head(place.view, tx, name)
     if seal is None:
         return None
