@@ -128,8 +128,9 @@ class Caller:
         most: Role = "write" if "write" in self.principal.caps else "read"
         return min(role, most, key=RANK.__getitem__)
 
-    def read(self, snapshot: bool = False) -> AbstractAsyncContextManager[Tx]:
-        return self.node.db.read(snapshot)
+    def read(self, snapshot: bool = False, *, near: bool = False) -> AbstractAsyncContextManager[Tx]:
+        """A read-only transaction; see `Database.read`."""
+        return self.node.db.read(snapshot, near=near)
 
     @property
     def author(self) -> Author:
@@ -286,12 +287,26 @@ class View(Caller):
         me = self.principal
         if me is not None and me.is_guest and not may.guest:
             raise IdentityLevel("a guest session cannot write; sign in with an account: svc login")
-        if may.least is not None and not self.has(may.least) and not self._as_public(may):
+        if may.least is not None and not self._has_right(may):
             if not may.author or me is None:
                 self.require(may.least)
             self._unproven = True
         if not may.archived:
             self.require_active()
+
+    def may(self, operation: Operation) -> bool:
+        """Whether `require_allowed` lets the caller request this operation on the repository. Pages ask this
+        for each of their controls."""
+        me = self.principal
+        if me is not None and me.is_guest and not operation.guest:
+            return False
+        if not self._has_right(operation) and not (operation.author and me is not None):
+            return False
+        return operation.archived or self.repo.state != "archived"
+
+    def _has_right(self, may: Operation) -> bool:
+        """Whether the role, or being a reader of a public repository, suffices for the operation."""
+        return may.least is None or self.has(may.least) or self._as_public(may)
 
     def _as_public(self, may: Operation) -> bool:
         """Whether a caller without a role may perform the operation because the repository is public."""

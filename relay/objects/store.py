@@ -42,6 +42,7 @@ from relay.objects.room import Room
 CACHE_BYTES = 64 * MIB
 ROOM_BYTES = 64 * MIB  # of frames being unpacked, in the whole process
 PORTION = 8 * MIB  # of frames that are unpacked in one go, unless one alone is larger
+FEW = 16  # objects that are located without a thread
 STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most touches then write nothing
 
 
@@ -249,7 +250,7 @@ class ObjectStore:
         """The places of these objects; objects that are not stored, or that `repo_id` cannot reach, are left
         out."""
         if tx is None:
-            async with self._db.read() as own:
+            async with self._db.read(near=len(digests) <= FEW) as own:
                 return await self.locate(digests, repo_id, own)
         unique = list(dict.fromkeys(digests))
         if repo_id is None:

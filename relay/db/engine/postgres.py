@@ -183,7 +183,7 @@ class PostgresDatabase:
         await self._writers.close()
 
     @contextlib.asynccontextmanager
-    async def read(self, snapshot: bool = False) -> AsyncIterator[PostgresTx]:
+    async def read(self, snapshot: bool = False, *, near: bool = False) -> AsyncIterator[PostgresTx]:
         with _translate_errors():
             connection = await self._readers.acquire()
         if not snapshot:

@@ -186,6 +186,27 @@ class SqliteTx:
             raise _violation(error) from None
 
 
+class NearTx(SqliteTx):
+    """Reads of a few rows by key, on the event loop (see `Database.read`). `near`: the connection of the
+    loop's own thread. Where that one would have to wait, a reader thread does."""
+
+    def __init__(self, database: SqliteDatabase, near: sqlite3.Connection) -> None:
+        self._database, self._near = database, near
+        self.author = NODE
+
+    async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
+        async with self._database.read() as tx:
+            async for row in tx.stream(statement, **params):
+                yield row
+
+    async def _carry_out(self, sql: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        try:
+            return self._near.execute(sql, values).fetchall(), 0
+        except sqlite3.OperationalError:
+            async with self._database.read() as tx:
+                return await tx._carry_out(sql, values)
+
+
 class SqliteDatabase:
     """A database in one file, for one process. `readers`: number of read connections that are kept."""
 
@@ -237,17 +258,13 @@ class SqliteDatabase:
         thread instead."""
         if self._near is None:
             raise RuntimeError("the database is not open")
-        form = compiled(statement)
-        values = {**form.defaults, **params}
-        try:
-            rows: list[Row] = self._near.execute(form.sql, [values[name] for name in form.order]).fetchall()
-        except sqlite3.OperationalError:
-            async with self.read() as tx:
-                return await tx.one(statement, **params)
-        return rows[0] if rows else None
+        return await NearTx(self, self._near).one(statement, **params)
 
     @contextlib.asynccontextmanager
-    async def read(self, snapshot: bool = False) -> AsyncIterator[SqliteTx]:
+    async def read(self, snapshot: bool = False, *, near: bool = False) -> AsyncIterator[SqliteTx]:
+        if near and not snapshot and self._near is not None:
+            yield NearTx(self, self._near)
+            return
         connection = await self._idle.get()
         try:
             if not snapshot:

@@ -26,8 +26,9 @@ from relay.domain.discussion.subject import Subject
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
     """Comments on an issue, oldest first"""
     size = page_size(query.limit)
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         issue = await subject.find(tx, view, number)
+    async with view.read() as tx:
         values = {"of_repo": view.repo.id, "of_number": issue.number, "limit": size + 1}
         if query.cursor is None:
             comment_rows = await tx.all(rows.PAGE.first, **values)

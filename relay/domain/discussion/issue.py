@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.issue import Issue, IssueCreate, IssuePatch, IssueQuery
+from localstore.core.model.limits import PAGE_DEFAULT
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
@@ -37,6 +38,7 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
         else:
             (after,) = Cursor.read(query.cursor, *keyset.blank)
             issues = await tx.all(keyset.next, **values, after_number=after)
+    async with view.read(near=size <= PAGE_DEFAULT) as tx:
         items = await _to_wire(tx, view, issues[:size])
     more = len(issues) > size
     return Page(items=items, next_cursor=Cursor.write(issues[size - 1][0]) if more else None)
@@ -44,7 +46,7 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
 
 async def get(view: View, number: str) -> Issue:
     """One issue"""
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 

@@ -29,7 +29,7 @@ async def page(view: View, query: PageQuery) -> Page[Label]:
 
     Sorted regardless of case.
     """
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
 
 

@@ -51,7 +51,7 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
     if not is_hex_digest(seal_id):
         raise NotFound
     if tx is None:
-        async with view.read() as own:
+        async with view.read(near=True) as own:
             return await seal(view, seal_id, own)
     row = await tx.one(seals.MANY, repo_id=view.repo.id, ids=[seal_id])
     if row is None:

@@ -45,7 +45,7 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
     await versions.settle(node, repo_id, number)
     of = {"of_repo": repo_id, "of_number": number}
     while True:
-        async with node.db.read() as tx:
+        async with node.db.read(near=True) as tx:
             row = await tx.one(proposals.ONE, **of)
             if row is None:
                 return

@@ -57,6 +57,7 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
             if (value := getattr(query, name)) is not None:
                 filters[name] = value
         page_rows = await _read_rows(tx, view, filters, query.cursor, size + 1)
+    async with view.read(near=size <= limits.PAGE_DEFAULT) as tx:
         items = await wire.proposals(tx, view, list(map(rows.row, page_rows[:size])))
     more = len(page_rows) > size
     return Page(items=items, next_cursor=Cursor.write(page_rows[size - 1][0]) if more else None)
@@ -83,12 +84,12 @@ async def _read_rows(
 
 
 async def get(view: View, number: str) -> Proposal:
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         row = await states.find(tx, view, number)
         if row.settled:
             return await _to_wire(tx, view, row)
     await versions.settle(view.node, view.repo.id, row.number)
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         return await _to_wire(tx, view, await states.find(tx, view, number))
 
 

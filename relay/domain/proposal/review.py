@@ -23,7 +23,7 @@ from relay.domain.proposal import pending, states, versions, wire
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
     """Reviews of a proposal, oldest first"""
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         row = await states.find(tx, view, number)
     await versions.settle(view.node, view.repo.id, row.number)
     async with view.read() as tx:

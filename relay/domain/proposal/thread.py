@@ -51,7 +51,7 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 
     Each with its comments.
     """
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         n = (await states.find(tx, view, number)).number
     await placing.settle(view.node, view.repo.id, n)
     size = page_size(query.limit)
@@ -77,8 +77,9 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
             some = await tx.all(rows.SOME, **of, among=[row[0] for row in listed])
             threads = sorted(map(rows.row, some), key=lambda thread: (thread.created_at, thread.id))
         items = await _to_wire(tx, view, n, threads)
-        newest = await states.find(tx, view, number)
     if query.live == "1":
+        async with view.read(near=True) as tx:
+            newest = await states.find(tx, view, number)
         now = await live_places.of(view, newest, threads)
         items = [replace(item, live=now.get(item.id)) for item in items]
     return Page(items=items, next_cursor=Cursor.write(*keyset.key(listed[-1])) if more else None)

@@ -75,7 +75,7 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
     correctly fresh or stale. May be called at any time, outside a transaction."""
     of = {"of_repo": repo_id, "of_number": number}
     while True:
-        async with node.db.read() as tx:
+        async with node.db.read(near=True) as tx:
             unsettled = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
         for n, head, base, kind in unsettled:
             merge_base, change = await _compute(node, repo_id, head, base, kind != "private_e2ee")

@@ -79,7 +79,7 @@ async def position(place: Place, at: str | None, path: str) -> Position | None:
     """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
     branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
-    async with place.view.read() as tx:
+    async with place.view.read(near=True) as tx:
         seal = await sealed.head(place.view, tx, name)
     if seal is None:
         return None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import get_args
 from urllib.parse import quote, urlencode
 
-from localstore.core.errors import Forbidden, Unauthorized
 from localstore.core.model.base import Actor
 from localstore.core.model.repo import Kind, Repo
 from localstore.core.model.rights import OPERATIONS
@@ -108,11 +107,7 @@ class Place:
         """Whether the node offers this operation of the API and the reader may use it."""
         if not self.offers(operation):
             return False
-        try:
-            replace(self.view, operation=OPERATIONS[operation]).require_allowed()
-        except (Forbidden, Unauthorized):
-            return False
-        return True
+        return self.view.may(OPERATIONS[operation])
 
 
 @cache

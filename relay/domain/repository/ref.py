@@ -37,7 +37,7 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
     if start_kind not in kinds:
         raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
     refs: list[RefRow] = []
-    async with view.read() as tx:
+    async with view.read(near=True) as tx:
         rules = await protection.of_repo(tx, view.repo.id)
         for kind in kinds[kinds.index(start_kind) :]:
             after = after if kind == start_kind else ""

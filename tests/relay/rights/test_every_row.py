@@ -66,6 +66,20 @@ def test_a_row_lets_through_whom_it_names(one: Operation, who: Who) -> None:
     view._require_proven()
 
 
+@pytest.mark.parametrize("state", ["active", "archived"])
+@pytest.mark.parametrize("who", CALLERS)
+def test_a_page_asks_as_the_gate_refuses(who: Who, state: str) -> None:
+    """Of every operation a view says beforehand what the gate would do."""
+    reader = seen(IN_A_REPOSITORY[0], who, state)
+    for operation in IN_A_REPOSITORY:
+        try:
+            seen(operation, who, state).require_allowed()
+        except (Forbidden, RepositoryArchived):
+            assert not reader.may(operation), operation.name
+        else:
+            assert reader.may(operation), operation.name
+
+
 @pytest.mark.parametrize("one", IN_A_REPOSITORY, ids=lambda one: one.name)
 def test_a_row_says_whether_while_archived(one: Operation) -> None:
     view = seen(one, "owner", "archived")

@@ -133,6 +133,17 @@ def test_it_is_archived_and_unarchived(owner: Person, name: str) -> None:
     assert ">archived<" not in followed(owner, owner.submit(here, "repo.archive off"))
 
 
+def test_an_archived_repository_is_shown_without_what_it_refuses(owner: Person, name: str) -> None:
+    dev = f"/apps/{name}/dev"
+    opened = owner.submit(f"{dev}?tab=issues&view=new", "issue.create", title="Before")
+    issue = opened.headers["location"]
+    assert "<button>Comment</button>" in page(owner, issue)
+    owner.submit(at(name, "lifecycle"), "repo.archive on")
+    assert "<button>Comment</button>" not in page(owner, issue)
+    for tab in ("", "?tab=code", "?tab=issues", "?tab=workflows", "?tab=releases", "?tab=security"):
+        assert ">archived<" in page(owner, f"{dev}{tab}")
+
+
 @pytest.mark.parametrize(
     ("asks", "act"),
     [("delete", "repo.delete"), ("visibility", "repo.visibility"), ("transfer", "transfer.create")],
