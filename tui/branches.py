@@ -112,8 +112,8 @@ def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
     own = {seal.id for seal in apart.beyond}
     ahead, more = min(len(own), AHEAD), len(own) > AHEAD
     begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]
-    known = bool(begins) and not more and all(parent in main for parent in begins)
-    behind = len(main) - len(_ancestors(begins, main)) if known else None
+    counts_behind = bool(begins) and not more and all(parent in main for parent in begins)
+    behind = len(main) - len(_ancestors(begins, main)) if counts_behind else None
     return Standing(apart.head.who, apart.head.at, ahead, behind, more)
 
 

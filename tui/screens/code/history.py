@@ -137,14 +137,14 @@ class History(Differing, FileView):
         rows = []
         for seal in self._seals:
             merge: Part = ("⑂ " if seal.merged else "", "dim")
-            left = (
+            words = (
                 (f"{seal.id[:8]} ", "accent"),
                 merge,
                 *names.get(seal.id, ())[: 1 if narrow else NAMES],
                 subject_of(seal),
             )
             who = "" if narrow else f"@{safe(seal.provenance.who.handle or '?')} "
-            rows.append(Item(seal.id, left, ((who, "dim"), (f"{brief(seal.created_at, now):>4} ", "dim"))))
+            rows.append(Item(seal.id, words, ((who, "dim"), (f"{brief(seal.created_at, now):>4} ", "dim"))))
         self.query_one("#file", Lines).show(sequence(rows), cursor)
         of = safe(self.path or self.of.repo.name)
         self._head(f"history of {of} · {safe(self.of.ref_name)}", "")
