@@ -179,7 +179,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
     app.costs("h")
     app.expect("Second")
     row("open their comparison", app.costs("\r"))
-    app.expect("modified long.py")
+    app.expect("M long.py")
     row("a line", app.each("jjjjjjjjjjkkkkkkkkkk"))
     row("a page", app.each(["\x04", "\x15"] * 5))
     row("first, last line", app.each(["G", "g"] * 5))

@@ -288,7 +288,7 @@ def many(app: Timed, table: Table) -> None:
     costs = []
     for _ in range(3):
         costs.append(app.one("\r", 0.8))
-        app.expect("modified long.py")
+        app.expect("M long.py")
         app.one("\x1b", 0.6)
     table.row(
         "open their comparison", max(sent for sent, _ in costs), min(cpu for _, cpu in costs), OPEN_MANY

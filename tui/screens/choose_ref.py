@@ -2,57 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from textual.app import ComposeResult
 
 from localstore.core.model.history import SealSummary
+from localstore.core.model.proposal import ProposalQuery
 from localstore.core.model.ref import Ref
 from tui import contents
+from tui.branches import Standing, standings
+from tui.listed import ListedProposal
 from tui.screens.base import Base
 from tui.screens.choose import Choose
 from tui.screens.lists.glance import seal_line
+from tui.screens.repo_page import RepoPage
 from tui.screens.split import Panes
-from tui.text import Part, safe
-from tui.widgets.lines import Item
+from tui.text import Part, brief, safe
+from tui.theme import css_colour
+from tui.widgets.lines import Item, heading, sequence
+
+Standings = Mapping[str, Standing]
+Numbers = Mapping[str, int]  # branch → number of its open proposal
+NO_STANDINGS: Standings = MappingProxyType({})
+NO_NUMBERS: Numbers = MappingProxyType({})
+SHARE = 56  # hundredths of the card that the list takes
 
 
 class ChooseRef(Panes, Choose):
-    WIDTH, LEAST = 140, 14
-    LIST = "choices"
-    EMPTY = "nothing to choose"
+    """A card with the branches and tags of a repository, the newest first once that is known."""
 
-    def __init__(self, repo_id: str, items: Sequence[Item], chosen: Callable[[Ref], None]) -> None:
-        super().__init__("branch or tag", items, chosen)
-        self._repo_id = repo_id
+    WIDTH, LEAST = 140, 14
+    SHARE = 70
+    LIST = "choices"
+    EMPTY = "no branch or tag"
+
+    def __init__(self, of: RepoPage, chosen: Callable[[Ref], None]) -> None:
+        self._of, self._standings, self._numbers = of, NO_STANDINGS, NO_NUMBERS
+        current = next((ref for ref in of.refs if ref.name == of.ref_name), None)
+        super().__init__("branches and tags", self._rows(), chosen, current)
 
     @property
     def front(self) -> Base:
         return self
 
-    @property
-    def framed(self) -> bool:  # type: ignore[override]  # a property of what others have as a value
-        return not self.previews
-
     def content(self) -> ComposeResult:
         yield from self.two_panes()
 
     def titled(self) -> tuple[Part, ...]:
-        return (("Branches and tags", "title"),)
+        return (("branches and tags", "title"),)
+
+    def place_panes(self) -> None:
+        """Show the list, and beside it the seals of the chosen branch where there is room; both are in the
+        frame of the card."""
+        rows, preview = self.listed, self.preview
+        preview.display = self.previews
+        preview.styles.border_left = ("solid", css_colour(self._svc.colours, "line"))
+        rows.styles.width = f"{SHARE}%" if self.previews else "1fr"
+        rows.styles.padding = (0, 1, 0, 0) if self.previews else 0
+
+    def _say_where(self) -> None:
+        self._say_position()
 
     def on_mount(self) -> None:
-        super().on_mount()
-        self.rest()
+        # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
+        refs, client, repo_id = self._of.refs, self.svc.client, self._of.repo.id
+
+        def work() -> None:
+            standing = standings(client, repo_id, refs)
+            self.svc.later(lambda: self._stand(standing))
+
+        self.svc.run_worker(work, thread=True, group="branches", exclusive=True, exit_on_error=False)
+        self.svc.load(contents.proposals(repo_id, ProposalQuery(state="open")), self._propose)
+        self.call_after_refresh(self.rest)
+
+    def _stand(self, standing: Standings) -> None:
+        self._standings = standing
+        self.paint()
+
+    def _propose(self, proposals: Sequence[ListedProposal], at: float) -> None:
+        self._numbers = {proposal.head: proposal.number for proposal in proposals}
+        self.paint()
+
+    def paint(self) -> None:
+        if self.is_attached:
+            rows = self._rows()
+            self.listed.show(sequence(rows))
+            self.fit(len(rows))
+
+    # --- rows
+
+    def _rows(self) -> list[Item]:
+        """The rows: branches, then tags; those whose age is known before the others, the newest first."""
+        newest = sorted(self._of.refs, key=self._age, reverse=True)
+        rows: list[Item] = []
+        for kind, name in (("branch", "Branches"), ("tag", "Tags")):
+            kin = [ref for ref in newest if ref.type == kind]
+            rows += [heading(name, len(kin)), *(self._row(ref) for ref in kin)] if kin else []
+        return rows
+
+    def _age(self, ref: Ref) -> str:
+        """When the seal at a head was made; "" while that is not known."""
+        standing = self._standings.get(ref.head or "")
+        return standing.at if standing is not None else ""
+
+    def _row(self, ref: Ref) -> Item:
+        current = ref.name == self._of.ref_name
+        mark: Part = ("● ", "good") if current else ("  ", "text")
+        number = self._numbers.get(ref.name) if ref.type == "branch" else None
+        words: list[Part] = [mark, (safe(ref.name), "title" if current else "text")]
+        if ref.default:
+            words.append(("  default", "accent"))
+        elif ref.protected:
+            words.append(("  protected", "dim"))
+        if number is not None:
+            words.append((f"  ○ #{number}", "good"))
+        return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)))
+
+    def _newest(self, ref: Ref) -> tuple[Part, ...]:
+        """Who made the seal at a head, and how long ago."""
+        if ref.head is None:
+            return (("no seal yet", "dim"),)
+        standing = self._standings.get(ref.head)
+        if standing is None:
+            return ((ref.head[:8], "dim"),)
+        age = brief(standing.at, self._of.svc.clock())
+        return ((f"@{safe(standing.who)[:12]}", "dim"), (f"{age:>5}", "dim"))
+
+    def _distance(self, ref: Ref) -> tuple[Part, ...]:
+        """How many seals a branch is ahead of the default branch, and behind."""
+        standing = self._standings.get(ref.head or "")
+        if ref.default or ref.type == "tag" or standing is None:
+            return ()
+        ahead = f"↑{standing.ahead}{'+' if standing.more else ''} " if standing.ahead else ""
+        behind = f"↓{standing.behind} " if standing.behind else ""
+        return ((ahead, "good"), (behind, "warn"))
 
     def preview_of(self, key: Hashable) -> None:
         ref = cast("Ref", key)
+        top: list[tuple[Part, ...]] = [((safe(ref.name), "title"),)]
+        number = self._numbers.get(ref.name)
+        if number is not None:
+            top.append(((f"proposal #{number}", "good"),))
         if ref.head is None:
-            self.show_preview(key, safe(ref.name), [(("nothing is sealed here yet", "dim"),)])
+            self.show_preview(key, "", [*top, (("nothing is sealed here yet", "dim"),)])
             return
 
         def paint(seals: list[SealSummary], at: float) -> None:
             now = self.svc.clock()
-            self.show_preview(key, safe(ref.name), [seal_line(seal, now) for seal in seals])
+            self.show_preview(key, "", [*top, (), *(seal_line(seal, now) for seal in seals)])
 
-        self.svc.load(contents.recent(self._repo_id, ref.name), paint)
+        self.svc.load(contents.recent(self._of.repo.id, ref.name), paint)

@@ -320,13 +320,8 @@ class RepoScreen(RepoPage):
             self.once_read(self.do_ref)
             return
         from tui.screens.choose_ref import ChooseRef
-        from tui.widgets.lines import Item
 
-        items = [
-            Item(ref, ((f"{ref.type:<7}", "dim"), (safe(ref.name), "text")), (((ref.head or "")[:8], "dim"),))
-            for ref in self.refs
-        ]
-        chosen = ChooseRef(self.repo.id, items, lambda ref: self.go_to(ref.name, ref.head))
+        chosen = ChooseRef(self, lambda ref: self.go_to(ref.name, ref.head))
         self.app.push_screen(chosen)
 
     def do_back(self) -> None:

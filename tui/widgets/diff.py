@@ -96,7 +96,7 @@ class Diff(Lines):
         half = (self.size.width - 3) // 2 if self.split else 0
         look = Look(self._tints, self.colours)
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
-        notes = self._notes(self._rooms(half, patches.digits)) if self._notes is not None else {}
+        notes = self._notes(self._rooms(half, patches)) if self._notes is not None else {}
         self.show(Noted(patches, notes) if notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)
@@ -106,12 +106,12 @@ class Diff(Lines):
         tints: Tints | None = getattr(self.app, "tints", None)
         return tints
 
-    def _rooms(self, half: int, digits: int) -> Rooms:
+    def _rooms(self, half: int, patches: Patches) -> Rooms:
         """The columns of notes, aligned with the text of the lines that they concern."""
         if half:
-            numbers, width = digits + 1, max(12, half - digits - 2)
+            numbers, width = patches.digits + 1, max(12, half - patches.digits - 2)
             return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
-        numbers = 2 * digits + 3
+        numbers = max((patches.numbers(file) for file in self._files), default=0) + 1
         both = Room(numbers, max(12, min(NOTE_MAX, self.size.width - numbers - 1)))
         return Rooms(both, both)
 

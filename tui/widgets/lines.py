@@ -11,16 +11,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rich.style import Style
-from textual.content import Content
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tui.display.hyperlinks import opened_by_terminal
 from tui.text import Part, columns, folded
 from tui.theme import THEMES
+from tui.widgets.framed import Framed
 from tui.widgets.strips import NO_LINKS, strip
 
 MARK = "▌"
@@ -61,7 +60,7 @@ class Rows(Protocol):
     def __getitem__(self, index: int, /) -> Item: ...
 
 
-class Lines(Widget, can_focus=True):
+class Lines(Framed, can_focus=True):
     """A list. `show(rows)` sets the rows. `Chosen` is posted at enter, `Moved` when the cursor moves."""
 
     DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; }"
@@ -106,7 +105,6 @@ class Lines(Widget, can_focus=True):
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty, self.unmatched = empty, unmatched
         self.tall = 1  # lines of a row: 1 or 2
-        self._framed = ("", "")  # title and position in the frame
         self._headed: tuple[Rows, list[int]] = ((), [])  # rows, and the places of headings among them
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
@@ -142,22 +140,6 @@ class Lines(Widget, can_focus=True):
     def fits(self) -> int:
         """The number of visible rows."""
         return self.size.height // self.tall
-
-    def name_frame(self, title: str, position: str) -> None:
-        """Write title and position into the frame, if they have changed. The position changes at each key, so
-        only the lines of the frame are painted; setting Textual's titles would paint all rows."""
-        before, self._framed = self._framed, (title, position)
-        if title != before[0]:
-            self._border_title = Content(title)
-            self._refresh_frame(-1)
-        if position != before[1]:
-            self._border_subtitle = Content(position)
-            self._refresh_frame(self.size.height)
-
-    def _refresh_frame(self, y: int) -> None:
-        """Paint line `y` of the frame, counted from the first row of the list: -1 is the line above it."""
-        left, right = self.gutter.left, self.gutter.right
-        self.refresh(Region(-left, y, self.size.width + left + right, 1))
 
     def stand(self, tall: int) -> None:
         """Show rows with this number of lines."""

@@ -22,7 +22,7 @@ from tui.widgets.hunks import SIGNED, SIGNS, Hunk, blocks, hunks_of, without_bla
 from tui.widgets.lines import Item, text_of
 from tui.widgets.words import Ranges, changed_words
 
-DIGITS = 3  # columns of a line number at least
+DIGITS = 2  # columns of a line number at least
 RUN_MAX = 200  # deleted or added lines in a row among which the partner of a line is looked for
 SHOWN_MAX = 16 * 1024  # characters of a line that are painted
 KINDS = {**SIGNED, "F": "file", "H": "hunk", "B": "both"}
@@ -85,6 +85,10 @@ class Patches:
                     self._add(hunk if blanks else without_blanks(hunk))
         highest = max(max(self._old, default=0), max(self._new, default=0)) if look is not None else 0
         self.digits = max(DIGITS, len(str(highest)))  # columns of a line number
+
+    def numbers(self, file: ChangedFile) -> int:
+        """The columns of the numbers of a file's lines, with the blank behind each; not side by side."""
+        return (self.digits + 1) * (2 if two_sided(file) else 1)
 
     def _put(
         self,
@@ -153,14 +157,15 @@ class Patches:
         numbers, _, named = title.removeprefix("@@").partition("@@")
         colours = self._look.colours.get(file.path)
         named = named.strip() or (colours.functions.get(key.new, "") if colours is not None else "")
-        gutter = " " * (self.digits if self._half else 2 * self.digits)
+        gutter = " " * (self.digits if self._half else self.numbers(file) - 2)
         return Item(
             key, ((f"{gutter}⋯ ", "line"), (safe(f"@@{numbers}@@"), "hunk"), (f"  {safe(named)}", "name"))
         )
 
     def _line_item(self, key: Key, file: ChangedFile, index: int) -> Item:
         wide, text = self.digits, self._shown(file, self._at[index] + 1)
-        numbers = f"{key.old or '':>{wide}} {key.new or '':>{wide}} "
+        sides = (key.old, key.new) if two_sided(file) else (key.old or key.new,)
+        numbers = "".join(f"{number or '':>{wide}} " for number in sides)
         kind = _kind_of(key.kind)
         if kind is None:
             return Item(
@@ -321,6 +326,12 @@ class Patches:
             return ()
         both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
         return both[0] if old else both[1]
+
+
+def two_sided(file: ChangedFile) -> bool:
+    """Whether there are lines on both sides of a file; one that was added or removed needs one column of
+    numbers only."""
+    return file.status not in ("added", "removed")
 
 
 def _kind_of(name: str) -> Kind | None:

@@ -209,7 +209,7 @@ async def test_runs_releases_and_branches_are_previewed(listed: str, alice: Svc,
         await press(pilot, "5")
         await sees(pilot, "╭─ Releases 1", "─ v1 ─", "• it", "5 Releases 1")
         await press(pilot, "b")
-        await sees(pilot, "╭─ Branches and tags", "─ main ─", "Second")
+        await sees(pilot, "╭─ branches and tags", "● main  default", "│ main", "Second")
 
 
 async def test_the_file_and_the_seal_under_the_cursor_are_previewed(listed: str, open_app: Open) -> None:

@@ -12,9 +12,9 @@ from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
+from tui.screens.code.changed_tree import Changes, Place, TreeRows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.seen import digest_of
-from tui.screens.proposal.tree import Changes, Place, TreeRows
 from tui.theme import THEMES
 from tui.tints import DARK, tints
 from tui.widgets.coloured_file import FileColours, functions_around

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Horizontal
 from textual.timer import Timer
 
 from localstore.agent.talk import Person
@@ -29,6 +29,7 @@ from tui.texts import Texts, is_markdown, item, linked_path
 from tui.theme import css_colour
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
+from tui.widgets.framed import Pane
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.picture import Picture
 from tui.widgets.source import Source
@@ -36,6 +37,9 @@ from tui.widgets.source import Source
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
 
+OF_FILES = frozenset(
+    {"find_file", "blame", "history", "replay", "edit", "live"}
+)  # not keys of a list of seals
 TREE_WIDTH = 34
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
@@ -59,6 +63,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     DEFAULT_CSS = """
     Code #tree_pane { width: 32; }
     Code #file_pane { width: 1fr; }
+    Code #seal_pane { width: 1fr; padding: 0 1; }
     Code #people { width: 32; }
     """
 
@@ -74,17 +79,30 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._people: list[Person] = []
         self._moves: Timer | None = None  # until the cursor in the tree rests
         self._glimpsed = False  # whether the file is shown because the cursor rests on it
+        self._headed = ("", "")  # title of the file's pane, and words beside it
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
+    def actions(self) -> tuple[Action, ...]:
+        """The actions; the footer shows those of the list of seals while that is shown."""
+        if self._mode == "file":
+            return self.ACTIONS
+        return tuple(
+            replace(action, footer=False) if action.id in OF_FILES else action for action in self.ACTIONS
+        )
+
     def compose(self) -> ComposeResult:
+        about = Lines(marked=False, id="about")
+        about.can_focus = False
         with Horizontal(classes="row"):
-            with Vertical(id="tree_pane"):
+            with Pane(id="tree_pane"):
                 yield Lines(empty="no files", waiting="asking the server", id="tree")
-            with Vertical(id="file_pane"):
+            with Pane(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
                 yield Picture(id="picture")
+            with Pane(id="seal_pane"):
+                yield about
                 yield Diff(id="diff")
             yield Lines(id="people")
         yield Line(id="bar")
@@ -106,28 +124,47 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
-        """Show one pane or two; if there is one, the file covers the tree."""
+        """Show one pane or two; if there is one, the file covers the tree, and a history always does."""
         opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
-        self.query_one("#tree_pane").display = self.wide or not opened
+        self.query_one("#tree_pane").display = self._mode == "file" and (self.wide or not opened)
         self.query_one("#file_pane").display = self.wide or opened
-        self.query_one("#file").display = self._mode != "diff"
-        self.place_diff()
+        self.place_seals()
         if self._mode != "file" or self.path is None:
             self.show_picture(None)
         self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES
         self.query_one("#bar").display = self.live or self._playing is not None
-        tree = self.query_one("#tree_pane")
-        tree.styles.width = TREE_WIDTH if self.wide else "1fr"
+        self.query_one("#tree_pane").styles.width = TREE_WIDTH if self.wide else "1fr"
         self._frame()
 
     def _frame(self) -> None:
         """Paint frames around the panes; the pane with the focus has the brighter one."""
-        for name, title in (("tree", self.folder or self.of.repo.name), ("file", "")):
-            pane = self.query_one(f"#{name}_pane")
+        for pane in self.query(Pane):
             colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
             pane.styles.border = ("round", colour) if self.wide else None
-            pane.styles.padding = (0, 1) if self.wide and name == "file" else 0
-            pane.border_title = Content(safe(title)) if title else None
+            if pane.id == "file_pane":
+                pane.styles.padding = (0, 1) if self.wide and self._mode == "file" else 0
+        people = self.query_one("#people", Lines)
+        people.styles.border = ("round", css_colour(self.svc.colours, "line"))
+        self.query_one("#file_title").display = not self.wide
+        self._say_where()
+
+    def _say_where(self) -> None:
+        """Write titles and the places of cursors into the frames."""
+        tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
+        title, words = self._headed
+        if self.wide:
+            self.query_one("#tree_pane", Pane).name_frame(
+                safe(self.folder or self.of.repo.name), tree.position
+            )
+            named = f"{title} · {words}" if title and words else title
+            self.query_one("#file_pane", Pane).name_frame(named, file.position)
+        else:
+            place = file.position if self._mode == "history" else words
+            self.query_one("#file_title", Line).put(((f" {title}", "title"),), ((f"{place} ", "dim"),))
+
+    def _head(self, title: str, words: str) -> None:
+        self._headed = title, words
+        self._say_where()
 
     def on_descendant_focus(self) -> None:
         self._frame()
@@ -194,6 +231,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
         """Show the file under the tree's cursor."""
+        self._say_where()
         if event.lines.id == "file":
             self.rest_on_seal()
         if event.lines.id != "tree":
@@ -243,7 +281,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         file.show(sequence([Item(None, row) for row in rows]))
         count = len(rows)
         words = f"{count} entr{'y' if count == 1 else 'ies'}"
-        self.query_one("#file_title", Line).put(((f"{safe(key[1])}/", "title"),), ((words, "dim"),))
+        self._head(f"{safe(key[1])}/", words)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -261,7 +299,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         elif event.lines.id == "people":
             self.follow(str(event.key))
         elif self._mode == "history":
-            self.show_diff(str(event.key))
+            self.show_seal(str(event.key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         """Show a file at the screen's seal. `glimpsed`: whether it is a preview, because the cursor rests on
@@ -341,7 +379,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def do_split(self) -> None:
         """Switch between rendered Markdown and its source; in a comparison, show old and new side by side."""
-        if self._mode == "diff":
+        if self.previews_seals:
             super().do_split()
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):
             self._source = not self._source
@@ -354,7 +392,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._title("binary")
 
     def _title(self, right: str) -> None:
-        self.query_one("#file_title", Line).put(((safe(self.path or ""), "title"),), ((right, "dim"),))
+        self._head(safe(self.path or ""), right)
 
     def do_blame(self) -> None:
         if self.path is None:
@@ -442,8 +480,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             return True
         if self.leave_replay():
             return True
-        if self._mode == "diff":
-            self.do_history()
+        if self.previews_seals and self.diff.has_focus:
+            self._focus("file")
             return True
         if self._mode == "history":
             self._mode = "file"

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from localstore.core.errors import SvcError
+from localstore.core.model.history import ChangedFile
+from tui import contents
 from tui.actions import Action
+from tui.widgets.coloured_file import TEXT_MAX, FileColours, colours_of
 from tui.widgets.diff import Diff
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from tui.asked import AskedApp
+
+    Mixed = Widget
+else:
+    Mixed = object  # Textual takes the styles of the first base that is a widget
 
 DIFF_ACTIONS = (
     Action("split", ("v",), "old and new side by side", "svc diff"),
@@ -16,8 +32,10 @@ DIFF_ACTIONS = (
 )
 
 
-class Differing:
-    """Runs DIFF_ACTIONS on `diff`."""
+class Differing(Mixed):
+    """Runs DIFF_ACTIONS on `diff`, and colours what it shows."""
+
+    _coloured = ("", "")  # path and seal of the file whose colours were asked for
 
     @property
     def diff(self) -> Diff:
@@ -48,3 +66,38 @@ class Differing:
 
     def do_seen(self) -> None:
         self.diff.toggle_seen()
+
+    def colour(self, file: ChangedFile, repo_id: str, seal: str) -> None:
+        """Find the roles of the words in a file of the diff, on a thread. Reads the whole text at the seal,
+        because the patch alone does not show where a comment or string begins."""
+        is_known = file.path in self.diff.colours or self._coloured == (file.path, seal)
+        if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
+            return
+        self._coloured = file.path, seal
+        app = cast("AskedApp", self.app)
+        client, read = app.client, contents.file(repo_id, seal, file.path)
+
+        def work() -> None:
+            text = None
+            if file.status != "removed":
+                with suppress(SvcError):
+                    blob, _ = client.known(read) or client.fetch(read)
+                    text = blob.content if blob.encoding == "utf-8" else None
+            colours = colours_of(file, text)
+            app.later(lambda: self._learn(file, seal, colours))
+
+        app.run_worker(work, thread=True, group="changes", exit_on_error=False)
+
+    def _learn(self, file: ChangedFile, seal: str, colours: FileColours) -> None:
+        if self.is_attached and self.shows_seal(seal):
+            self.diff.learn(file.path, colours)
+        self._coloured = ("", "")
+
+    def shows_seal(self, seal: str) -> bool:
+        """Whether the diff shows the texts of this seal."""
+        raise NotImplementedError
+
+    def forget_colours(self) -> None:
+        """Ask for colours again, because the texts are others."""
+        self._coloured = ("", "")
+        self.diff.colours.clear()

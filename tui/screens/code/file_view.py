@@ -9,11 +9,12 @@ from localstore.agent.talk import Person
 from localstore.core.model.history import Blob
 from tui.screens.view import View
 
-Mode = Literal["file", "history", "diff"]
+Mode = Literal["file", "history"]
 
 
 class FileView(View):
-    """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title` and `bar`. `path`: the
+    """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title`,
+    `about`, `seal_pane` and `bar`. `path`: the
     open file; `folder`: the folder in the tree."""
 
     path: str | None = None
@@ -56,4 +57,9 @@ class FileView(View):
         raise NotImplementedError
 
     def _title(self, right: str) -> None:
+        """Write the path of the open file above its text, with these words."""
+        raise NotImplementedError
+
+    def _head(self, title: str, words: str) -> None:
+        """Write a title above what the file's pane shows, with these words."""
         raise NotImplementedError

@@ -1,32 +1,38 @@
-"""The history of a file, the changes of each of its seals, and the seals before and after."""
+"""The history of a file, what the seal under the cursor changed, and the seals before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
-from textual.content import Content
 from textual.timer import Timer
 
 from localstore.core.model.history import ChangedFile, Compare, SealSummary
 from tui import contents
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
-from tui.screens.split import REST
-from tui.text import Part, ago, safe
+from tui.screens.code.seal_rows import names_of, seal_rows, subject_of
+from tui.screens.split import NARROW, REST
+from tui.text import Part, brief, safe
 from tui.theme import css_colour
 from tui.widgets.diff import Diff
-from tui.widgets.frame import Line
+from tui.widgets.framed import Pane
 from tui.widgets.lines import Item, Lines, sequence
 
-SEALS = "40%"  # of the height, where what a seal changed stands below them
-TALL = 24  # rows of a screen with both
+SHARE = 42  # hundredths of the width that the seals take beside what one of them changed
+NAMES = 2  # branches and tags that are named on the row of a seal
+COLOURED = 3  # files of a seal that get their colours
+MESSAGE = 12  # rows of a message that are shown above the changes
 
 
 class History(Differing, FileView):
-    """The history of a file: shows changes in `diff`, and seals in `file`."""
+    """The history of a file: shows seals in `file`, and in `seal_pane` what the one under the cursor
+    changed."""
 
-    _diff_of = ""  # the seal whose changes `diff` shows
+    _seals: Sequence[SealSummary] = ()
+    _seal = ""  # the one that `seal_pane` shows
+    _checked: contents.CheckedSeal | None = None  # the same one
+    _compare: Compare | None = None  # its changes
     _rests: Timer | None = None  # until the cursor among the seals rests
 
     @property
@@ -35,36 +41,72 @@ class History(Differing, FileView):
 
     @property
     def previews_seals(self) -> bool:
-        """Whether the changes of a seal are shown below the list of seals."""
-        return self._mode == "history" and self.wide and self.app.size.height >= TALL
+        """Whether what a seal changed is shown beside the list of seals."""
+        return self._mode == "history" and self.wide
 
-    def place_diff(self) -> None:
-        """Show the comparison below the list of seals, or alone where the terminal has no room for both."""
-        below = self.previews_seals
-        self.diff.display = below or self._mode == "diff"
-        if not self.diff.display:
+    def shows_seal(self, seal: str) -> bool:
+        return self.previews_seals and seal == self._seal
+
+    def place_seals(self) -> None:
+        """Show what a seal changed beside the seals, where there is room."""
+        pane, file = self.query_one("#seal_pane", Pane), self.query_one("#file", Lines)
+        pane.display = self.previews_seals
+        if not pane.display:
             self.diff.drop_files()
-        self.diff.styles.border_top = ("solid", css_colour(self.svc.colours, "line")) if below else None
-        self.query_one("#file").styles.height = SEALS if below else "1fr"
+            self._seal = ""
+        file.marked = self._mode == "history"
+        self.query_one("#file_pane").styles.width = f"{SHARE}%" if self.previews_seals else "1fr"
+        colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
+        pane.styles.border = ("round", colour) if self.wide else None
 
     def rest_on_seal(self) -> None:
-        """Called when the cursor is on a seal. If it rests there, the changes of the seal are shown below."""
+        """Called when the cursor is on a seal. If it rests there, what the seal changed is shown."""
         if self._rests is not None:
             self._rests.stop()
-        self._rests = self.set_timer(REST, self._show_below) if self.previews_seals else None
+        self._rests = self.set_timer(REST, self._show_rested) if self.previews_seals else None
 
-    def _show_below(self) -> None:
+    def _show_rested(self) -> None:
         seal = self.query_one("#file", Lines).key
-        if not self.previews_seals or not self.of.in_front or not isinstance(seal, str):
+        if not self.previews_seals or not self.of.in_front or not isinstance(seal, str) or seal == self._seal:
             return
-        self._diff_of = seal
+        self._seal, self._checked, self._compare = seal, None, None
+        self.forget_colours()
+        self._paint_about()
 
         def paint(compare: Compare, at: float) -> None:
-            if self.previews_seals and self.query_one("#file", Lines).key == seal:
-                self.diff.border_title = Content(f"{seal[:8]}")
-                self.diff.show_files(self._own_first(compare.files))
+            if self.shows_seal(seal):
+                files = self._own_first(compare.files)
+                self._compare = compare
+                self._paint_about()
+                self.diff.show_files(files)
+                self.diff.go(0, -1)
+                self._colour_first(files)
+
+        def paint_seal(checked: contents.CheckedSeal, at: float) -> None:
+            if self.shows_seal(seal):
+                self._checked = checked
+                self._paint_about()
 
         self.svc.load(contents.brought(self.of.repo.id, seal), paint)
+        self.svc.load(contents.checked_seal(self.of.repo, seal), paint_seal)
+
+    def _colour_first(self, files: Sequence[ChangedFile]) -> None:
+        for file in files[:COLOURED]:
+            self.colour(file, self.of.repo.id, self._seal)
+
+    def _paint_about(self) -> None:
+        """Paint what the shown seal says of itself, as high as that is."""
+        about, pane = self.query_one("#about", Lines), self.query_one("#seal_pane", Pane)
+        seal = next((seal for seal in self._seals if seal.id == self._seal), None)
+        if seal is None:
+            return
+        width = max(20, self.app.size.width - self.app.size.width * SHARE // 100 - 4)
+        fault = self._checked.fault if self._checked is not None else None
+        names = names_of(self.of.refs)
+        rows = seal_rows(seal, self.svc.clock(), names, width, MESSAGE, fault, self._compare)
+        about.styles.height = len(rows) + 1
+        about.show(sequence([Item(None, row) for row in rows]))
+        pane.name_frame(f"seal {seal.id[:8]}", "")
 
     def _own_first(self, files: Sequence[ChangedFile]) -> list[ChangedFile]:
         """The files, beginning with the one whose history is shown."""
@@ -78,63 +120,40 @@ class History(Differing, FileView):
         def paint(seals: list[SealSummary], at: float) -> None:
             if self._mode != "history":
                 return
-            now = self.svc.clock()
+            self._seals = seals
             self._arrange()
-            items = [
-                Item(
-                    seal.id,
-                    (
-                        (f"{seal.id[:8]} ", "accent"),
-                        ("⑂ " if seal.merged else "", "dim"),
-                        (safe(seal.message.partition("\n")[0]), "text")
-                        if seal.message.strip()
-                        else ("no message", "dim"),
-                    ),
-                    (
-                        (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
-                        (ago(seal.created_at, now), "dim"),
-                    ),
-                )
-                for seal in seals
-            ]
-            self.query_one("#file", Lines).show(sequence(items), self.of.seal)
-            self._title("history")
+            self.query_one("#file", Lines).linked = False
+            self._paint_seals(self.of.seal)
             self._focus("file")
             self.rest_on_seal()
 
         self.svc.load(contents.history(repo.id, ref, path), paint)
 
-    def show_diff(self, seal: str) -> None:
-        """Show the changes of one seal."""
-        repo = self.of.repo
-        self._mode, self._diff_of = "diff", seal
-        self._arrange()
-        self._focus("diff")
-        left: list[Part] = [(f"seal {seal[:8]}", "title")]
-        right: list[Part] = []
+    def _paint_seals(self, cursor: str | None = None) -> None:
+        """Paint the rows of the history."""
+        width = self.app.size.width
+        narrow = (width * SHARE // 100 if self.wide else width) < NARROW
+        names, now = names_of(self.of.refs), self.svc.clock()
+        rows = []
+        for seal in self._seals:
+            merge: Part = ("⑂ " if seal.merged else "", "dim")
+            words = (
+                (f"{seal.id[:8]} ", "accent"),
+                merge,
+                *names.get(seal.id, ())[: 1 if narrow else NAMES],
+                subject_of(seal),
+            )
+            who = "" if narrow else f"@{safe(seal.provenance.who.handle or '?')} "
+            rows.append(Item(seal.id, words, ((who, "dim"), (f"{brief(seal.created_at, now):>4} ", "dim"))))
+        self.query_one("#file", Lines).show(sequence(rows), cursor)
+        of = safe(self.path or self.of.repo.name)
+        self._head(f"history of {of} · {safe(self.of.ref_name)}", "")
 
-        def head() -> None:
-            self.query_one("#file_title", Line).put(left, right)
+    def show_seal(self, seal: str) -> None:
+        """Open the screen of one seal."""
+        from tui.screens.code.seal import SealScreen
 
-        def paint(compare: Compare, at: float) -> None:
-            if self._mode == "diff" and self._diff_of == seal:
-                self.query_one("#diff", Diff).show_files(self._own_first(compare.files))
-                count = len(compare.files)
-                right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
-                head()
-
-        def paint_seal(checked: contents.CheckedSeal, at: float) -> None:
-            if self._mode == "diff" and self._diff_of == seal:
-                seal_shown = checked.seal
-                age = ago(seal_shown.created_at, self.svc.clock())
-                who = f"@{safe(seal_shown.provenance.who.handle or '?')} {age}"
-                left.append((f"  {safe(seal_shown.message.partition(chr(10))[0])}", "text"))
-                signed: Part = ("  ✗ does not verify", "bad") if checked.fault else ("  ✓ signed", "good")
-                right[:0] = [(who, "dim"), signed]
-                head()
-
-        self.svc.load(contents.checked_seal(repo, seal), paint_seal)
-        self.svc.load(contents.brought(repo.id, seal), paint)
+        self.app.push_screen(SealScreen(self.of.repo, seal, self.path or "", names_of(self.of.refs)))
 
     def do_older(self) -> None:
         self._step(1)

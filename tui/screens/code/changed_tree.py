@@ -1,4 +1,4 @@
-"""The changed files of a proposal as a tree. A folder with only one child is joined with it in one row."""
+"""Changed files as a tree. A folder with only one child is joined with it in one row."""
 
 from __future__ import annotations
 

@@ -1,0 +1,129 @@
+"""How branches and tags stand: the seals at their heads, and how far these are from the default branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from localstore.core.errors import SvcError
+from localstore.core.model import history as histories
+from localstore.core.model.history import CommitsQuery, SealSummary
+from localstore.core.model.ref import Ref
+from svc.api import Api
+from tui.client import Client
+from tui.reads import Read
+
+T = TypeVar("T")
+
+NEWEST = 200  # seals of the default branch among which other branches begin
+AHEAD = 50  # seals that a branch has and the default branch has not, as far as they are counted
+BRANCHES = 60  # branches and tags that are looked at
+
+
+class Dated(msgspec.Struct, frozen=True, gc=False):
+    """A seal: when, by whom, and the seals that it was made from."""
+
+    id: str
+    parents: tuple[str, ...]
+    who: str
+    at: str
+
+
+class Apart(msgspec.Struct, frozen=True, gc=False):
+    """The seal at a head, and the newest seals that lead to it and not to another one."""
+
+    head: Dated
+    beyond: tuple[Dated, ...]
+
+
+class Standing(NamedTuple):
+    """The seal at a head, and how many seals the head has that the default branch has not, and the other way
+    round; None where that is not known. `more`: whether it has more than `ahead`."""
+
+    who: str
+    at: str
+    ahead: int | None = None
+    behind: int | None = None
+    more: bool = False
+
+
+def _dated(seals: Iterable[SealSummary]) -> list[Dated]:
+    return [
+        Dated(
+            seal.id,
+            (*seal.parents, *seal.provenance.merged),
+            seal.provenance.who.handle or "?",
+            seal.created_at,
+        )
+        for seal in seals
+    ]
+
+
+def newest(repo_id: str, head: str) -> Read[list[Dated]]:
+    """The newest seals that lead to a seal, with it."""
+    query = CommitsQuery(sha=head)
+
+    def call(api: Api) -> list[Dated]:
+        return _dated(api.items(histories.COMMITS, query, limit=NEWEST, id=repo_id))
+
+    return Read(f"repos/{repo_id}/newest/{head}", list[Dated], call, final=True)
+
+
+def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
+    """The seal at `head`, and what leads to it and not to the seal `base`."""
+    beyond, alone = CommitsQuery(sha=head, without=base), CommitsQuery(sha=head)
+
+    def call(api: Api) -> Apart:
+        seals = _dated(api.items(histories.COMMITS, beyond, limit=AHEAD + 1, id=repo_id))
+        own = seals[:1] or _dated(api.items(histories.COMMITS, alone, limit=1, id=repo_id))
+        return Apart(own[0], tuple(seals))
+
+    return Read(f"repos/{repo_id}/apart/{head}/{base}", Apart, call, final=True)
+
+
+def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
+    """Head → its standing. Asks the server for what is not known, so it is called on a thread. Heads that the
+    server does not tell about are left out."""
+    base = next((ref.head for ref in refs if ref.default), None)
+    if base is None:
+        return {}
+    standing: dict[str, Standing] = {}
+    with suppress(SvcError):
+        main = {seal.id: seal for seal in _read(client, newest(repo_id, base))}
+        for head in dict.fromkeys(ref.head for ref in refs[:BRANCHES] if ref.head is not None):
+            if head in main:
+                seal, behind = main[head], len(main) - len(_ancestors([head], main))
+                standing[head] = Standing(seal.who, seal.at, 0, behind)
+            else:
+                standing[head] = _beyond(_read(client, apart(repo_id, head, base)), main)
+    return standing
+
+
+def _read(client: Client, read: Read[T]) -> T:
+    value, _ = client.known(read) or client.fetch(read)
+    return value
+
+
+def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
+    """The standing of a head that is not among the newest seals of the default branch, which are `main`."""
+    own = {seal.id for seal in apart.beyond}
+    ahead, more = min(len(own), AHEAD), len(own) > AHEAD
+    begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]
+    counts_behind = bool(begins) and not more and all(parent in main for parent in begins)
+    behind = len(main) - len(_ancestors(begins, main)) if counts_behind else None
+    return Standing(apart.head.who, apart.head.at, ahead, behind, more)
+
+
+def _ancestors(begins: Iterable[str], main: Mapping[str, Dated]) -> set[str]:
+    """These seals of the default branch and all that lead to them, as far as they are known. What is older
+    than all that is known leads to all of it."""
+    reached, waiting = set(), [seal for seal in begins if seal in main]
+    while waiting:
+        seal = waiting.pop()
+        if seal not in reached:
+            reached.add(seal)
+            waiting += [parent for parent in main[seal].parents if parent in main]
+    return reached

@@ -1,0 +1,112 @@
+"""One seal: what it says of itself above, its files and their changes below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+
+from localstore.core.model.history import Compare
+from localstore.core.model.repo import Repo
+from tui import contents
+from tui.actions import Action
+from tui.screens.base import TWO_PANES
+from tui.screens.code.changed_files import CHANGES, ChangedFiles
+from tui.screens.code.clipboard import copy
+from tui.screens.code.seal_rows import Names, seal_rows, subject_of
+from tui.text import Part, safe
+from tui.theme import css_colour
+from tui.widgets.lines import Item, Lines, sequence
+
+MESSAGE, SHORT = 8, 2  # rows of a message below its first line: on a high screen, on a low one
+HIGH = 30  # rows of a high screen
+
+
+class SealScreen(ChangedFiles):
+    """A seal with the files that it changed."""
+
+    DEFAULT_CSS = "SealScreen #about { height: 1; padding: 0 1; }"
+    ACTIONS: tuple[Action, ...] = (*CHANGES, Action("copy", ("y",), "copy the seal's id", footer=True))
+
+    def __init__(self, repo: Repo, seal: str, path: str = "", names: Names | None = None) -> None:
+        """`path`: the file that is shown first. `names`: the branches and tags at seals."""
+        super().__init__(repo, path)
+        self._seal, self._names = seal, names or {}
+        self._checked: contents.CheckedSeal | None = None
+        self._compare: Compare | None = None
+
+    @property
+    def new_seal(self) -> str:
+        return self._seal
+
+    def whole_diff(self) -> str:
+        return f"svc show {self._seal[:8]}"
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
+    def facts(self) -> dict[str, str]:
+        return {"seal": self._seal}
+
+    def title_parts(self) -> Sequence[Part]:
+        parts: list[Part] = [
+            (f" {safe(self.repo.full_name)}", "title"),
+            (f"  seal {self._seal[:8]}  ", "accent"),
+        ]
+        if self._checked is not None:
+            parts.append(subject_of(self._checked.seal))
+        return parts
+
+    def content(self) -> ComposeResult:
+        about = Lines(marked=False, id="about")
+        about.can_focus = False
+        yield about
+        yield from self.files_and_changes()
+
+    def on_mount(self) -> None:
+        # Textual calls that of the base classes by itself.
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        self.svc.load(contents.checked_seal(self.repo, self._seal), self._paint_seal)
+        self.svc.load(contents.brought(self.repo.id, self._seal), self._paint_changes)
+
+    def _paint_seal(self, checked: contents.CheckedSeal, at: float) -> None:
+        self._checked = checked
+        self._paint_about()
+        self.show_frame()
+
+    def _paint_changes(self, compare: Compare, at: float) -> None:
+        self._compare = compare
+        self._paint_about()
+        self.show_changes(compare)
+
+    def place(self) -> None:
+        super().place()
+        if self.query("#about"):
+            self._paint_about()
+
+    def paint(self) -> None:
+        """Paint again, because ages have changed."""
+        self._paint_about()
+
+    def _paint_about(self) -> None:
+        """Paint what the seal says of itself, as high as that is."""
+        about, checked, size = self.query_one("#about", Lines), self._checked, self.app.size
+        wide = size.width >= TWO_PANES
+        about.styles.border = ("round", css_colour(self.svc.colours, "line")) if wide else None
+        if checked is None:
+            rows: list[tuple[Part, ...]] = [(("asking the server", "dim"),)]
+        else:
+            most, width = MESSAGE if size.height >= HIGH else SHORT, size.width - (4 if wide else 2)
+            rows = seal_rows(
+                checked.seal, self.svc.clock(), self._names, width, most, checked.fault, self._compare
+            )
+        about.styles.height = len(rows) + (2 if wide else 0)
+        about.show(sequence([Item(None, row) for row in rows]))
+        if wide:
+            about.name_frame(f"seal {self._seal[:8]}", "")
+
+    def do_copy(self) -> None:
+        """Put the id of the seal on the terminal's clipboard."""
+        copy(self, self._seal)

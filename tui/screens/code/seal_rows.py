@@ -1,0 +1,70 @@
+"""What a seal says of itself, as rows: message, author, signature, and the branches and tags at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from localstore.core.model.history import Compare, SealSummary
+from localstore.core.model.ref import Ref
+from tui.text import Part, ago, folded, safe, wrapped
+
+Row = tuple[Part, ...]
+Names = Mapping[str, Row]  # seal → the branches and tags at it
+
+
+def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
+    """Seal → the names of the branches and tags whose head it is."""
+    names: dict[str, Row] = {}
+    for ref in sorted(refs, key=lambda ref: (not ref.default, ref.type != "tag", ref.name)):
+        if ref.head is not None:
+            name: Part = (f"({safe(ref.name)}) ", "warn" if ref.type == "tag" else "good")
+            names[ref.head] = (*names.get(ref.head, ()), name)
+    return names
+
+
+def subject_of(seal: SealSummary) -> Part:
+    """The first line of a message."""
+    first = safe(seal.message.strip().partition("\n")[0])
+    return (first, "text") if first else ("no message", "dim")
+
+
+def signature(fault: str | None) -> Row:
+    """Whether the signature of a seal verifies; () while that is not known. `fault`: "" if it does."""
+    if fault is None:
+        return ()
+    return (("✗ does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
+
+
+def counts(compare: Compare | None) -> Row:
+    """The number of changed files and lines; () while that is not known."""
+    if compare is None:
+        return ()
+    count = len(compare.files)
+    added, gone = sum(file.additions for file in compare.files), sum(file.deletions for file in compare.files)
+    return (
+        (f"{count} file{'' if count == 1 else 's'}  ", "dim"),
+        (f"+{added} " if added else "", "good"),
+        (f"−{gone}" if gone else "", "bad"),
+    )
+
+
+def seal_rows(
+    seal: SealSummary,
+    now: float,
+    names: Names,
+    width: int,
+    most: int,
+    fault: str | None,
+    compare: Compare | None,
+) -> list[Row]:
+    """The rows. `width`: their columns. `most`: rows of the message below its first line."""
+    body = seal.message.strip().partition("\n")[2].strip("\n")
+    text: list[Row] = [((line, "text"),) for line in wrapped(body, width)] if body else []
+    if len(text) > most:
+        text = [*text[: max(0, most - 1)], (("…", "dim"),)]
+    who = (f"@{safe(seal.provenance.who.handle or '?')} ", "person")
+    age = (f"{ago(seal.created_at, now)}  ", "dim")
+    merged = (("⑂ merge  ", "dim"),) if seal.merged else ()
+    facts = (who, age, *signature(fault), *merged, *names.get(seal.id, ()), *counts(compare))
+    subject = [((text, "title" if role == "text" else role),) for text, role in (subject_of(seal),)]
+    return [*(row for line in subject for row in folded(line, width)), *folded(facts, width), *text]

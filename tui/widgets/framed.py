@@ -1,0 +1,34 @@
+"""Titles and positions in frames, painted without the rows inside."""
+
+from __future__ import annotations
+
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Region
+from textual.widget import Widget
+
+
+class Framed(Widget):
+    """A widget whose frame has a title above and the cursor's place below."""
+
+    _framed = ("", "")  # title and position in the frame
+
+    def name_frame(self, title: str, position: str) -> None:
+        """Write title and position into the frame, if they have changed. The position changes at each key, so
+        only the lines of the frame are painted; setting Textual's titles would paint all rows."""
+        before, self._framed = self._framed, (title, position)
+        if title != before[0]:
+            self._border_title = Content(title)
+            self._refresh_frame(-self.gutter.top)
+        if position != before[1]:
+            self._border_subtitle = Content(position)
+            self._refresh_frame(self.size.height + self.gutter.bottom - 1)
+
+    def _refresh_frame(self, y: int) -> None:
+        """Paint line `y` of the frame, counted from the first row of the content: -1 is the line above it."""
+        left, right = self.gutter.left, self.gutter.right
+        self.refresh(Region(-left, y, self.size.width + left + right, 1))
+
+
+class Pane(Framed, Vertical):
+    """Widgets below each other in one frame."""
