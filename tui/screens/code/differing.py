@@ -1,4 +1,4 @@
-"""The keys of a comparison, for every screen that shows one."""
+"""The keys that work in a comparison, for every screen that shows one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIFF_ACTIONS = (
 
 
 class Differing:
-    """Runs DIFF_ACTIONS on `diff`."""
+    """Runs the actions DIFF_ACTIONS on the comparison `diff`."""
 
     @property
     def diff(self) -> Diff:

@@ -1,4 +1,5 @@
-"""The history of a file, the changes of each of its seals, and the seals before and after."""
+"""The history of a file in the tab Code: its seals, the changes of each, and steps to the seals before and
+after."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class History(Differing, FileView):
         return self._mode == "history" and self.wide and self.app.size.height >= TALL
 
     def place_diff(self) -> None:
-        """Show the comparison below the list of seals, or alone where the terminal has no room for both."""
+        """Show the comparison below the list of seals, or alone if the terminal has no room for both."""
         below = self.previews_seals
         self.diff.display = below or self._mode == "diff"
         if not self.diff.display:
@@ -67,7 +68,7 @@ class History(Differing, FileView):
         self.svc.load(contents.brought(self.of.repo.id, seal), paint)
 
     def _own_first(self, files: Sequence[ChangedFile]) -> list[ChangedFile]:
-        """The files, beginning with the one whose history is shown."""
+        """The files of a comparison, beginning with the file whose history is shown."""
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
     def do_history(self) -> None:
@@ -143,14 +144,14 @@ class History(Differing, FileView):
         self._step(-1)
 
     def _step(self, by: int) -> None:
-        """Show the file, or all files, at the seal before or after this one."""
+        """Show the file, or all files, at the seal before (`by` −1) or after (1) the shown one."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Step from the seal that made the shown text; that may be older than the shown seal."""
+            """Step from the seal that made the shown text. That can be older than the shown seal."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

@@ -1,4 +1,4 @@
-"""The changes of a proposal: files and lines against its base."""
+"""The screen with the changes of a proposal: its files, and their changed lines against its base."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _DIFF = tuple(
 
 
 class Files(Remarking, Differing):
-    """The files of a proposal beside the changes of the file under the cursor. Below 100 columns only the
-    changes are shown, and a key shows the files instead."""
+    """The files of a proposal as a tree, beside the changes of the file under the cursor. On a screen of less
+    than 100 columns only the changes are shown, and a key shows the files instead."""
 
     DEFAULT_CSS = """
     Files FileTree { height: 1fr; }
@@ -190,7 +190,7 @@ class Files(Remarking, Differing):
         self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
     def _open_threads(self) -> dict[str, int]:
-        """File path → number of open threads that are in the file now."""
+        """The number of open threads in each file now, by path."""
         return Counter(
             thread.place.path
             for thread in self._threads or ()
@@ -218,7 +218,7 @@ class Files(Remarking, Differing):
         return self.app.size.width >= TWO_PANES and not self._hides
 
     def place(self) -> None:
-        """Show one pane, or two with frames."""
+        """Show the panes that fit: one, or two with frames."""
         if not self.query("#tree"):
             return
         tree, changes, beside = self.listing, self.query_one("#changes"), self.beside
@@ -241,7 +241,7 @@ class Files(Remarking, Differing):
             self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
-        """The file whose changes are on the screen; None without one."""
+        """The file whose changes are on the screen; None if there is none."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
@@ -252,7 +252,8 @@ class Files(Remarking, Differing):
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
 
     def _say_where(self) -> None:
-        """Write the file name and the position into the frames, or into the line above the changes."""
+        """Write the name of the file and the cursor's position into the frames, or without frames into the
+        line above the changes."""
         if not self.query("#diff"):
             return
         current, diff, tree = self._shown(), self.diff, self.listing
@@ -278,7 +279,7 @@ class Files(Remarking, Differing):
         )
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Show the file under the cursor of the tree once it rests there."""
+        """Called when a cursor has moved. Once the tree's cursor rests on a file, its changes are shown."""
         if event.lines is self.listing:
             if self._rests is not None:
                 self._rests.stop()
@@ -294,8 +295,8 @@ class Files(Remarking, Differing):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
-        """Show the changes of the file at this place of the tree. `end`: whether the cursor starts on the
-        last row. `follow`: whether the tree's cursor moves to the file."""
+        """Show the changes of the file at this place in the order of the tree. `end`: the cursor begins on
+        the last row. `follow`: the tree's cursor moves to the file."""
         file, diff, before = self._changes.file(place), self.diff, self._shown()
         diff.empty = _without_lines(file, self._one.number)
         if diff.selects:
@@ -312,8 +313,8 @@ class Files(Remarking, Differing):
         self._ask_for_colours(file)
 
     def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """The file with the beginning of its changes. For a very long file, the other rows are made once the
-        cursor is among the changes."""
+        """The file with only the beginning of its changes, if they are very long. Their other rows are made
+        once the cursor is among them."""
         patch = file.patch or ""
         if len(patch) <= GLIMPSE:
             return file
@@ -328,8 +329,8 @@ class Files(Remarking, Differing):
     # --- colours
 
     def _ask_for_colours(self, file: ChangedFile) -> None:
-        """Find the roles of the words in a file, on a thread. Reads the whole new text, because the patch
-        alone does not show where a comment or string begins."""
+        """Find the roles (keyword, string, …) of the words in a file, on a thread. Requests the whole new
+        text, because the patch alone does not show where a comment or string begins."""
         is_known = file.path in self.diff.colours or self._coloured == file.path
         if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
             return
@@ -356,7 +357,7 @@ class Files(Remarking, Differing):
     # --- files
 
     def do_tree(self) -> None:
-        """Move to the files, or back to the changes."""
+        """Move the focus to the tree of files; from there, back to the changes."""
         if self.beside:
             self.set_focus(self.diff if self.listing.has_focus else self.listing)
             return
@@ -407,7 +408,8 @@ class Files(Remarking, Differing):
         self._paint_tree()
 
     def do_left(self) -> None:
-        """Fold the folder under the cursor, or move to its parent; in the changes, scroll left."""
+        """In the tree: fold the folder under the cursor, or move to the parent folder. In the changes: scroll
+        left."""
         key = self.listing.key
         if not self.listing.has_focus or not isinstance(key, Place):
             super().do_left()
@@ -435,7 +437,7 @@ class Files(Remarking, Differing):
         self._step_file(-1)
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
-        """Show the next file, or with -1 the previous one. Returns False if there is none."""
+        """Show the next file (`by` 1), or the previous one (−1). Returns False if there is none."""
         current = self._shown()
         place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
@@ -453,15 +455,16 @@ class Files(Remarking, Differing):
             self.diff.jump("hunk", -1)
 
     def _next_unseen(self, place: int) -> int | None:
-        """The next file after `place` that is not seen, continuing at the beginning; None if all are seen."""
+        """The place of the next file after `place` that is not marked as seen, continuing at the beginning;
+        None if all are."""
         seen = self._seen.paths if self._seen is not None else set()
         count = len(self._changes)
         around = ((place + step) % count for step in range(1, count + 1))
         return next((at for at in around if self._changes.file(at).path not in seen), None)
 
     def do_seen(self) -> None:
-        """Mark the file, or all files of the folder under the cursor, as seen or not, and show the next
-        unseen file."""
+        """Mark the file on the screen, or all files of the folder under the tree's cursor, as seen or not
+        seen, and show the next file that is not seen."""
         current, key = self._shown(), self.listing.key
         if self._seen is None or current is None:
             return
@@ -482,7 +485,7 @@ class Files(Remarking, Differing):
             self.show_file(following)
 
     def _below(self, key: Place) -> list[ChangedFile]:
-        """The file of a row of the tree, or all files below its folder."""
+        """The file of a row of the tree; for a folder, all files below it."""
         is_folder = key.kind == "folder"
         entries = self._changes.entries
         row = next(entry for entry in entries if entry.path == key.path and (entry.file < 0) == is_folder)
@@ -504,7 +507,7 @@ class Files(Remarking, Differing):
     # --- search in all files
 
     def _search(self, step: int) -> None:
-        """Go to the next match, also in the files after this one."""
+        """Go to the next match of the search, or with -1 to the previous one, also in other files."""
         words = self.diff.sought
         if self.lines is self.listing or not words:
             super()._search(step)
@@ -533,7 +536,7 @@ class Files(Remarking, Differing):
 
 
 def _without_lines(file: ChangedFile, number: int) -> str:
-    """The note about a file that has no lines to show."""
+    """The note that is shown for a file whose changes have no lines. `number`: of the proposal."""
     if file.binary:
         return "a binary file"
     if file.patch is None:
