@@ -151,7 +151,7 @@ def linked_path(path: str, target: str) -> str | None:
 
 
 def item(key: Hashable | None, row: Row | Line) -> Item:
-    """A row of a text, or its parts, as an item of a list."""
+    """A row of a text (a `Row`, or its parts) as an item of a list with this key."""
     from tui.markdown.words import Row
 
     return Item(key, row.parts, targets=row.targets) if isinstance(row, Row) else Item(key, row)
