@@ -1,8 +1,8 @@
-"""Changes that the app makes on a server: all go through the outbox, so that none is lost without a network.
+"""Sends the changes that the app makes on a server. All go through the outbox, so that none is lost without a
+network.
 
 sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
-report = sending.send()
-"""
+report = sending.send()"""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from svc.http.session import Session
 
 
 class Sending:
-    """The outbox of one session. `connect`: returns the API for (origin, account). Call the methods on
-    threads."""
+    """Access to the outbox for one session. `connect`: returns the API for (origin, account). Its methods
+    block, so call them on threads."""
 
     def __init__(
         self, outbox: Outbox, home: Home, session: Session | None, connect: Callable[[str, str], Api]
@@ -36,19 +36,20 @@ class Sending:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> QueuedAction:
-        """Queue a change. Returns its action. Raises Unauthorized without a session, UsageError for an
-        invalid change."""
+        """Put a change into the outbox, and return it as an action. `about`: OWNER/NAME of the repository.
+        Raises Unauthorized without a session, UsageError for an invalid change."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
         return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
 
     def send(self) -> Report:
-        """Send the queue. Returns what became of it. Raises ClientError while another process is sending."""
+        """Send the actions in the outbox. Returns what became of them. Raises ClientError while another
+        process is sending."""
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 
     def entries(self) -> list[QueuedAction]:
-        """All queued and refused actions, oldest first."""
+        """All waiting and refused actions in the outbox, oldest first."""
         return self._outbox.list()
 
     def retry(self, entry: QueuedAction) -> None:

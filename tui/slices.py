@@ -1,7 +1,6 @@
-"""Limits the time of work on the main thread.
+"""Runs work on the main thread for a limited time.
 
-rows = within(0.3, lambda: rendered(text)) or plain(text)
-"""
+rows = within(0.3, lambda: rendered(text)) or plain(text)"""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ class _Late(BaseException):
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the interpreter is in a finalizer, or in a callback of a weak reference or of the garbage
-    collector, where exceptions are swallowed."""
+    """Whether the interpreter is running a finalizer, or a callback of a weak reference or of the garbage
+    collector, in which an exception would be swallowed."""
     collecting = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code is not within.__code__:
         code = frame.f_code
@@ -35,8 +34,8 @@ def _cleans_up(frame: FrameType | None) -> bool:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T | None:
-    """The result of `work`; None if it takes more CPU time than `seconds`, or on a thread other than the main
-    thread, where no signal arrives. The timer counts only this process's time, so a busy machine ends
+    """Call `work` and return its result; None if it takes more CPU time than `seconds`, or on a thread other
+    than the main thread, where no signal arrives. Only this process's CPU time counts, so a busy machine ends
     nothing. The engine of regular expressions also checks for signals, so even a single long match is
     ended."""
     if threading.current_thread() is not threading.main_thread():

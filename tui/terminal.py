@@ -1,4 +1,4 @@
-"""Commands of svc that need the terminal, while the app is suspended."""
+"""Runs commands of svc that need the terminal, while the app is suspended."""
 
 from __future__ import annotations
 

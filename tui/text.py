@@ -1,7 +1,6 @@
-"""Text in columns: strangers' text made safe, cut to a width and laid out with roles.
+"""Text in columns: makes text of strangers safe, cuts it to a width, wraps it, and lays out parts.
 
-A `Part` is (text, role). Text from other people passes `safe` first.
-"""
+A `Part` is (text, role); the theme gives each role a colour. Text from other people passes `safe` first."""
 
 from __future__ import annotations
 
@@ -24,12 +23,14 @@ WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
 def safe(text: str) -> str:
-    """One line that cannot steer the terminal: control and bidirectional characters are escaped."""
+    """The text as one line that cannot control the terminal: control and bidirectional characters are
+    escaped."""
     return terminal_safe(text.replace("\t", " " * TAB).replace("\n", " "), keep="\u200d\u200c")
 
 
 def starts(text: str) -> array[int]:
-    """The positions at which the lines of a text begin. A final line break is followed by an empty line."""
+    """The positions at which the lines of a text begin. After a final line break there is one more, empty
+    line."""
     positions = array("I")
     for begins, lines in windows(text):
         positions.append(begins)
@@ -38,8 +39,8 @@ def starts(text: str) -> array[int]:
 
 
 def windows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (start, lines) for pieces of WINDOW characters, extended to the next line break. All lines of a
-    long text at once would take three times as much memory as the text."""
+    """Yields a text in pieces of about WINDOW characters that end at a line break: (position of the piece,
+    its lines). All lines of a long text at once would take three times as much memory as the text."""
     begins = 0
     while begins <= len(text):
         end = text.find("\n", begins + WINDOW)
@@ -61,7 +62,7 @@ def ago(text: str, now: float) -> str:
 
 
 def brief(text: str, now: float) -> str:
-    """A time in the short form for narrow rows: `2h`, `23m`, `now`."""
+    """An RFC 3339 time as an age in a short form for narrow rows: `2h`, `23m`, `now`."""
     words = ago(text, now).removesuffix(" ago").replace("just now", "now")
     return words.replace(" min", "m").replace(" h", "h").replace(" d", "d")
 
@@ -146,7 +147,8 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
-    """A row with `left` from the first column and `right` at the last; `left` is cut if both do not fit."""
+    """A row with `left` from its first column on and `right` up to its last; `left` is cut if both do not
+    fit."""
     tail = sum(cell_len(text) for text, _ in right)
     if not right or tail + 8 > width:
         return fit([*left, *((("  ", "text"), *right) if right else ())], width)
@@ -156,6 +158,6 @@ def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Par
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without line breaks. A final line break does not begin another line."""
+    """The lines of a text, without line breaks. A final line break does not begin another line."""
     lines = text.split("\n")
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines

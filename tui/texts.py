@@ -1,11 +1,10 @@
-"""The Markdown texts of one screen as rows.
+"""Renders the Markdown texts of one screen as rows, and remembers the rows.
 
     texts = Texts(screen, screen.paint)
     items = [item(place, row) for place, row in enumerate(texts.rows(issue.body, width))]
 
 Rows are made once for each text and width. Colours of code are added later, by `tui.colouring`; a text that
-takes too long to parse is shown unformatted.
-"""
+takes too long to parse is shown unformatted."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ T = TypeVar("T")
 
 
 class Texts:
-    """The texts of `of`, which is a screen or a tab. `repaint`: called when rows have changed."""
+    """The Markdown texts of `of`, which is a screen or a tab. `repaint`: called when rows have changed."""
 
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint
@@ -62,7 +61,7 @@ class Texts:
         return page
 
     def toggle(self, target: str) -> None:
-        """Fold or unfold the details with this target."""
+        """Fold or unfold the details that a link with this target belongs to."""
         number, place = (int(word) for word in target.removeprefix(DETAILS).split(":"))
         self._opened.setdefault(number, set()).symmetric_difference_update({place})
         self._pages.clear()
@@ -112,7 +111,7 @@ class Texts:
 
 
 def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
-    """(result of `work`, whether it took too long); the result is None if it did."""
+    """(result of `work`, whether it took too long). If it did, it was ended and the result is None."""
     from tui.markdown.page import SECONDS
 
     done: list[bool] = []
@@ -126,7 +125,7 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
 
 
 def beginning(text: str, lines: int, size: int) -> str:
-    """The first lines of a text, up to a number of lines and a number of characters."""
+    """The first lines of a text: at most `lines` lines and `size` characters."""
     return "\n".join(text[:size].split("\n", lines)[:lines])
 
 
@@ -137,12 +136,13 @@ def first_words(text: str) -> str:
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a file of this name is shown as Markdown."""
+    """Whether the file at this path is shown as Markdown, by the ending of its name."""
     return path.casefold().endswith(MARKDOWN)
 
 
 def linked_path(path: str, target: str) -> str | None:
-    """The path that a link in the file at `path` leads to; None if it leads out of the repository."""
+    """The path in the repository that a link (`target`) in the file at `path` leads to; None if it leads
+    elsewhere."""
     words = unquote(target.partition("#")[0].partition("?")[0])
     if not words or ":" in words or "#" in target[:1] or words.startswith(("@", "//", PICTURE)):
         return None
@@ -151,7 +151,7 @@ def linked_path(path: str, target: str) -> str | None:
 
 
 def item(key: Hashable | None, row: Row | Line) -> Item:
-    """A row of a text, or its parts, as an item of a list."""
+    """A row of a text (a `Row`, or its parts) as an item of a list with this key."""
     from tui.markdown.words import Row
 
     return Item(key, row.parts, targets=row.targets) if isinstance(row, Row) else Item(key, row)

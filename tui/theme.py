@@ -1,8 +1,7 @@
-"""Colours by role, one set for each theme.
+"""The themes of the app: a colour for each role.
 
-`terminal`, the default, uses the terminal's 16 colours and background. Every state shown by a colour also has
-a glyph and a word, for NO_COLOR and colour blindness.
-"""
+`terminal`, the default theme, uses the terminal's 16 colours and background. Every state shown by a colour
+also has a glyph and a word, for NO_COLOR and colour blindness."""
 
 from __future__ import annotations
 
@@ -70,11 +69,12 @@ _SEEN = 1.6  # the least contrast of a label's dot
 
 
 class Styles(dict[str, Style]):
-    """The style of each role. The role `label d73a4a` has that colour or, if it is invisible on the
-    background, the colour of faint text."""
+    """The style (of Rich) of each role in a theme. Other roles are made when needed: the role `label d73a4a`
+    has that colour or, if it would be invisible on the background, the colour of faint text."""
 
     def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
-        """`colours`: role → colour in Rich's notation; "" for the terminal's text colour."""
+        """`background`: of the theme, None for the terminal's. `colours`: the colour of each role in Rich's
+        notation, "" for the terminal's text colour."""
         self._base = Style.parse(f"on {background}") if background else Style()
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
@@ -95,7 +95,8 @@ class Styles(dict[str, Style]):
         return style
 
     def _tinted(self, role: str, ground: str | None, of: str) -> Style:
-        """The style of a role on another background, or underlined."""
+        """Make and return the style of `role`: the style of the role `of` on another background; without
+        `ground`, underlined."""
         if ground is None:
             other = Style(underline=True)
         else:
@@ -105,13 +106,13 @@ class Styles(dict[str, Style]):
 
 
 def label_role(colour: str) -> str:
-    """The role of a label's dot; `colour`: its six hex digits."""
+    """The role that paints the dot of a label. `colour`: the label's colour, six hex digits."""
     role = f"label {colour.lower()}"
     return role if _LABEL.fullmatch(role) else "name"
 
 
 def contrast(first: Color, second: Color) -> float:
-    """The contrast of two colours by WCAG 2: 1 to 21."""
+    """The contrast of two colours by WCAG 2, from 1 to 21."""
     dark, bright = sorted((_luminance(first), _luminance(second)))
     return (bright + 0.05) / (dark + 0.05)
 
@@ -123,9 +124,9 @@ def _luminance(colour: Color) -> float:
 
 
 def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
-    """The role for the cursor's line: a tint that keeps the colours, if the terminal has 256 of them and its
-    background is known; else reversed. `colorfgbg`: the terminal's own colours from the environment, such as
-    `15;0`."""
+    """The role that paints the cursor's line: a tint that keeps the text colours, if the terminal has 256
+    colours and its background is known; else reversed. `colours`: name of the theme; `colorfgbg`: the
+    terminal's own colours from the environment, such as `15;0`."""
     if no_color or system not in ("256", "truecolor"):
         return "reversed"
     if colours != "terminal":
@@ -135,7 +136,7 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
 
 
 def light_ground(colorfgbg: str) -> bool | None:
-    """Whether the terminal's background is light, according to the environment; None if the environment does
+    """Whether the terminal's background is light, by COLORFGBG of the environment (`15;0`); None if that does
     not say."""
     ground = colorfgbg.rpartition(";")[2]
     return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
@@ -320,7 +321,7 @@ THEMES: Final[dict[str, Styles]] = {
 
 
 def css_colour(colours: str, role: str) -> str:
-    """The colour of a role in a theme, in the notation of Textual's styles."""
+    """The colour of a role in the theme `colours`, in the notation of Textual's styles."""
     colour = THEMES[colours][role].color
     if colour is None:
         return "ansi_default"

@@ -1,8 +1,7 @@
-"""The grounds of changed lines, by theme and by what the terminal can show.
+"""The backgrounds of changed lines, by theme and by what the terminal can show.
 
-A role `on GROUND ROLE` is ROLE on another ground: six hex digits, or a number of the 256 colours. `under
-ROLE` is ROLE underlined. `tui.theme.Styles` makes both from the role.
-"""
+A role `on GROUND ROLE` is the role ROLE on another background: six hex digits, or a number of the 256
+colours. `under ROLE` is ROLE underlined. `tui.theme.Styles` makes the styles of both."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ Kind = Literal["add", "delete"]
 
 
 class Tints(NamedTuple):
-    """The backgrounds of added and of deleted lines: for the text, for the number and sign, and for changed
-    words."""
+    """The backgrounds of added and of deleted lines. `add`, `delete`: of the text; `…_mark`: of the line's
+    number and sign; `…_words`: of changed words."""
 
     add: str
     add_mark: str
@@ -28,11 +27,13 @@ class Tints(NamedTuple):
         return f"on {self.add if kind == 'add' else self.delete} {role}"
 
     def mark(self, kind: Kind, role: str) -> str:
-        """The same for its number or sign."""
+        """The role that paints the number or sign of an added or deleted line (`kind`), with the text colour
+        of `role`."""
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """The same for its changed words."""
+        """The role that paints the changed words of an added or deleted line (`kind`), with the text colour
+        of `role`."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 
@@ -45,8 +46,9 @@ LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 
 
 def tints(colours: str, system: str | None, light: bool | None, no_color: bool) -> Tints | None:
-    """The backgrounds of a theme in a terminal; None if the text colour alone marks changes. `system`: the
-    number of colours of the terminal. `light`: whether its background is light, None if unknown."""
+    """The backgrounds of changed lines; None if the text colour alone shows changes. `colours`: name of the
+    theme. `system`: which colours the terminal has, in Rich's names. `light`: its background is light, None
+    if unknown."""
     if no_color or system not in ("256", "truecolor") or colours == "contrast":
         return None
     if colours != "terminal":

@@ -462,7 +462,8 @@ class Base(Screen[None], inherit_bindings=False):
         return self.texts
 
     def follow_link(self, target: str) -> None:
-        """Open the target of a link, or copy its address."""
+        """Open the target of a link in a text: fold or unfold details, open it in the app, or copy its
+        address."""
         if target.startswith(DETAILS) and self.texts_shown is not None:
             self.texts_shown.toggle(target)
         else:
@@ -515,7 +516,7 @@ class Over(Base):
 
 
 def panes(*widgets: Widget) -> Widget:
-    """Widgets side by side."""
+    """A widget that shows these widgets side by side."""
     from textual.containers import Horizontal
 
     return Horizontal(*widgets, classes="row")

@@ -1,4 +1,4 @@
-"""A card: a frame on top of the screen that it concerns, which stays visible around it."""
+"""Cards: screens in a frame, on top of another screen that stays visible around the frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAME = 3  # lines of a card beside its rows: frame and prompt
 
 
 class Card(Over):
-    """A screen in a frame over another one. Its keys are shown in place of the keys of the screen below.
+    """A screen in a frame on top of another one. Its keys are shown in place of the keys of the screen below.
     Subclasses define `content()`, which is one list, and `title_parts()`, and call `fit` when they know their
     rows."""
 
@@ -48,19 +48,19 @@ class Card(Over):
         self.place()
 
     def wear(self) -> None:
-        """Give the card the theme's background, and let the screen below show around it."""
+        """Use the theme's background for the card, and let the screen below show around it."""
         self.styles.background = "transparent"
         if self.has_widgets:
             self.query_one("#card").styles.background = BACKGROUNDS[self.svc.colours]
             self.place()
 
     def fit(self, count: int) -> None:
-        """Be as high as this number of rows needs."""
+        """Give the card room for `count` rows, if the terminal has it."""
         self._count = count
         self.place()
 
     def place(self) -> None:
-        """Size the card to its rows and to the terminal."""
+        """Set the card's size from its number of rows and the terminal's size."""
         if not self.has_widgets:
             return
         card, size = self.query_one("#card"), self.app.size
@@ -72,7 +72,8 @@ class Card(Over):
         self._say_position()
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """Show the title in the frame; the light stays in the title of the screen below."""
+        """Show the title in the frame. `light`: parts about the state of the connection, which stay in the
+        title of the screen below."""
         if self.framed:
             words = "".join(text for text, _ in self.title_parts()).strip()
             self.query_one("#card").border_title = Content(words)
@@ -89,7 +90,7 @@ class Card(Over):
         self._say_position()
 
     def _say_position(self) -> None:
-        """Write into the frame where the cursor is, if not all rows are visible."""
+        """Write the cursor's position into the frame, if not all rows are visible."""
         lines = self.lines
         if not self.framed or lines is None:
             return

@@ -1,4 +1,4 @@
-"""Choose an item from a list; typing filters the list."""
+"""Cards in which the user chooses an item from a list; typing filters the list."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Choose(Card):
         )
 
     def _marks(self) -> Callable[[], None] | None:
-        """What space does; None where it is typed."""
+        """The function that the space key calls; None if space is typed as text."""
         return None
 
     def _choose(self, lines: Lines, typed: str) -> None:
@@ -76,7 +76,7 @@ class Choose(Card):
         self._take(event.key)
 
     def _take(self, key: Hashable) -> None:
-        """Close, and pass on the key of the chosen row, before the next key press is handled."""
+        """Close the card and pass on the key of the chosen row, before the next key press is handled."""
         self.app.pop_screen()
         self._chosen(key)
 
@@ -85,9 +85,9 @@ class Choose(Card):
 
 
 class ChooseSeveral(Choose):
-    """A card in which space marks and unmarks, and enter applies all of it. `offered`: name → its parts;
-    `on`: the names that are marked at first, which are offered in any case. `apply` gets the names that were
-    added and those that were removed."""
+    """A card in which space marks and unmarks names, and enter applies the changes. `offered`: the parts of
+    each name's row; `on`: the names that are marked at first, which are offered in any case. `apply`: called
+    with the names that were added and the names that were removed."""
 
     ENTER = "apply"
 
@@ -124,7 +124,8 @@ class ChooseSeveral(Choose):
         self._toggle()
 
     def _choose(self, lines: Lines, typed: str) -> None:
-        """Apply what is marked. If nothing was changed, the row that was searched for is meant."""
+        """Apply what is marked. If nothing was marked or unmarked, the row that was searched for is marked
+        first."""
         lines.ready()
         if typed.strip() and lines.key is None:
             super()._choose(lines, typed)
@@ -142,14 +143,14 @@ class ChooseSeveral(Choose):
 
 
 class ChooseFile(Choose):
-    """Choose a path by some of its letters."""
+    """A card to choose a path by typing some of its letters."""
 
     LINES = Fuzzy
 
 
 class ChooseRepo(Choose):
-    """Choose a repository: first the user's repositories and the folder's, then others that the user may
-    see."""
+    """A card to choose a repository: first the user's repositories and the linked folder's, then others that
+    the user may see."""
 
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
         super().__init__("repositories", (), chosen)
@@ -186,7 +187,8 @@ class ChooseRepo(Choose):
         self._answer()
 
     def _answer(self) -> None:
-        """Choose what was entered before the server had answered, if it is there by now."""
+        """If the user pressed enter before the server answered: choose the row that matches what was typed,
+        if there is one now."""
         self._answers += 1
         lines, entered = self.query_one("#choices", Lines), self._entered
         if entered is not None and (lines.key is not None or self._answers >= 2):

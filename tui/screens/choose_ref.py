@@ -1,4 +1,5 @@
-"""Choose a branch or tag. If there is room, the newest seals of the current one are shown beside the list."""
+"""A card to choose a branch or tag. If there is room, the newest seals of the one under the cursor are shown
+beside the list."""
 
 from __future__ import annotations
 

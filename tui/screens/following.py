@@ -19,8 +19,8 @@ _NUMBER = re.compile(r"number:(?P<repo>[^#]*)#(?P<number>[0-9]{1,9})")
 
 
 def follow(screen: Base, target: str) -> None:
-    """Open an issue, a proposal or a seal; copy any other address, handle or path, because the app opens
-    nothing on other servers."""
+    """Open the target of a link if it is an issue, a proposal or a seal. Copy any other address, handle or
+    path, because the app opens nothing on other servers."""
     repo = screen.subject()[0]
     number = _NUMBER.fullmatch(target)
     if target.startswith(SEAL) and repo is not None:
@@ -34,7 +34,8 @@ def follow(screen: Base, target: str) -> None:
 
 
 def _open_number(screen: Base, repo: Repo, number: int) -> None:
-    """Open an issue or proposal. They share their numbers, so one kind is requested first, then the other."""
+    """Open the issue or proposal with this number. Both share their numbers, so one kind is requested first,
+    then the other."""
     from tui.screens.proposal.screen import ProposalScreen
     from tui.screens.talk.issue import IssueScreen
 

@@ -57,7 +57,7 @@ class Home(SplitScreen):
             Glance(self, key, str(key), on_checks=self._learn).begin()
 
     def _learn(self, repo_id: str, state: Part) -> None:
-        """Show the state of a repository's default branch in its row."""
+        """Show the state of the checks on a repository's default branch in its row."""
         if self._states.get(repo_id) != state:
             self._states[repo_id] = state
             self.paint()
@@ -81,7 +81,7 @@ class Home(SplitScreen):
         self._look_at_machine()
 
     def _look_at_machine(self) -> None:
-        """Read the state of models on this machine, on a thread."""
+        """Read the state of language models on this machine, on a thread."""
         machine, app = self.svc.machine, self.svc
         if machine is None or not self.in_front:
             return
@@ -131,7 +131,8 @@ class Home(SplitScreen):
         self._paint_answer("repos")
 
     def _paint_answer(self, name: str) -> None:
-        """Paint what was read. Once the server has answered everything, the cursor stays where it is."""
+        """Paint what was just read. Until the server has answered everything, the cursor is placed anew;
+        after that it stays where it is."""
         if not self._asks:
             self._answered.add(name)
         self.paint()
@@ -143,7 +144,7 @@ class Home(SplitScreen):
         self._begins = False
 
     def paint(self) -> None:
-        """Paint the data; with `first` the cursor goes to the first repository."""
+        """Paint the inbox and the repositories."""
         if self._repos is None:
             return
         place, now = self.svc.place, self.svc.clock()
@@ -209,13 +210,13 @@ class Home(SplitScreen):
         self.svc.exit()
 
     def do_leave(self) -> None:
-        """Esc on the first screen: shows how to quit if there is nothing more to close, because users press
-        esc several times to leave open screens."""
+        """Called at esc. Clears the filter or closes the preview; if there is nothing to close, shows how to
+        quit, because users press esc several times to leave screens."""
         if not self.leave_filter() and not self.leave_preview():
             self.say(f"{self._key_of('back') or 'ctrl+c'} quits", "dim")
 
     def _key_of(self, id: str) -> str:
-        """The first key of an action, as people write it; "" for one without keys."""
+        """The first key of the action with this id, as people write it; "" if it has no keys."""
         keys = next(action.keys for action in self.svc.actions() if action.id == id)
         return spoken(keys[0]) if keys else ""
 

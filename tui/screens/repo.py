@@ -1,4 +1,4 @@
-"""One repository: a tab for each of its parts."""
+"""The screen of one repository, with a tab for each of its parts."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ COUNT_EVERY = 10.0  # seconds
 
 
 class Tabs(Line):
-    """The names of the tabs. A click chooses one."""
+    """The line with the names of the tabs. A click chooses one."""
 
     class Chosen(Message):
-        """Posted when a tab is clicked. `place`: its number, from 1."""
+        """Posted when a tab is clicked. `place`: number of the tab, from 1."""
 
         def __init__(self, place: int) -> None:
             super().__init__()
@@ -79,7 +79,7 @@ class Tabs(Line):
 
 
 class RepoScreen(RepoPage):
-    """One repository, with a tab for each of its parts. `view`: the current tab."""
+    """The screen of one repository, with a tab for each of its parts. `view`: the tab that is shown."""
 
     ACTIONS = (
         *(
@@ -180,7 +180,8 @@ class RepoScreen(RepoPage):
         self.query_one("#tabs", Line).put(self._tabs())
 
     def _tabs(self) -> list[Part]:
-        """The tabs with separators; with short names if the long ones do not fit, so that no name is cut."""
+        """The names of the tabs with separators, as parts; short names if the long ones do not fit, so that
+        none is cut."""
         width = self.app.size.width
         for short, blank in ((False, " "), (True, " "), (True, "")):
             parts = self._named_tabs(short, blank)
@@ -229,7 +230,7 @@ class RepoScreen(RepoPage):
         self.show_frame()
 
     def _counting(self) -> dict[str, Read[Counted]]:
-        """Tab → the request for the number of its items at the shown seal."""
+        """For each tab, by its name, the request for the number of its items at the shown seal."""
         repo, seal = self.repo, self.seal
         return {
             "Issues": counted.open_issues(repo),
@@ -239,8 +240,8 @@ class RepoScreen(RepoPage):
         }
 
     def _count_tabs(self) -> None:
-        """Request the number of items in each tab that was not opened yet, at most once in COUNT_EVERY
-        seconds for each."""
+        """Request the number of items in each tab that was not opened yet; for each tab at most once in
+        COUNT_EVERY seconds."""
         reads, now = self._counting(), time.monotonic()
         for number, (name, _) in enumerate(TABS, 1):
             read = reads.get(name)
@@ -265,7 +266,8 @@ class RepoScreen(RepoPage):
         self.drop_keys()
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
-        """Show the new head, unless an older seal is shown."""
+        """Take over these branches and tags. Shows the new head of the branch, unless an older seal is
+        shown."""
         before, self.refs = self.head, refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
@@ -284,7 +286,7 @@ class RepoScreen(RepoPage):
             paint()
 
     def go_to(self, name: str, seal: str | None) -> None:
-        """Show the repository at another branch, tag or seal."""
+        """Show the repository at another branch, tag or seal. `name`: of the branch or tag."""
         changed = (name, seal) != (self.ref_name, self.seal)
         super().go_to(name, seal)
         if changed:
@@ -335,7 +337,7 @@ class RepoScreen(RepoPage):
         return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
-        """The method that runs an action: the shown tab's, else the screen's."""
+        """The method that runs an action: that of the shown tab if it has one, else the screen's."""
         view = self.view
         if view is not None and view.is_mounted:
             view.acting(name.removeprefix("do_"))
@@ -347,7 +349,7 @@ class RepoScreen(RepoPage):
         return getattr(view, name, None) or getattr(self, name, None)
 
     def _once_mounted(self, view: View, name: str) -> None:
-        """Run an action of a tab after its widgets exist, because its key may be typed before."""
+        """Run the action `name` of a tab once its widgets exist, because its key can be typed before that."""
         if self.view is not view:
             return
         if not view.is_mounted:
@@ -358,5 +360,5 @@ class RepoScreen(RepoPage):
 
 
 def widgets(view: Widget) -> list[Lines]:
-    """The lists of a tab that are shown."""
+    """The lists of a tab that are visible."""
     return [lines for lines in view.query(Lines) if lines.display]

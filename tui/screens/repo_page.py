@@ -1,4 +1,4 @@
-"""The interface of a repository's screen for its tabs."""
+"""What the tabs of a repository's screen may ask of that screen."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class RepoPage(Base):
         return self.repo, False
 
     def once_read(self, act: Callable[[], None]) -> None:
-        """Call `act` once the branches are loaded; until then hold the keys for the screen that it opens."""
+        """Call `act` once the branches are loaded. Until then keys are held back for the screen that `act`
+        opens."""
         self._waits = act
         self.hold_keys(READING_SECONDS)
 
     def go_to(self, name: str, seal: str | None) -> None:
-        """Show the repository at another branch, tag or seal."""
+        """Show the repository at another branch, tag or seal. `name`: of the branch or tag."""
         self.ref_name, self.seal = name, seal

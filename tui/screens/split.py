@@ -1,4 +1,4 @@
-"""A list and, if there is room, a preview of the row under its cursor."""
+"""The base of tabs and screens with a list and, if there is room, a preview of the row under its cursor."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ SPLIT_ACTIONS = (
 
 
 class Preview(Lines):
-    """The preview of a row. It has a cursor while it has the focus."""
+    """The list that shows the preview of a row. It shows a cursor while it has the focus."""
 
     DEFAULT_CSS = "Preview { padding: 0 1; }"
 
     class Scrolled(Message):
-        """Posted when the preview is scrolled by the wheel."""
+        """Posted when the wheel has scrolled the preview."""
 
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
@@ -63,8 +63,9 @@ class Preview(Lines):
 
 
 class Panes(Mixed):
-    """A tab or screen of two panes. Subclasses name their list and define `preview_of(key)`, which reads the
-    preview of a row and calls `show_preview`. Their `paint` calls `rest` at the end."""
+    """A tab or screen of two panes: a list and the preview of a row. Subclasses name their list and define
+    `preview_of(key)`, which requests what the preview of a row needs and calls `show_preview`. Their `paint`
+    calls `rest` at its end."""
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
@@ -83,7 +84,7 @@ class Panes(Mixed):
     texts: Texts | None
 
     def two_panes(self) -> ComposeResult:
-        """The widgets."""
+        """The widgets of both panes."""
         self.texts = Texts(self, self._again)
         with Horizontal(classes="row"):
             yield Lines(id=self.LIST, linked=self.LINKED, empty=self.EMPTY, waiting=self.WAITING)
@@ -117,34 +118,34 @@ class Panes(Mixed):
 
     @property
     def previews(self) -> bool:
-        """Whether the preview is shown."""
+        """Whether the preview is on the screen."""
         return self.app.size.width >= TWO_PANES and not self._hides
 
     @property
     def facts_shown(self) -> bool:
-        """Whether facts are shown beside the preview."""
+        """Whether a column of facts is shown beside the preview."""
         return self.FACTS and self.previews and self.app.size.width >= FACTS_BESIDE
 
     @property
     def two_lines(self) -> bool:
-        """Whether rows have two lines."""
+        """Whether each row of the list has two lines."""
         return self.TWO_LINES and self.previews and self.app.size.width >= THREE_PANES
 
     @property
     def narrow(self) -> bool:
-        """Whether a row has little more room than for a title."""
+        """Whether a row of the list has little more room than for a title."""
         return self.list_width < NARROW
 
     @property
     def list_width(self) -> int:
-        """The number of columns of the list; also known before it is laid out."""
+        """How many columns the list has; known even before it is laid out."""
         width = self.app.size.width
         return width * self._share // 100 - 2 if self.previews and not self._zooms else width
 
     # --- what a subclass gives
 
     def preview_of(self, key: Hashable) -> None:
-        """Read the data for the row with this key, and show it with `show_preview`."""
+        """Request the data for the preview of the row with this key, and show it with `show_preview`."""
         raise NotImplementedError
 
     def titled(self) -> tuple[Part, ...]:
@@ -152,12 +153,12 @@ class Panes(Mixed):
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Make the rows for the current size. Without data, the old rows stay."""
+        """Make the rows of the list for the current size. Without data, the old rows stay."""
 
     # --- panes
 
     def place_panes(self) -> None:
-        """Show one pane, or two with frames."""
+        """Show the panes that fit: one, or two with frames."""
         rows, preview = self.listed, self.preview
         preview.display = self.previews
         rows.display = not (self.previews and self._zooms)
@@ -183,7 +184,7 @@ class Panes(Mixed):
         return self._svc.shares.get(self.LIST, SHARE_OF_THREE if self.facts_shown else self.SHARE)
 
     def _paint_rows(self) -> None:
-        """Make the rows again, because their room has changed."""
+        """Make the rows of the list again, because they have more or less room now."""
         if len(self.listed.rows):
             self.paint()
 
@@ -204,14 +205,14 @@ class Panes(Mixed):
         self._walk()
 
     def _walk(self) -> None:
-        """Make all rows of the preview, because the cursor or the wheel may now reach rows that did not
+        """Make all rows of the preview, because the cursor or the wheel can now reach rows that did not
         fit."""
         if not self._walked:
             self._walked = True
             self._again()
 
     def _say_where(self) -> None:
-        """Write title and position into the frame."""
+        """Write the list's title and the cursor's position into the frame."""
         if self.previews:
             rows = self.listed
             rows.name_frame("".join(text for text, _ in self.titled()), rows.position)
@@ -223,7 +224,8 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """Called when the cursor has moved. If it rests on a row, the preview of the row is shown."""
+        """Called when the list's cursor has moved. If it stays on a row for a moment, the preview of the row
+        is shown."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -251,7 +253,7 @@ class Panes(Mixed):
             self.preview_of(key)
 
     def renew(self) -> None:
-        """Read the previewed row again, because it may have changed."""
+        """Make the preview again, because what it shows may have changed."""
         self._stale = True
         if self.query("#preview"):
             self.rest()
@@ -263,7 +265,7 @@ class Panes(Mixed):
         rows: Sequence[Row | tuple[Part, ...]],
         facts: Sequence[Item] = (),
     ) -> None:
-        """Show these rows and facts, if the cursor is still on the row with this key."""
+        """Show these rows and facts as the preview of the row with this key, if the cursor is still there."""
         if not self.is_attached or not self.previews or key != self.listed.key:
             return
         preview = self.preview
@@ -283,7 +285,8 @@ class Panes(Mixed):
             pane.show(sequence(fitted(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
-        """The rows of the beginning of a text in the preview; short enough to be made between two keys."""
+        """The rows of the beginning of a Markdown text, for the preview: at most `lines` lines and `size`
+        characters, few enough to be made between two keys."""
         if self.texts is None:
             return ()
         begun = beginning(text, lines, size)
@@ -295,7 +298,7 @@ class Panes(Mixed):
         return [*rows, Row(CUT)]
 
     def fills(self, rows: Sequence[object]) -> bool:
-        """Whether these rows fill the preview, so that the rows below them need not be made yet."""
+        """Whether these rows fill the preview, so that rows below them need not be made yet."""
         return not self._walked and 0 < self.preview.fits < len(rows)
 
     @property
@@ -335,8 +338,8 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Move the focus from the preview to the list, as esc does. Returns False if the list has the
-        focus."""
+        """Called at esc. Ends the zoom, or moves the focus from the preview to the list. Returns False if
+        neither was needed."""
         if self._zooms:
             self.do_zoom()
             return True
@@ -347,7 +350,7 @@ class Panes(Mixed):
 
 
 class Split(Panes, View):
-    """A tab with a list and a preview."""
+    """A tab of a repository with a list and a preview."""
 
     @property
     def front(self) -> Base:
@@ -371,8 +374,8 @@ class SplitScreen(Panes, Base):
         yield from self.two_panes()
 
     def on_screen_resume(self) -> None:
-        """Request the preview again: the cursor may have moved just before another screen opened, which
-        cancels its preview."""
+        """Called when the screen is in front again. Shows the preview again: the cursor may have moved just
+        before another screen opened, which cancelled its preview."""
         super().on_screen_resume()
         if self.has_widgets:
             self.rest()

@@ -1,4 +1,5 @@
-"""The connection to the server in detail: its state, the watched folders, and the queued actions."""
+"""The screen about synchronisation: the connection to the server, the watched folders, and the actions in the
+outbox."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class Sync(SplitScreen):
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
-        """Send the queue, and query the agent and the server again; this shows the state of the
+        """Send the outbox, and ask the agent and the server again, which also shows the state of the
         connection."""
         self.svc.send_queue()
         self._ask_agent()
@@ -72,15 +73,15 @@ class Sync(SplitScreen):
             self.paint()
 
     def _ask_agent(self) -> None:
-        """Request the folders from the agent, and read the outbox again, because other processes send from it
-        too."""
+        """Ask the agent for the watched folders, and read the outbox again, because other processes send from
+        it too."""
         self.svc.look_at_outbox()
         machine = self.svc.machine
         if machine is not None:
             self._at_agent(machine.status)
 
     def _at_agent(self, ask: Callable[[], Status | None]) -> None:
-        """Ask the agent on a thread, and paint the answer."""
+        """Call `ask`, which asks the agent, on a thread, and paint its answer."""
 
         def work() -> None:
             status = ask()
@@ -111,7 +112,7 @@ class Sync(SplitScreen):
         self.say(f"{folder.repo} {folder.branch} {words}")
 
     def news(self) -> None:
-        """Does nothing: events change nothing on this screen."""
+        """Does nothing: events of the server change nothing on this screen."""
 
     def queue_changed(self) -> None:
         self.paint()
@@ -157,7 +158,7 @@ class Sync(SplitScreen):
             self.show_preview(key, "connection", self._connection_rows())
 
     def _connection_rows(self) -> list[Line]:
-        """Rows about the connection: what the light means, the server, the account, and the waiting
+        """Rows about the connection: its state and what that means, the server, the account, and the waiting
         actions."""
         news, now, width = self.svc.news, self.svc.clock(), self.preview_width
         rows: list[Line] = [
@@ -198,7 +199,7 @@ class Sync(SplitScreen):
         return rows
 
     def _folders_in_short(self, width: int) -> list[Line]:
-        """The watched folders, where they lead, and who is there."""
+        """Rows about the watched folders: their repository and branch, and who is there."""
         rows: list[Line] = []
         for folder in self._folders:
             rows.append((*LIGHTS[folder.light], (f"  {safe(folder.repo)} {safe(folder.branch)}", "text")))
@@ -212,7 +213,7 @@ class Sync(SplitScreen):
         return [self._row(entry).left for entry in self.svc.entries[:LISTED]]
 
     def _legend(self, width: int) -> list[Line]:
-        """What each state of the connection means; the present one is marked."""
+        """Rows that say what each state of the connection means; the present state is marked."""
         rows: list[Line] = []
         for state, words in MEANINGS.items():
             if state == "unknown":
@@ -225,7 +226,8 @@ class Sync(SplitScreen):
         return rows
 
     def _entry_rows(self, entry: QueuedAction) -> list[Line]:
-        """An action: what it does, how often it was tried, why it was refused, and its text."""
+        """Rows about an action in the outbox: what it does, how often it was tried, why it was refused, and
+        its text."""
         refused = entry.state == "refused"
         width, now = self.preview_width, self.svc.clock()
         sign: Part = ("✗ refused  ", "bad") if refused else ("⋯ queued  ", "warn")
@@ -242,7 +244,8 @@ class Sync(SplitScreen):
         return [*rows, BLANK, (("u ", "accent"), (words, "dim")), (("x ", "accent"), ("drops it", "dim"))]
 
     def _folder_rows(self, folder: Folder) -> list[Line]:
-        """A watched folder: how it reaches the server, what waits, and who is there."""
+        """Rows about a watched folder: how it is connected to the server, what waits to be sent, and who is
+        there."""
         since = datetime.fromtimestamp(folder.since, UTC).isoformat()
         rows: list[Line] = [
             (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
@@ -292,7 +295,7 @@ class Sync(SplitScreen):
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
-        """Send the queue again, including the refused action under the cursor."""
+        """Send the outbox again, with the action under the cursor even if it was refused."""
         entry = self._entry
         self.svc.send_queue(again=entry if entry is not None and entry.state == "refused" else None)
 

@@ -1,4 +1,4 @@
-"""The actions of each place in the app, and checks of the user's keys."""
+"""Which actions each place in the app has, and checks of the user's keys."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 
 
 def actions_in(place: str) -> list[Action]:
-    """The actions of a place; of several with the same id, the first one."""
+    """The actions of a place in the app; of several with the same id, the first one."""
     by_id: dict[str, Action] = {}
     for table in (*PLACES[place], OFFERS):
         for action in table:
@@ -71,7 +71,8 @@ def actions_in(place: str) -> list[Action]:
 
 
 def commands_with_rights() -> dict[str, str]:
-    """Command → the operation that its action needs."""
+    """For each command of svc that an action stands for, the operation (in the table of rights) that it
+    needs."""
     rights: dict[str, str] = {}
     for place in PLACES:
         for action in actions_in(place):
@@ -82,7 +83,8 @@ def commands_with_rights() -> dict[str, str]:
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
-    """Raise UsageError for an unknown action, and for two actions on one key."""
+    """Check the user's keys (by id of the action). Raises UsageError for an unknown action, and for two
+    actions on one key. `source`: the file, for the message."""
     ids = {action.id for place in PLACES for action in actions_in(place)}
     unknown = sorted(set(keys) - ids)
     if unknown:

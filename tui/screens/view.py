@@ -1,4 +1,4 @@
-"""One tab of a repository."""
+"""The base class of the tabs of a repository's screen."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class View(Vertical):
-    """A tab. `moved()`: called when the screen shows another seal. `shown()`: called when the tab is
-    selected. `back()`: called at esc; returns True if it closed something inside the tab."""
+    """A tab of a repository's screen. `moved()`: called when the screen shows another seal. `shown()`: called
+    when the tab is selected. `back()`: called at esc; returns True if it closed something inside the tab."""
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
@@ -32,19 +32,19 @@ class View(Vertical):
         return cast("AskedApp", self.app)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions of what the tab shows now."""
+        """The actions for what the tab shows now."""
         return self.ACTIONS
 
     def mine(self) -> bool:
-        """Whether the account is the author of the row under the cursor."""
+        """Whether the account is the author of what the row under the cursor shows."""
         return False
 
     def expect_new(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release of this title or version; a list
-        puts its cursor there once it has been read again."""
+        """Called when the user has made an issue, a proposal or a release (`noun`) with the title or version
+        `name`. A list puts its cursor there once it has been read again."""
 
     def elsewhere(self, key: str) -> str:
-        """Where a key does something that has no action here, in words; "" for nowhere."""
+        """A sentence that says where a key without an action here does something; "" if nowhere."""
         return ""
 
     def moved(self) -> None:
@@ -54,21 +54,21 @@ class View(Vertical):
         """Called when the tab is selected."""
 
     def do_refresh(self) -> None:
-        """Ask the server again."""
+        """Ask the server again for what the tab shows."""
         self.of.do_refresh()
 
     def facts(self) -> dict[str, str]:
-        """What the tab shows, as values for parameters of commands, as `Base.facts` of a screen."""
+        """What the tab shows, as values for parameters of commands, by parameter name; see `Base.facts`."""
         return {}
 
     def queue_changed(self) -> None:
-        """Called when the queued actions have changed."""
+        """Called when the actions in the outbox have changed."""
 
     def acting(self, action: str) -> None:
         """Called with the id of an action before it runs."""
 
     def path_of(self, target: str) -> str | None:
-        """The path of the file to which a link of the tab leads; None if it leads elsewhere."""
+        """The path of the file to which a link in the tab leads; None if it leads elsewhere."""
         return None
 
     def count(self) -> str | None:
@@ -76,7 +76,7 @@ class View(Vertical):
         return None
 
     def leave_filter(self) -> bool:
-        """List all rows again, as esc does. Returns False if no filter was set."""
+        """Called at esc. Clears the filter. Returns False if none was set."""
         return self.of.leave_filter()
 
     def back(self) -> bool:

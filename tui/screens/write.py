@@ -1,4 +1,5 @@
-"""A card for a text of several lines, over what it is about. Each change is stored as a draft at once."""
+"""A card (frame over the screen) to write a text of several lines, beside the row that the text is about.
+Each change is stored as a draft at once."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc"
 
 
 class _Text(TextArea):
-    """The text. `act`: returns whether it has carried out a key of the card; `ahead`: returns whether a key
-    was typed for a screen that opens next; `passed`: called after the last key of a text that was left."""
+    """The widget in which the text is written. `act`: called with a key, returns whether it was a key of the
+    card and was carried out; `ahead`: returns whether a key was typed for a screen that opens next; `passed`:
+    called after the last key of a text that was left."""
 
     def __init__(
         self,
@@ -42,8 +44,8 @@ class _Text(TextArea):
         self._passed()
 
     async def _on_key(self, event: Key) -> None:
-        """Carry out the key before the next one: Textual looks up the binding of a key only when it has
-        reached the app, and by then the next letter would be in the text."""
+        """Handle a key completely before the next one. Textual would look up the binding of a key only when
+        it has reached the app, and by then the next letter would be in the text."""
         if self._ahead(event) or self._act(event.key):
             pass
         elif event.key in self._bindings.key_to_bindings:
@@ -56,12 +58,12 @@ class _Text(TextArea):
 
 
 class Write(Card):
-    """Stands below the row that the text is about, or above it. Ctrl+s sends the text: the card closes and
-    `done(text)` is called; `changed(text)` is called at each key. Esc asks what becomes of a text, and one
-    key answers. `blank`: an empty text can be sent as well.
+    """A card to write a text, below or above the row that the text is about. Ctrl+s sends the text: the card
+    closes and `done(text)` is called; `changed(text)` is called at each key. Esc asks what to do with the
+    text, and one key answers. `blank`: an empty text can be sent as well.
 
-    `sends`: what ctrl+s does in a form, which has the text already; there the card covers all of the screen,
-    and esc goes back to the form."""
+    `sends`: set if a form opened the card; it says what ctrl+s does there. The card then covers all of the
+    screen, and esc goes back to the form, which has the text already."""
 
     AUTO_FOCUS = "_Text"
     LEAST = 8
@@ -99,7 +101,7 @@ class Write(Card):
             self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])
 
     def place(self) -> None:
-        """Leave the row that the text is about visible."""
+        """Size the card, and place it so that the row that the text is about stays visible."""
         if not self.has_widgets:
             return
         card, size = self.query_one("#card"), self.app.size
@@ -111,7 +113,7 @@ class Write(Card):
 
     @property
     def _row_above(self) -> bool:
-        """Whether the row under the cursor of the screen below is in its upper half."""
+        """Whether the row that the text is about is in the upper half of the screen."""
         lines = self.below.lines
         if not isinstance(lines, Lines) or self._sends:
             return True
@@ -137,8 +139,8 @@ class Write(Card):
             event.prevent_default()  # letters are text here
 
     def _report(self) -> None:
-        """Call `changed` unless it knows the text already, or the card was left and its draft may
-        be gone."""
+        """Call `changed` with the text, unless it was called with it already, or the card was left and its
+        draft may be gone."""
         if self._typed != self._reported and not self._is_left:
             self._reported = self._typed
             self._changed(self._typed)
@@ -150,7 +152,7 @@ class Write(Card):
         return self.query_one(TextArea).text
 
     def _act(self, key: str) -> bool:
-        """Carry out a key of the card. Returns whether it is one."""
+        """Carry out a key of the card. Returns False for any other key."""
         if key == SEND:
             self._send()
         elif key == "escape":
@@ -158,7 +160,8 @@ class Write(Card):
         return key in (SEND, "escape")
 
     def leave(self) -> None:
-        """Go back to the form; else ask what becomes of the text, if there is one."""
+        """Called at esc. Goes back to the form; without a form, asks what to do with the text, if there is
+        one."""
         if self._sends or not self._typed.strip() or self._typed == self._text:
             self._close()
         else:
@@ -187,7 +190,7 @@ class Write(Card):
         self._close("kept as a draft for later")
 
     def _close(self, words: str = "") -> None:
-        """Close the card, and say these words on the screen below."""
+        """Close the card, and show `words` on the screen below."""
         below = self.below
         self._report()
         self._is_left = True

@@ -1,8 +1,7 @@
-"""One app for one page, in a separate process.
+"""Runs the app for one page, in a separate process, and exchanges messages with it over pipes.
 
-A message on the pipes is a letter, a length in four bytes and that many bytes. D has terminal output or
-input; M has a JSON object.
-"""
+A message is a letter, a length in four bytes and that many bytes. D has terminal output or input; M has a
+JSON object."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ _HEAD = 5
 
 
 class Child:
-    """The process of an app in the browser. `words`: its command line. Start it with `start`, read it with
-    `output` to the end, then call `end`."""
+    """The process of the app for one page. `words`: its command line. Call `start`, read `output` to its end,
+    then call `end`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
@@ -72,11 +71,11 @@ class Child:
             return
 
     async def typed(self, text: str) -> None:
-        """Send typed keys and clicks."""
+        """Send keys and clicks to the app, as terminal input."""
         await self._send(DATA, text.encode("utf-8", "replace"))
 
     async def tell(self, kind: str, **more: Any) -> None:
-        """Send an event of the page, such as `blur`."""
+        """Send an event of the page, such as `blur`, to the app. `more`: members of the message."""
         await self._send(META, json.dumps({"type": kind, **more}).encode())
 
     async def resize(self, width: int, height: int) -> None:
@@ -112,7 +111,7 @@ class Child:
         return cast("asyncio.StreamReader", self._running.stdout)
 
     async def _gone(self) -> None:
-        """Wait for the end of the process, and read its output meanwhile, because it may block on output."""
+        """Wait for the end of the process. Meanwhile read its output, because it could block on it."""
         while await self._reader.read(65536):
             pass
         await self._running.wait()

@@ -1,4 +1,4 @@
-"""Connects the app to a page: output and input are messages on pipes."""
+"""Connects the app to a page in a browser: its output and input are messages on pipes."""
 
 from __future__ import annotations
 

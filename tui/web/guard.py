@@ -21,7 +21,7 @@ AGAIN = "End svc tui --web with ctrl+c and start it again for a new address."
 
 
 class Guard:
-    """The secrets of one server at `port`."""
+    """The secrets of one server at `port`: the one-time token, the cookie and the unguessable path."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -31,12 +31,12 @@ class Guard:
 
     @property
     def url(self) -> str:
-        """The address with the token."""
+        """The URL that opens the app, with the token."""
         return f"http://127.0.0.1:{self._port}/?token={self._token}"
 
     def exchange(self, request: web.Request) -> Callable[[web.Response], None] | None:
-        """Invalidate the token. Returns a function that puts the cookie into the response; None if the
-        request has no valid token."""
+        """If the request has the valid token, invalidate the token, and return a function that puts the
+        cookie into the response; else None."""
         brought = request.query.getall("token", [])
         if request.method != "GET" or len(brought) != 1 or not _same(self._token, brought[0]):
             return None

@@ -1,4 +1,5 @@
-"""The server of `svc tui --web`, on loopback: its page, the terminal's files and a socket for each page."""
+"""The server of `svc tui --web`, on the loopback interface: its page, the files of the terminal, and a
+WebSocket for each page."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """The served page. `words`: the command line of the app. `theme`, `title`: theme and title of the page
-    around the app."""
+    """What is served. `words`: the command line of the app. `theme`, `title`: theme and title of the page
+    around it."""
 
     words: Sequence[str]
     theme: str
@@ -56,8 +57,8 @@ def listen(port: int) -> socket.socket:
 def serve(
     serving: Serving, listening: socket.socket, ready: Callable[[str], None], note: Callable[[str], None]
 ) -> None:
-    """Serve until ctrl+c or a signal, then end every app. `ready`: called with the address. `note`: called
-    with the last sentence of an app that failed."""
+    """Serve until ctrl+c or a signal, then end every app. `ready`: called with the URL. `note`: called with
+    the last sentence of an app that failed."""
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # requests that it cannot read are answered
     asyncio.run(_Server(serving, listening, note).run(ready))
 
@@ -101,7 +102,8 @@ class _Server:
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse requests that may not see the app. Answers may not be framed, cached or sniffed."""
+        """Answer a request by calling `handler`, or refuse it if its sender must not see the app. Headers
+        forbid to frame, cache or sniff the answer."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")
@@ -132,7 +134,7 @@ class _Server:
         }
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        """Set the cookie for the token and continue with a page of this server, because a browser that comes
+        """Exchange the token for the cookie, and continue with a page of this server: a browser that comes
         from another site does not send a strict cookie with a redirect."""
         give = self._guard.exchange(request)
         if give is None:
@@ -174,7 +176,7 @@ class _Server:
         return page
 
     async def _life(self, request: web.Request, page: web.WebSocketResponse) -> None:
-        """Run the app of a page, from its start to its end."""
+        """Run the app for a page, from its start to its end."""
         await page.prepare(request)
         child = Child(self._serving.words)
         try:
@@ -210,7 +212,7 @@ async def _draw(page: web.WebSocketResponse, child: Child) -> None:
 
 
 async def _listen(page: web.WebSocketResponse, child: Child) -> None:
-    """Pass on the messages of the page until it closes. Invalid messages are ignored."""
+    """Pass the messages of the page on to the app until the page closes. Invalid messages are ignored."""
     async for message in page:
         if message.type != WSMsgType.TEXT:
             continue
@@ -231,13 +233,13 @@ async def _hand_on(page: web.WebSocketResponse, child: Child, kind: str, value: 
 
 
 async def _say(page: web.WebSocketResponse, sentence: str) -> None:
-    """Show a sentence in the page instead of the app."""
+    """Show a sentence in the page in place of the app."""
     with suppress(Exception):
         await page.send_bytes(f"\x1bc{sentence}\r\n".encode())
 
 
 def _number(typed: str) -> int:
-    """The typed number of cells along one side of the terminal. The page sends its size again once the app
-    runs."""
+    """The number of cells along one side of the terminal, from the text in a URL; 80 if it is no number. The
+    page sends its size again once the app runs."""
     cells = whole_number(typed, 5)
     return 80 if cells is None else cells

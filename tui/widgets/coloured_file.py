@@ -1,4 +1,4 @@
-"""The colours of a changed file: the roles of its words, and the functions around its hunks."""
+"""How a changed file is coloured: the roles of its words, and the function or class around each hunk."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Spans = Sequence[tuple[int, int, str]]
 
 
 class Side(NamedTuple):
-    """The lines of one side with their roles. `numbers`: numbers of the lines in it, in order; None: all
-    lines."""
+    """The old or new lines of a changed file with their roles. `numbers`: the line numbers of these lines, in
+    order; None: they are all lines of the file."""
 
     lines: Coloured
     numbers: array[int] | None
 
     def spans(self, number: int, line: str) -> Spans | None:
-        """The roles of a line; None if the text has a different line there."""
+        """The roles in the line with this number; None if the coloured text has a different line there."""
         at = number - 1
         if self.numbers is not None:
             at = bisect_left(self.numbers, number)
@@ -43,7 +43,8 @@ class Side(NamedTuple):
 
 
 class FileColours(NamedTuple):
-    """The roles of both sides, and first line of a hunk on the new side → the function around it."""
+    """The roles of a changed file. `old`, `new`: None if they are not known. `functions`: for the first new
+    line of a hunk, the line that begins the function or class around it."""
 
     old: Side | None = None
     new: Side | None = None
@@ -55,7 +56,8 @@ class FileColours(NamedTuple):
 
 
 def colours_of(file: ChangedFile, text: str | None) -> FileColours:
-    """The colours of a changed file. `text`: its whole new side, if known. Call it on a thread."""
+    """The roles of a changed file. `text`: the whole new file, if it is known. It takes long, so call it on a
+    thread."""
     patch = file.patch or ""
     if len(patch) > TEXT_MAX:
         return FileColours()
@@ -69,7 +71,8 @@ def colours_of(file: ChangedFile, text: str | None) -> FileColours:
 
 
 def patch_side(file: ChangedFile, *, old: bool) -> list[tuple[int, str]]:
-    """(number, text) of the lines of a patch that are on the old or new side."""
+    """(number, text) of each line of a file's patch that is on the old side, or with `old` False on the new
+    side."""
     numbered = [((line.old if old else line.new), line.text) for line in texts(file)]
     return [(number, text) for number, text in numbered if number]
 
@@ -80,8 +83,8 @@ def _side(numbered: Sequence[tuple[int, str]], path: str) -> Side | None:
 
 
 def functions_around(file: ChangedFile, text: str) -> dict[int, str]:
-    """First line of a hunk → the line that begins the function or class around the hunk. `text`: the new side
-    of the file."""
+    """For the first new line of each hunk, the line of `text` that begins the function or class around it.
+    `text`: the new file."""
     begins = starts(text)
     functions: dict[int, str] = {}
     before = 0

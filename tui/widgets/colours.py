@@ -1,4 +1,4 @@
-"""The roles of a text that changes while it is shown."""
+"""The roles (keyword, string, …) of a text that changes while it is shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Span = tuple[int, int, str]
 
 
 class Colours:
-    """Roles by line. A changed line is coloured alone until `learn` adds the colours of the whole text, which
-    are computed elsewhere because that takes longer than a key may."""
+    """The roles of a text by line. A changed line is coloured alone until `learn` gets the roles of the whole
+    text, which are computed elsewhere because that takes longer than a key may take."""
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)
@@ -20,8 +20,8 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: Coloured, version: int) -> bool:
-        """Use the colours that were computed for version `version` of the text. Returns whether that is still
-        the current version."""
+        """Use the roles `whole`, which were computed for version `version` of the text. Returns False,
+        without effect, if the text has another version now."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))
@@ -34,7 +34,7 @@ class Colours:
             self._of[first : last + 1] = [-1] * now
 
     def spans(self, row: int, line: str) -> list[Span]:
-        """(start, end, role) of each role in a line."""
+        """(start, end, role) of each coloured part of a line. `line`: its text."""
         at = self._of[row] if row < len(self._of) else -1
         if self._whole is not None and at >= 0 and self._whole.line(at) == line:
             return self._whole.spans(at)

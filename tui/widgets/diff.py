@@ -1,4 +1,5 @@
-"""A comparison: files, hunks and lines with the numbers of both sides, in one column or two."""
+"""The list that shows a comparison: files, hunks and lines with the numbers of both sides, in one column or
+two."""
 
 from __future__ import annotations
 
@@ -31,22 +32,22 @@ class Span(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The columns of a note below a line: `left` blanks, then its width."""
+    """Where a note below a line is shown, in columns: `left` blanks, then `width` columns."""
 
     left: int
     width: int
 
 
 class Rooms(NamedTuple):
-    """The room of notes about each side."""
+    """Where notes are shown about lines of the old and of the new side."""
 
     old: Room
     new: Room
 
 
 class Diff(Lines):
-    """Shows changed files. `split`: old and new side by side. `blanks`: whether changes of only white space
-    are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file."""
+    """Shows changed files. `split`: old and new side by side. `blanks`: changes of only white space are shown
+    too. `seen`: paths of files whose lines are folded away. `heads`: a row names each file."""
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
         super().__init__(marked=False, searches=True, empty="no difference", id=id)
@@ -67,8 +68,8 @@ class Diff(Lines):
             self._return_to = None
 
     def drop_files(self) -> None:
-        """Free the rows, because they are not visible. The next files are shown at the same line, if they
-        have that line."""
+        """Free the memory of the rows, while they are not visible. The files that are shown next begin at the
+        same line, if they have it."""
         if self._files:
             self._return_to, key = None, self.key
             self.show_files(())
@@ -79,7 +80,7 @@ class Diff(Lines):
         return self._files
 
     def learn(self, path: str, colours: FileColours) -> None:
-        """Paint the lines of a file in these colours."""
+        """Take over the colours of a file, and paint its lines in them."""
         self.colours[path] = colours
         self.colours.move_to_end(path)
         while len(self.colours) > COLOURED:
@@ -87,7 +88,7 @@ class Diff(Lines):
         self.refresh()
 
     def show_notes(self, notes: Callable[[Rooms], Notes]) -> None:
-        """Set the rows that are shown below lines of the files."""
+        """Show notes below lines of the files. `notes`: is given the room for notes, and returns them."""
         self._notes = notes
         self.rebuild()
 
@@ -168,13 +169,13 @@ class Diff(Lines):
         return first <= index <= last
 
     def _selected(self) -> tuple[int, int]:
-        """The first and last row between the start of the selection and the cursor."""
+        """(first row, last row) of the selection, which ends at the cursor."""
         begun = self.cursor if self._anchor is None else self._begun
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """The selected lines, or the line under the cursor: on the new side if it has any, else on the old
-        side. Returns a sentence if they are not in one place."""
+        """The selected lines, or without a selection the line under the cursor: on the new side if it has any
+        of them, else on the old side. If they are not in one place, a sentence that says so."""
         first, last = self._selected()
         # A file whose text is the same has no rows.
         keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]
@@ -196,22 +197,23 @@ class Diff(Lines):
 
     @property
     def sought(self) -> str:
-        """The searched text."""
+        """The text that is searched for, in lower case."""
         return self._filter.casefold()
 
     def text_at(self, index: int) -> str:
-        """The text of a row for searches."""
+        """The text of a row in which searches look, in lower case."""
         rows = self.rows
         return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
 
     @property
     def hunk_position(self) -> tuple[int, int]:
-        """(number of the hunk under the cursor, number of all hunks)."""
+        """(number of the hunk under the cursor, number of hunks in all)."""
         places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
         return bisect_right(places, self.cursor), len(places)
 
     def jump(self, kind: str, step: int) -> bool:
-        """Go to the next file or hunk. Returns False at the end."""
+        """Go to the next (`step` 1) or previous (−1) file or hunk (`kind`: which). Returns False if there is
+        none."""
         places = self.rows.marks[kind] if isinstance(self.rows, (Patches, Noted)) else []
         at = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
         if not 0 <= at < len(places):

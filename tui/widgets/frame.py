@@ -1,4 +1,4 @@
-"""The lines around a screen's content: title above, keys and messages below, and the prompt."""
+"""The lines around a screen's content: title above, line of keys below, and the prompt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def _text_colour(colours: str) -> str:
 
 
 class Line(Widget):
-    """One line of parts; `right` parts are aligned to the right edge. It repaints only when it changes."""
+    """A widget of one line of parts; the `right` parts are aligned to the right edge. It repaints only when
+    it changes."""
 
     DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
 
@@ -63,8 +64,8 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The keys of a screen: as many as fit, and always the last one, which lists all. A message takes as many
-    lines as it needs; from one with more than SAID_ROWS the rest is cut, which a sign shows."""
+    """The line of keys: as many as fit, and always the last one, which lists all. A message in its place
+    takes as many lines as it needs; if these are more than SAID_ROWS, the rest is cut, which a sign shows."""
 
     class Clicked(Message):
         """Posted when a hint is clicked. `key` and `label`: of the hint."""
@@ -88,7 +89,7 @@ class Hints(Line):
                 self.post_message(self.Clicked(key, label))
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Show keys, each with its action."""
+        """Show these keys, each with what it does: (key, label)."""
         self._hints, self._said = tuple(hints), None
         self._fold()
         self.put(self._fitting())
@@ -100,13 +101,13 @@ class Hints(Line):
             self.put(self._fitting())
 
     def say(self, words: Part) -> None:
-        """Show a message instead."""
+        """Show a message in place of the keys."""
         self._hints, self._said = (), words
         self._fold()
         self.put(((" ", "text"), words))
 
     def _fold(self) -> None:
-        """Wrap the message, and take the lines it needs."""
+        """Wrap the message, and set the height to the lines that it needs."""
         width = (self.size.width or self.app.size.width) - 2
         rows = folded([self._said], width) if self._said is not None else []
         self._rows = rows[:SAID_ROWS]
@@ -123,7 +124,7 @@ class Hints(Line):
         return strip(columns(((" ", "text"), *row), (), self.size.width), self.size.width, styles)
 
     def _kept(self) -> list[tuple[str, str]]:
-        """The hints that fit."""
+        """The hints (key, label) that fit into the line."""
         hints = list(self._hints)
         width = sum(cell_len(f"{key} {label}  ") for key, label in hints) - 1  # one blank before, two behind
         while len(hints) > 1 and width > self.size.width > 0:
@@ -144,19 +145,19 @@ OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
 class Passed(Message):
-    """Posted after the keys that are on their way to a widget: when it arrives, they have arrived."""
+    """Sent to a widget after the keys that are on their way to it: when it arrives, all these keys have
+    arrived."""
 
 
 class Prompt(Input):
-    """An input line at the bottom. Calls `done(text)` at enter, `cancelled()` at esc, `changed(text)` when
-    the text has changed; at tab the text becomes `complete(text)`; at up and down `move` is called with -1
-    and 1. `answers`: keys (the first of several is shown) and what they mean, if one key is the answer.
-    `space`: called at that key, which then is no text. `enter`: what enter does, in a word. Keys after enter
-    or esc are passed to `further`; `passed` is called after the last of them.
+    """An input line at the bottom of a screen. Calls `done(text)` at enter, `cancelled()` at esc,
+    `changed(text)` when the text has changed; at tab the text becomes `complete(text)`; at up and down `move`
+    is called with -1 and 1. `answers`: if one key is the answer, the keys (the first of several is shown) and
+    what they mean. `space`: called at the space key, which is then not typed. `enter`: what enter does, in a
+    word. Keys after enter or esc are passed to `further`; `passed` is called after the last of them.
 
-    Each key is carried out before the next one: Textual looks up the binding of a key only when it has
-    reached the app, and by then later keys of the same input would have been typed into the text.
-    """
+    Each key is handled completely before the next one: Textual would look up the binding of a key only when
+    it has reached the app, and by then later keys would have been typed into the text."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -190,7 +191,8 @@ class Prompt(Input):
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
-        """Return the style of a part; the cursor is the text reversed, what stands for a text is dim."""
+        """The style of a part of the input line. The cursor is shown as reversed text; the placeholder of an
+        empty text is dim."""
         if "input--cursor" in names:
             return CURSOR
         if "input--placeholder" in names:
@@ -199,7 +201,7 @@ class Prompt(Input):
 
     @property
     def hints(self) -> list[tuple[str, str]]:
-        """The keys that are commands here instead of text, each with a description."""
+        """The keys that are commands in the prompt and not text, each with what it does."""
         if self._answers:
             return [(keys.split()[0], words) for keys, words in self._answers]
         keys = [
@@ -219,8 +221,8 @@ class Prompt(Input):
             self.styles.color = _text_colour(colours)
 
     def begin(self, ahead: list[Key]) -> None:
-        """Accept keys: first the letters at the beginning of `ahead`, which were typed before the prompt had
-        the focus; they are removed from it."""
+        """Begin to accept keys. The letters at the beginning of `ahead`, which were typed before the prompt
+        had the focus, are typed first and removed from it."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
             if self._answers:
@@ -242,7 +244,7 @@ class Prompt(Input):
             event.prevent_default()
 
     async def _carry_out(self, event: Key) -> bool:
-        """Carry out the key. Returns False if it is a letter to be typed, or has no meaning here."""
+        """Handle a key. Returns False if it is a letter to be typed, or has no meaning here."""
         if self._closed_by_key:
             self._further(event)
         elif event.key == "escape":
@@ -288,8 +290,8 @@ class Prompt(Input):
         self._report()
 
     def _report(self) -> None:
-        """Call `changed` unless it knows the text already, or the prompt is closed and its draft may be
-        gone."""
+        """Call `changed` with the text, unless it was called with it already, or the prompt is closed and its
+        draft may be gone."""
         if self._changed is not None and self.value != self._reported and not self._closed_by_key:
             self._reported = self.value
             self._changed(self.value)

@@ -1,5 +1,5 @@
-"""A list of paths, filtered by some of their letters in order: `shp` finds `shape.py`. The best match comes
-first."""
+"""A list of paths that is filtered by some of their letters in order: `shp` finds `shape.py`. The best match
+comes first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RUN, STEP, PREFIX, START = 20, 10, 4, 6
 
 
 class Fuzzy(Lines):
-    """Filters a list. A long list is searched in slices, so that keys are handled meanwhile; enter and arrows
-    wait for the end of the search."""
+    """A list with such a filter. A long list is searched in slices of time, so that keys are handled
+    meanwhile; enter and arrows wait for the end of the search."""
 
     _search: Iterator[list[int] | None] | None = None
     _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found
@@ -74,7 +74,8 @@ class Fuzzy(Lines):
         self.post_message(self.Moved(self))
 
     def _slices(self, typed: str) -> Iterator[list[int] | None]:
-        """Yields None after each slice of the search, then the indices of the matches, best first."""
+        """Searches in slices. Yields None after each slice, and at the end the indices of the matches, best
+        first."""
         texts = self._sought
         while len(texts) < len(self._all):
             texts += texts_of(self._all, len(texts), len(texts) + MADE)
@@ -103,17 +104,17 @@ class Fuzzy(Lines):
 
 
 class _Best(FilteredRows):
-    """The rows that a search found, in its order."""
+    """The rows that a search matched, in its order."""
 
     def place_of(self, key: Hashable) -> int | None:
         return next((at for at in range(len(self)) if self[at].key == key), None)
 
 
 def distance(path: str, word: str) -> int | None:
-    """The distance of the path from the typed word, both in lower case; None if the path lacks its letters in
-    order. Nearest are paths whose file name begins with the word; then names in which a word begins so, that
-    contain the typed word, or that have the letters at the beginnings of their words; then the same for the
-    whole path."""
+    """How badly the path matches the typed word (both in lower case): 0 is best; None if the path does not
+    have its letters in order. Best are paths whose file name begins with the word; then names in which a word
+    begins with it, that contain it, or that have its letters at the beginnings of their words; then the same
+    for the whole path."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:
@@ -134,8 +135,8 @@ def distance(path: str, word: str) -> int | None:
 
 
 def _apart(text: str, word: str, begin: int) -> int | None:
-    """The number of letters that neither follow the letter before nor begin a word; None if the letters do
-    not all occur."""
+    """How many letters of the word neither follow the letter before nor begin a word in the text; None if
+    they do not all occur in order."""
     latest, end = [], len(text)
     for letter in reversed(word):
         end = text.rfind(letter, begin, end)

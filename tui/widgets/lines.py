@@ -1,8 +1,7 @@
-"""The list of the app: rows by key, of one or two lines, painted when they become visible.
+"""The list widget of the app: rows by key, of one or two lines, painted when they become visible.
 
 `Lines` has a cursor that stays on its item, not at its position: when rows are added above, it moves along.
-There is no scroll bar; the title of the pane shows the position.
-"""
+There is no scroll bar; the title of the pane shows the position."""
 
 from __future__ import annotations
 
@@ -31,10 +30,10 @@ HEADINGS = 200  # rows among which there may be headings
 
 
 class Item(NamedTuple):
-    """One row. `key` None: it cannot be chosen, such as a heading. `text`: searched by filters. `targets`:
-    targets of its parts with a role of LINKED, in order. `below`: the second line, in lists with two; a row
-    that cannot be chosen has its content there, so that a heading is separated from the rows above.
-    `rest`: the role of what is right of the parts."""
+    """One row of a list. `key` None: it cannot be chosen, such as a heading. `text`: in which filters search.
+    `targets`: where the links in its parts lead, in order. `below`: the second line, in lists whose rows have
+    two; a row that cannot be chosen has its content there, so that a heading is separated from the rows
+    above. `rest`: the role that paints what is right of the parts."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -46,15 +45,15 @@ class Item(NamedTuple):
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
-    """A heading for the rows below it, with their number."""
+    """A row with a heading for the rows below it. `count`: how many rows; `right`: text at the right edge."""
     parts = ((f"{name} ", "title"), ("" if count is None else str(count), "dim"))
     return Item(None, parts, ((right, "dim"),) if right else ())
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted: the cost depends only on the visible rows. With a method
-    `place_of(key)` a row is found at once; with `key_of(index)` its key is known without the row; with
-    `text_of(index)` searches and filters do not make the rows."""
+    """Rows that are made when they are painted, so that the cost depends only on the visible rows. Optional
+    methods: `place_of(key)` finds a row at once; `key_of(index)` returns a key without making the row;
+    `text_of(index)` returns the text for searches and filters without making it."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -122,7 +121,8 @@ class Lines(Framed, can_focus=True):
 
     @property
     def position(self) -> str:
-        """The cursor's place among the rows that can be chosen, as text; "" if it is on none."""
+        """The cursor's place among the rows that can be chosen, as text such as `3 of 12`; "" if it is on
+        none."""
         if self.key is None:
             return ""
         headings = self._headings()
@@ -130,7 +130,7 @@ class Lines(Framed, can_focus=True):
         return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
 
     def _headings(self) -> list[int]:
-        """The indices of the headings among the first HEADINGS rows, computed once for the same rows."""
+        """The indices of the headings among the first HEADINGS rows; computed once for the same rows."""
         if self._headed[0] is not self.rows:
             last = min(len(self.rows), HEADINGS)
             self._headed = self.rows, [at for at in range(last) if _key_in(self.rows, at) is None]
@@ -138,18 +138,19 @@ class Lines(Framed, can_focus=True):
 
     @property
     def fits(self) -> int:
-        """The number of visible rows."""
+        """How many rows are visible."""
         return self.size.height // self.tall
 
     def stand(self, tall: int) -> None:
-        """Show rows with this number of lines."""
+        """Show each row with `tall` lines."""
         if tall != self.tall:
             self.tall = tall
             self._settle()
             self.refresh()
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
-        """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
+        """Show these rows. The cursor goes to the row with the key `cursor`; without that it stays with its
+        item."""
         self.waiting = ""
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
@@ -162,13 +163,13 @@ class Lines(Framed, can_focus=True):
         self.refresh()
 
     def show_top(self) -> None:
-        """Scroll to the first row, unless the cursor's row would become invisible."""
+        """Scroll to the first row, unless the cursor's row would then be invisible."""
         if self.cursor < self.fits:
             self.top = 0
             self.refresh()
 
     def filter(self, text: str) -> None:
-        """List only rows that contain every word of `text`, whatever its case."""
+        """Show only rows that contain every word of `text`, in upper or lower case."""
         key = self.key
         self._filter = text
         if self.searches:
@@ -180,10 +181,11 @@ class Lines(Framed, can_focus=True):
         self.post_message(self.Moved(self))
 
     def ready(self) -> None:
-        """Apply the typed text, if that takes time."""
+        """Complete the filtering, in lists where it takes time."""
 
     def search(self, step: int) -> bool:
-        """Go to the next row that contains the typed text. Returns False if there is none."""
+        """Go to the next (`step` 1) or previous (−1) row that contains the typed text. Returns False if there
+        is none."""
         words, count = self._filter.casefold(), len(self.rows)
         if not words:
             return False
@@ -196,16 +198,16 @@ class Lines(Framed, can_focus=True):
         return False
 
     def move(self, by: int) -> None:
-        """Move the cursor by rows. It stops at the ends and skips headings."""
+        """Move the cursor by this many rows. It stops at the ends and skips headings."""
         self.go(self.cursor + by, 1 if by > 0 else -1)
 
     def page(self, by: float) -> None:
-        """Move by a part of the height."""
+        """Move the cursor by a part of the list's height."""
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
-        """Put the cursor on row `index`; if that cannot be chosen, on the next row in direction `step` that
-        can."""
+        """Put the cursor on row `index`; if that row cannot be chosen, on the next one in the direction
+        `step` that can."""
         before, last = self.cursor, len(self.rows) - 1
         index = max(0, min(index, last))
         chosen = self._choosable(index, step)
@@ -226,7 +228,8 @@ class Lines(Framed, can_focus=True):
         self.post_message(self.Moved(self))
 
     def go_within(self, index: int) -> None:
-        """Put the cursor on row `index`, with a quarter of the height above and below it if possible."""
+        """Put the cursor on row `index`, with a quarter of the list's height above and below it if
+        possible."""
         self.go(index)
         around = self.fits // 4
         top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.fits)
@@ -242,7 +245,8 @@ class Lines(Framed, can_focus=True):
             self.go(place)
 
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
-        """Go to the next row that matches, continuing at the other end. Returns False if there is none."""
+        """Go to the next (`step` 1) or previous (−1) row for which `matches` is true, continuing at the other
+        end. Returns False if there is none."""
         count = len(self.rows)
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
@@ -252,22 +256,22 @@ class Lines(Framed, can_focus=True):
         return False
 
     def highlights(self, index: int) -> bool:
-        """Whether row `index` is shown as the cursor's."""
+        """Whether row `index` is painted as the cursor's row."""
         return index == self.cursor
 
     def slide(self, by: int) -> None:
-        """Scroll sideways by columns."""
+        """Scroll sideways by this many columns."""
         self.shift = max(0, self.shift + by)
         self.refresh()
 
     @property
     def target(self) -> str:
-        """The target of the chosen link; "" if there is none under the cursor."""
+        """Where the chosen link in the cursor's row leads; "" if the row has no link."""
         targets = self.item.targets if self.linked and self.item is not None else ()
         return targets[min(self._link, len(targets) - 1)] if targets else ""
 
     def step_link(self) -> bool:
-        """Go to the next link below. Returns False if there is none."""
+        """Choose the next link: in the cursor's row, or in a row below. Returns False if there is none."""
         if not self.linked or self.item is None:
             return False
         if self._link + 1 < len(self.item.targets):
@@ -313,7 +317,7 @@ class Lines(Framed, can_focus=True):
         self.scroll_rows(-WHEEL)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll by rows. The cursor moves along if it would become invisible."""
+        """Scroll by this many rows. The cursor moves along if it would become invisible."""
         height = max(1, self.fits)
         top = max(0, min(self.top + by, len(self.rows) - height))
         if top == self.top:
@@ -325,7 +329,8 @@ class Lines(Framed, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Row `y` of the visible part; for an empty list the note, in the first rows."""
+        """Line `y` of the visible part of the list, for Textual to paint; if the list is empty, a line of the
+        note that says why."""
         styles = self.styles_of_theme
         index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
@@ -353,7 +358,7 @@ class Lines(Framed, can_focus=True):
 
     @property
     def _over(self) -> str:
-        """The role of the cursor's line; only the mark is shown if another list has the focus."""
+        """The role that is put over the cursor's row. If another list has the focus, it shows only a mark."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -363,7 +368,8 @@ class Lines(Framed, can_focus=True):
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
     def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """The web addresses of parts, by index, if the terminal opens links."""
+        """The web addresses of the row's links, by index of the part; none unless the terminal opens
+        links."""
         if not self.linked or not getattr(self.app, "opens_links", False):
             return NO_LINKS
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -371,8 +377,8 @@ class Lines(Framed, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The index of the part that keeps its own style under the cursor: the chosen link of several; -1
-        without one."""
+        """The index of the part that keeps its own style in the cursor's row: the chosen one of several
+        links; -1 without one."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -401,7 +407,7 @@ class Lines(Framed, can_focus=True):
         return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
-        """The place of the row with this key; None if no row has it."""
+        """The index of the row with this key; None if no row has it."""
         return None if key is None else _place_in(self.rows, key)
 
     def _choosable(self, index: int, step: int) -> int | None:
@@ -429,19 +435,20 @@ class Lines(Framed, can_focus=True):
 
 
 def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]:
-    """Left and right of the two lines of a row."""
+    """The parts of the two lines of a row, as (left, right) of each line."""
     if item.key is None and not item.below:
         return ((), ()), (item.left, item.right)
     return (item.left, item.right), (item.below, ())
 
 
 def text_of(item: Item) -> str:
-    """The text of an item that filters and searches look in."""
+    """The text of a row in which filters and searches look."""
     return item.text or "".join(part for part, _ in (*item.left, *item.right, *item.below))
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
-    """The texts that filters search, of the rows from `begin` to `end`; "" for rows that cannot be chosen."""
+    """The texts of the rows from `begin` to `end` in which filters search; "" for rows that cannot be
+    chosen."""
     text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
@@ -449,7 +456,7 @@ def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
 
 
 def _key_in(rows: Rows, index: int) -> Hashable | None:
-    """The key of row `index`, without making the row if possible."""
+    """The key of row `index`; the row is not made for it, if possible."""
     key_of = getattr(rows, "key_of", None)
     return rows[index].key if key_of is None else key_of(index)
 
@@ -462,7 +469,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
 
 
 class FilteredRows:
-    """The rows that match a filter. `places`: their indices among all rows, in order."""
+    """Those rows that match a filter. `places`: their indices among all rows, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:
         self._rows, self._places = rows, places
@@ -483,7 +490,7 @@ class FilteredRows:
 
 
 def sequence(items: Sequence[Item]) -> Rows:
-    """Items as rows with fast access by key."""
+    """These items as `Rows` in which a row is found quickly by its key."""
     return _Indexed(items)
 
 

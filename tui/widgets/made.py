@@ -1,4 +1,4 @@
-"""The rows of a long list: one for each value, made when it is painted."""
+"""The rows of a long list, made from values when they are painted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 
 class Made(Generic[T]):
-    """The rows `first`, one row for each value, and the rows `last`. `make`: returns the row of a value;
-    `key`: returns its key; `text`: returns the text that filters search (default: the row's)."""
+    """The rows `first`, then one row for each value, then the rows `last`. `make`: returns the row of a
+    value; `key`: returns the key of a value; `text`: returns the text in which filters search (default: the
+    row's text)."""
 
     def __init__(
         self,
@@ -36,19 +37,19 @@ class Made(Generic[T]):
         return self._make(self._values[at]) if at < len(self._values) else self._last[at - len(self._values)]
 
     def key_of(self, index: int) -> Hashable | None:
-        """The key of a row."""
+        """The key of the row `index`."""
         at = index - len(self._first)
         return self._key(self._values[at]) if 0 <= at < len(self._values) else self[index].key
 
     def text_of(self, index: int) -> str:
-        """The text that filters search; "" for rows that cannot be chosen."""
+        """The text of the row `index` in which filters search; "" for rows that cannot be chosen."""
         at = index - len(self._first)
         if self._text is not None and 0 <= at < len(self._values):
             return self._text(self._values[at])
         return text_of(self[index]) if self[index].key is not None else ""
 
     def place_of(self, key: Hashable) -> int | None:
-        """The row of the value with this key; None if no value has it."""
+        """The index of the row for the value with this key; None if no value has it."""
         own = self._key
         at = next((at for at, value in enumerate(self._values) if own(value) == key), None)
         return None if at is None else at + len(self._first)

@@ -1,8 +1,8 @@
-"""The rows of a comparison: files, hunks and lines with the numbers of both sides, in one column or two.
+"""The rows of a comparison, for `tui.widgets.diff`: files, hunks and lines with the numbers of both sides, in
+one column or two.
 
 A row is made when it is painted. Only its kind, its numbers and its place in the patch are stored, so that a
-comparison of 100,000 lines takes a few megabytes and opens at once.
-"""
+comparison of 100,000 lines takes a few megabytes and opens at once."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class Spot(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How lines are painted. `tints`: returns the backgrounds of changed lines. `colours`: path → colours of
-    the file."""
+    """How lines are painted. `tints`: returns the backgrounds of changed lines. `colours`: the colours of
+    each file, by path."""
 
     tints: Callable[[], Tints | None]
     colours: Mapping[str, FileColours]
 
 
 class Patches:
-    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: whether changes of only
-    white space are shown. `seen`: paths whose lines are folded away. `heads`: whether a row names each file.
-    `look`: None for lines in the two colours of changes."""
+    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: changes of only white
+    space are shown too. `seen`: paths of files whose lines are folded away. `heads`: a row names each file.
+    `look`: None to paint changed lines in the two colours of changes."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Patches:
     # --- lines with their colours
 
     def _hunk_item(self, key: Key, file: ChangedFile, title: str) -> Item:
-        """The heading of a hunk, with the function around it."""
+        """The heading of a hunk as a row, with the function or class around it."""
         if self._look is None:
             return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
         numbers, _, named = title.removeprefix("@@").partition("@@")
@@ -182,12 +182,12 @@ class Patches:
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
     def _shown(self, file: ChangedFile, at: int) -> str:
-        """The text of line `at` of the file's patch, cut to the length that is painted at most."""
+        """The text of line `at` of the file's patch, cut to the length that is ever painted."""
         text = self._text(file, at)
         return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
 
     def _marks(self, kind: Kind, numbers: str) -> tuple[Part, Part]:
-        """The numbers and the sign of a changed line."""
+        """(number, sign) of a changed line, as parts. `numbers`: the text of its number."""
         tints = self._tints()
         if tints is None:
             return (numbers, "gutter"), (SIGNS[kind], f"{kind}_mark")
@@ -197,7 +197,7 @@ class Patches:
         return self._look.tints() if self._look is not None else None
 
     def _ground(self, kind: Kind) -> str:
-        """The role of the area to the right of a changed line."""
+        """The role that paints the area to the right of a changed line."""
         tints = self._tints()
         return "text" if tints is None else tints.line(kind, "text")
 
@@ -223,8 +223,8 @@ class Patches:
         ]
 
     def _partner(self, index: int) -> int | None:
-        """The added line that replaces a deleted one, or the deleted line that an added one replaces; None
-        without one."""
+        """The index of the added line that replaces a deleted line, or of the deleted line that an added line
+        replaces; None without one."""
         kinds, own = self._kinds, self._kinds[index : index + 1]
         above = bytes(kinds[max(0, index - RUN_MAX) : index])
         before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
@@ -239,7 +239,7 @@ class Patches:
         return begins - deleted + before if before < deleted else None
 
     def text_of(self, index: int) -> str:
-        """The text that searches look in."""
+        """The text of the row `index` in which searches look."""
         file, kind = self._file(index), chr(self._kinds[index])
         if kind == "F":
             return file.path
@@ -263,8 +263,8 @@ class Patches:
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
-        """Yields the indices of rows of the key's file with the same line number, on the new side if the key
-        has one there."""
+        """Yields the indices of the rows with the key's file and line number (on the new side if the key has
+        a line there)."""
         which = next((at for at, file in enumerate(self._files) if file.path == key.path), None)
         if which is None:
             return
@@ -321,7 +321,8 @@ class Patches:
         return [*parts, (" " * (self._half - used), fill)]
 
     def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
-        """The changed words of a line that has another line beside it."""
+        """The changed words of a line, compared with the line beside it on the other side; none if there is
+        no such line. `old`: for the old line."""
         if not self._old[index] or not self._new[index]:
             return ()
         both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
@@ -339,7 +340,8 @@ def _kind_of(name: str) -> Kind | None:
 
 
 def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
-    """Yields (start, end, role, whether it changed) for the pieces of a line."""
+    """Cuts the coloured pieces of a line at the borders of changed words. Yields (start, end, role, whether
+    it changed) for each piece."""
     for start, end, role in spans:
         at = start
         for first, last in words:
@@ -354,7 +356,7 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 class Noted:
-    """The rows of a comparison, with notes below the lines that they concern."""
+    """The rows of a comparison, with notes below the lines that the notes are about."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
         under: dict[int, list[Item]] = {}
@@ -384,7 +386,7 @@ class Noted:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _note_at(self, index: int) -> tuple[Item | None, int]:
-        """(note, 0) if the row is a note, else (None, index of the row among those of the patches)."""
+        """(note, 0) if the row `index` is a note, else (None, its index without counting notes)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
@@ -401,5 +403,5 @@ class Noted:
         return None
 
     def _moved(self, place: int) -> int:
-        """The index of a row of the patches among all rows."""
+        """The index of a row, counting notes. `place`: its index without counting them."""
         return place + self._before[bisect_left(self._under, place)]

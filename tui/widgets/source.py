@@ -1,4 +1,4 @@
-"""The rows of a text file: line number, last author of the line, text."""
+"""The rows of a text file: line number, last author of the line, and text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WHO = 10  # columns of a name beside a line
 
 
 class Source:
-    """The rows of one file. `lines`: parts of each line. `blame`: who changed which lines. `marks`: parts at
-    the right end, by line number. `changed`: numbers of lines with a sign before them; None: no column for
-    signs."""
+    """The rows of one file. `lines`: the parts of each line. `blame`: who changed which lines last. `marks`:
+    parts at the right end of a line, by line number. `changed`: numbers of the lines that have a sign before
+    them; None: there is no column for signs."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Source:
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
     def text_of(self, index: int) -> str:
-        """The text that searches look in: the line without its number."""
+        """The text of the row `index` in which searches look: the line without its number."""
         line = getattr(self._lines, "line", None)
         return line(index) if line else "".join(text for text, _ in self._lines[index])
 
@@ -61,7 +61,7 @@ class Source:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
     def blamed(self, number: int) -> BlameRange | None:
-        """The lines around line `number` (1-based) that one seal changed last, with that seal; None if
-        unknown."""
+        """The range of lines around line `number` (from 1) that one seal changed last, with that seal; None
+        if unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None

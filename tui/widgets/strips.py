@@ -1,4 +1,4 @@
-"""Parts as a line that Textual paints."""
+"""Turns parts (text, role) into a line that Textual paints."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def strip(
     rest: str = "text",
 ) -> Strip:
     """The parts as a line of exactly `width` cells. `over`: style of the cursor's line, applied to all parts
-    except `bare`; faint parts are shown like text there. `links`: the addresses of parts, by index.
-    `rest`: the role of what is right of the parts."""
+    except the one with the index `bare`; faint parts are then shown like normal text. `links`: the address of
+    each part that is a link, by index. `rest`: the role of what is right of the parts."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
         style = styles[role]

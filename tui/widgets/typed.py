@@ -1,4 +1,4 @@
-"""How texts of several lines that are typed look: as the theme of the app."""
+"""Colours of widgets in which texts of several lines are typed, from the theme of the app."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tui.theme import CURSOR, THEMES
 
 
 class AreaLooks(TextAreaTheme):
-    """The looks of a text area in one theme of the app."""
+    """The colours of a text area (of Textual) in one theme of the app."""
 
     def apply_css(self, text_area: TextArea) -> None:
-        """Does nothing: each style is given, and Textual's would take the terminal's own colours away."""
+        """Does nothing, because every style is given already; Textual's method would replace the terminal's
+        own colours."""
 
 
 def dress(area: TextArea, colours: str) -> None:

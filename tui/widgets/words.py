@@ -1,4 +1,4 @@
-"""The words that differ between two lines, for the lines of a comparison."""
+"""Finds the words that differ between two lines of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ NOTHING: tuple[Ranges, Ranges] = ((), ())
 
 @lru_cache(maxsize=1024)
 def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
-    """The changed pieces of an old and a new line; none if the lines are long or have little in common."""
+    """(changed ranges of the old line, changed ranges of the new line), as (start, end) of characters; both
+    empty if the lines are long or have little in common."""
     if old == new or max(len(old), len(new)) > LINE_MAX:
         return NOTHING
     before, after = _WORD.findall(old), _WORD.findall(new)
@@ -40,14 +41,14 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
 
 
 def _shared(first: Sequence[str], second: Sequence[str]) -> int:
-    """The number of equal words at the beginning of both."""
+    """How many words at the beginning of both are equal."""
     pairs = zip(first, second, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _ranges(words: Sequence[str], pieces: Iterable[tuple[int, int]]) -> Ranges:
-    """The positions of pieces given by the numbers of their words. Pieces with only blanks between them are
-    joined."""
+    """Ranges of characters for `pieces`, which are ranges of words (start, end). Pieces with only blanks
+    between them are joined."""
     begins = [0]
     for word in words:
         begins.append(begins[-1] + len(word))

@@ -1,5 +1,5 @@
-"""A text that is edited together with others: typed edits are sent as splices, edits of others arrive as
-changes."""
+"""A widget for a text that is edited together with others: edits of the user are passed on as splices, edits
+of others arrive as changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ _SHOWN: Mapping[int, str] = {
 
 
 class _Lines(Document):
-    """A text whose lines end only at line feeds, so that its positions match those of the bytes."""
+    """A text of Textual whose lines end only at line feeds, so that its positions match positions in the
+    bytes."""
 
     def __init__(self, text: str) -> None:
         super().__init__("")
@@ -63,7 +64,7 @@ class _Lines(Document):
 
 
 class _Rows(Sequence[Any]):
-    """A sequence of the results of `of` for the numbers of the lines."""
+    """A sequence whose items are `of(number)` for the numbers of the lines."""
 
     def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
         self._lines, self._of = lines, of
@@ -78,8 +79,8 @@ class _Rows(Sequence[Any]):
 
 
 class _Flat(WrappedDocument):
-    """A document in which each line is one row. The base class stores the rows by number, which after each
-    key would have to be made again for a long text."""
+    """A wrapped document of Textual in which each line is exactly one row. The base class stores the rows by
+    number, and would have to make them again after each key in a long text."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         lines: Any = self.document
@@ -95,14 +96,14 @@ class _Flat(WrappedDocument):
         return len(self._offset_to_line_info)
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Does nothing: rows follow from lines."""
+        """Does nothing: each line is one row."""
 
 
 class Use(NamedTuple):
-    """The screen's functions for the text. `splice`: called with each edit of the user: byte offset, bytes
-    deleted, bytes inserted. `undo`, `redo`: undo and redo the user's own edits, and return the changes.
-    `ahead`: returns whether a key is held for a screen that opens; `act`: returns whether the key was one of
-    the screen's. `copy`: puts a text on the clipboard."""
+    """The functions of the screen that the text calls. `splice`: at each edit of the user, with byte offset,
+    bytes deleted, bytes inserted. `undo`, `redo`: undo or redo the user's own last edit, and return the
+    changes. `ahead`: returns whether a key is held back for a screen that opens; `act`: returns whether the
+    key was one of the screen's and was carried out. `copy`: puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -116,7 +117,7 @@ class Use(NamedTuple):
 
 
 def _bindings() -> list[Binding]:
-    """The key bindings of a text area, without keys that the screen uses."""
+    """The key bindings of Textual's text area, without the keys that the screen uses."""
     bindings: list[Binding] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
@@ -131,8 +132,8 @@ ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.s
 
 
 class Written(TextArea, inherit_bindings=False):
-    """A text that the user edits. `cursors`: line (from 0) → others' cursors as (column from 0 or None, name,
-    role)."""
+    """A text that the user edits. `cursors`: the cursors of others by line (from 0), each as (column from 0
+    or None, name, role)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
@@ -169,7 +170,8 @@ class Written(TextArea, inherit_bindings=False):
         self._rewrap_and_refresh_virtual_size()
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Always None: looking for the partner of a bracket would search the whole text at each key."""
+        """Returns None always: looking for the partner of a bracket would search the whole text at each
+        key."""
         return None
 
     def begin(self, text: str) -> None:
@@ -183,7 +185,7 @@ class Written(TextArea, inherit_bindings=False):
     # --- changes
 
     def edit(self, edit: Edit) -> EditResult:
-        """Make a change of the user."""
+        """Make an edit of the user, and pass it on to the screen."""
         top, bottom = self._range(edit)
         text = _ENDS.sub(self._ending, edit.text).replace("\0", "").encode("utf-8", "replace")
         if len(text) > PASTE_BYTES:
@@ -196,7 +198,8 @@ class Written(TextArea, inherit_bindings=False):
         return self._change(Edit(text.decode(), top, bottom, edit.maintain_selection_offset))
 
     def _range(self, edit: Edit) -> tuple[Location, Location]:
-        """The start and end of the edit. A carriage return belongs to the line break."""
+        """(start, end) of an edit as positions in the text. A carriage return before a line feed belongs to
+        the line break."""
         top, bottom = self._before_end(edit.top), self._before_end(edit.bottom)
         if top == bottom and edit.top != edit.bottom and bottom[0] + 1 < len(self._sizes):
             bottom = (bottom[0] + 1, 0)
@@ -210,7 +213,7 @@ class Written(TextArea, inherit_bindings=False):
         return (row, column - 1) if column == len(line) and line.endswith("\r") else at
 
     def take(self, deltas: Sequence[Delta], move: bool = False) -> None:
-        """Apply changes of others, or of an undo. `move`: move the cursor there."""
+        """Apply changes of others, or of an undo, to the text. `move`: move the cursor to them."""
         for delta in deltas:
             offset = 0
             for step in delta:
@@ -258,14 +261,14 @@ class Written(TextArea, inherit_bindings=False):
     # --- what is shown
 
     def show_cursors(self, cursors: Cursors) -> None:
-        """Show where others write."""
+        """Show where the cursors of others are."""
         if cursors != self.cursors:
             self.cursors = cursors
             self._line_cache.clear()
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing: rows are painted from their text, and unchanged rows stay."""
+        """Does nothing: rows are painted from their text, and unchanged rows are not painted again."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters
@@ -301,7 +304,7 @@ class Written(TextArea, inherit_bindings=False):
         return strip
 
     async def _on_key(self, event: Key) -> None:
-        """Carry out the key at once. Textual looks up the binding of a key only when it has reached the app,
+        """Handle a key at once. Textual would look up the binding of a key only when it has reached the app,
         and by then the next letter would be in the text."""
         if event.key == "escape":
             self._use.leave()
@@ -330,8 +333,8 @@ class Written(TextArea, inherit_bindings=False):
             self.delete(*self.selection)
 
     def seek(self, word: str, step: int) -> bool:
-        """Select the next occurrence of the word, or with step -1 the previous one, wrapping around the ends
-        of the text. Case matters if the word has capitals. Returns whether there is one."""
+        """Select the next (`step` 1) or previous (−1) occurrence of the word, continuing at the other end of
+        the text. Case matters if the word has capitals. Returns False if there is none."""
         fold = (lambda line: line) if word != word.lower() else str.lower
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count

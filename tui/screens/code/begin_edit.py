@@ -1,4 +1,4 @@
-"""Starts editing the open text of the tab Code, or shows why that is impossible and the remedy."""
+"""Starts editing the text that is open in the tab Code, or shows why that is impossible and what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BeginEdit(FileView):
     _blob: Blob | None
 
     def do_edit(self) -> None:
-        """Edit the open text, together with others."""
+        """Edit the open text live, together with others."""
         why = self._why_not()
         if why:
             self.of.say(why, "warn")

@@ -1,4 +1,4 @@
-"""Changed files as a tree. A folder with only one child is joined with it in one row."""
+"""Changed files as a tree. A folder whose only child is a folder is shown in one row with it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SIGNS: dict[str, Part] = {
 
 
 class Entry(NamedTuple):
-    """A row: a folder, or a file if `file` is its index among the changed files. `first` to `last`: range of
-    the files below it, in the order of the tree."""
+    """A row of the tree: a file or a folder. `file`: index of the file among the changed files, negative for
+    a folder. `first` to `last`: the range of the files below it, in the order of the tree."""
 
     path: str
     label: str
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The key of a row. `kind`: file or folder."""
+    """The key of a row of the tree. `kind`: file or folder."""
 
     kind: str
     path: str
@@ -46,7 +46,8 @@ class _Folder:
 
 
 class Changes:
-    """Changed files in the order of their tree: folders first, by name. `order`: indices into `files`."""
+    """The changed files in the order of their tree: folders first, by name. `order`: for each place in that
+    order, the index in `files`."""
 
     def __init__(self, files: Sequence[ChangedFile] = ()) -> None:
         self.files = tuple(files)
@@ -63,7 +64,7 @@ class Changes:
         self.place_of = {self.files[at].path: place for place, at in enumerate(self.order)}
 
     def _walk(self, root: _Folder) -> None:
-        """Build the rows, without recursion."""
+        """Make the rows of the tree, without recursion."""
         open_folders: list[int] = []  # rows whose last file is not known yet
         waiting: list[tuple[str, str, int, _Folder | int | None]] = [("", "", -1, root)]
         while waiting:
@@ -99,9 +100,9 @@ class Changes:
 
 
 class TreeRows:
-    """The rows of a tree, made when they are painted. `folded`: folders whose files are hidden. `seen`: paths
-    of seen files. `open_threads`: path → number. `flat`: whether rows show whole paths, as in a filtered
-    tree."""
+    """The rows of a tree; each is made when it is painted. `folded`: folders whose files are hidden. `seen`:
+    paths of files marked as seen. `open_threads`: number of open threads by path. `flat`: rows show whole
+    paths, as in a filtered tree."""
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class TreeRows:
         return (*threads, *counts_of(file))
 
     def text_of(self, index: int) -> str:
-        """The text that filters search: the path of a file; "" for folders."""
+        """The text of a row in which filters search: the path of a file; "" for a folder."""
         entry = self._entries[index]
         return entry.path if entry.file >= 0 else ""
 
@@ -176,12 +177,12 @@ def _key(entry: Entry) -> Place:
 
 
 def sign_of(file: ChangedFile) -> Part:
-    """The kind of change of a file, as a letter."""
+    """How a file was changed, as a letter."""
     return SIGNS[file.status]
 
 
 def counts_of(file: ChangedFile) -> tuple[Part, ...]:
-    """The numbers of added and deleted lines."""
+    """How many lines were added and deleted in a file, as parts."""
     if file.binary:
         return (("binary", "dim"),)
     added: list[Part] = [(f"+{file.additions}", "good")] if file.additions else []
@@ -190,7 +191,7 @@ def counts_of(file: ChangedFile) -> tuple[Part, ...]:
 
 
 class FileTree(Lines):
-    """The tree. While it is filtered, its rows show whole paths."""
+    """The list that shows the tree. While it is filtered, its rows show whole paths."""
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         if isinstance(rows, TreeRows):

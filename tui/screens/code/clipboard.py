@@ -1,4 +1,5 @@
-"""Copies inside tmux, which by default ignores programs' requests to copy to the terminal."""
+"""Copies text to the terminal's clipboard, also inside tmux, which by default ignores programs' requests for
+that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Files at a seal: tree, text with colours, blame, history, comparison."""
+"""The tab Code of a repository: the files at a seal as a tree, texts with colours, blame, history and
+comparison."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
-        """Show one pane or two; if there is one, the file covers the tree, and a history always does."""
+        """Show the panes that fit: both, or only the tree or the file. A history always covers the tree."""
         opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
         self.query_one("#tree_pane").display = self._mode == "file" and (self.wide or not opened)
         self.query_one("#file_pane").display = self.wide or opened
@@ -137,7 +138,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._frame()
 
     def _frame(self) -> None:
-        """Paint frames around the panes; the pane with the focus has the brighter one."""
+        """Paint frames around the panes; the pane that has the focus gets the brighter frame."""
         for pane in self.query(Pane):
             colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
             pane.styles.border = ("round", colour) if self.wide else None
@@ -213,7 +214,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._rest()
 
     def _look_for_people(self) -> None:
-        """Ask the agent which files people are in, while this tab is in front."""
+        """While this tab is in front, ask the agent which files other people are in."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
         if machine is None or self.live or not self.display or not self.of.in_front:
             return  # whoever looks at the live state is told
@@ -230,7 +231,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
                 self._paint_tree()
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Show the file under the tree's cursor."""
+        """Called when a cursor has moved. Shows a preview of the file under the tree's cursor."""
         self._say_where()
         if event.lines.id == "file":
             self.rest_on_seal()
@@ -241,7 +242,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._rest()
 
     def _rests_no_more(self) -> None:
-        """Cancel the preview, because a late answer for it would replace the opened file."""
+        """Cancel the preview that was to follow, because a late answer for it would replace the opened
+        file."""
         if self._moves is not None:
             self._moves.stop()
             self._moves = None
@@ -268,7 +270,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.open_file(str(key[1]), glimpsed=True)
 
     def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder under the cursor."""
+        """Show the entries of the folder under the cursor, as its preview. `key`: its row in the tree;
+        `folder`: its entries."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
             return
@@ -302,7 +305,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.show_seal(str(event.key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
-        """Show a file at the screen's seal. `glimpsed`: whether it is a preview, because the cursor rests on
+        """Show a file at the seal of the screen. `glimpsed`: it is only a preview, because the cursor is on
         it."""
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
@@ -322,7 +325,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self._load_blame()
 
     def _paint_sealed(self, blob: Blob, at: float) -> None:
-        """Paint the sealed text, unless another file was opened or it has changed live since the request."""
+        """Paint the text of a sealed file, unless the user has opened another file since it was requested, or
+        the file has unsealed changes."""
         if blob.path == self.path and self._mode == "file" and blob.path not in self.unsealed:
             self._paint_file(blob, at)
 
@@ -370,7 +374,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     @property
     def _is_page(self) -> bool:
-        """Whether the open text is Markdown and shown rendered."""
+        """Whether the open text is Markdown and is shown rendered."""
         raw = self._source or self._blaming or self.live or self.replaying
         return self.path is not None and is_markdown(self.path) and not raw
 
@@ -420,7 +424,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.svc.load(contents.blame(repo.id, seal, path), paint)
 
     def do_find_file(self) -> None:
-        """Choose among all files of the seal."""
+        """Let the user choose among all files of the seal, and open the file."""
         repo, seal = self.of.repo, self.of.seal
         if not self.of.read:
             self.of.once_read(self.do_find_file)
@@ -456,7 +460,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.of.say(text, "dim")
 
     def do_copy(self) -> None:
-        """Put the path, or the line, on the terminal's clipboard."""
+        """Copy the line under the cursor, or the path of the file, to the terminal's clipboard."""
         lines = self.of.lines
         if self.path is None or lines is None or lines.item is None:
             return

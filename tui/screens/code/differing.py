@@ -1,4 +1,4 @@
-"""The keys of a comparison, for every screen that shows one."""
+"""The keys that work in a comparison, for every screen that shows one."""
 
 from __future__ import annotations
 

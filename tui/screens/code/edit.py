@@ -1,4 +1,4 @@
-"""Writes a text of the linked folder together with others, live."""
+"""The screen on which a text of the linked folder is edited live, together with others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
 class Edit(Over):
-    """Edits a text. `line`: the line that the reader was on, from 1."""
+    """The screen on which a text is edited. `line`: the line where the cursor begins, from 1."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "Written"
@@ -74,15 +74,16 @@ class Edit(Over):
             self._writing.close()
 
     def news(self) -> None:
-        """Does nothing: edits of others arrive without asking."""
+        """Does nothing: edits of others arrive through the agent, without a request."""
 
     def on_key(self, event: Key) -> None:
-        """Does nothing: the text has handled the key."""
+        """Does nothing by itself: the text handles the keys."""
         if not isinstance(self.focused, Prompt):
             event.prevent_default()
 
     def _act(self, event: Key) -> bool:
-        """Run the action of a key; letters are text here. Returns False if the key has no action here."""
+        """Run the action of a key. Letters are text here and never run actions. Returns False if the key has
+        no action here."""
         if self._said is not None:
             self._said = None
             self.show_frame()
@@ -157,7 +158,7 @@ class Edit(Over):
         self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
 
     def state(self) -> Part:
-        """The state of the text, as a part of a line."""
+        """The state of the text (saved, sent, …) as a part of a line."""
         writing = self._writing
         if self._ended:
             return (
@@ -234,7 +235,7 @@ class Edit(Over):
         self._area.select_all()
 
     def do_leave(self) -> None:
-        """Go back. Edits are saved or still being sent."""
+        """Leave the screen. All edits are saved, or are being sent in the background."""
         text, role = self.state()
         opened = self._writing is not None and self._writing.open
         below = self.below

@@ -1,4 +1,4 @@
-"""The actions during the editing of a text. Letters are text there, so all actions have other keys."""
+"""The actions while a text is edited. Letters are text there, so all actions have other keys."""
 
 from __future__ import annotations
 

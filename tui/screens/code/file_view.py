@@ -1,4 +1,4 @@
-"""State that the parts of the tab Code share: the open file, its mode and its panes."""
+"""What the parts of the tab Code share: the open file, its mode and its panes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FileView(View):
 
     @property
     def replaying(self) -> bool:
-        """Whether the history of the open file is being played."""
+        """Whether a replay of the open file's history is on the screen."""
         raise NotImplementedError
 
     @property
@@ -50,7 +50,7 @@ class FileView(View):
         raise NotImplementedError
 
     def _arrange(self) -> None:
-        """Show the panes for the mode and the width."""
+        """Show the panes that the mode needs and for which there is room."""
         raise NotImplementedError
 
     def _focus(self, name: str) -> None:

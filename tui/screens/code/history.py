@@ -109,7 +109,7 @@ class History(Differing, FileView):
         pane.name_frame(f"seal {seal.id[:8]}", "")
 
     def _own_first(self, files: Sequence[ChangedFile]) -> list[ChangedFile]:
-        """The files, beginning with the one whose history is shown."""
+        """The files of a comparison, beginning with the file whose history is shown."""
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
     def do_history(self) -> None:
@@ -162,14 +162,14 @@ class History(Differing, FileView):
         self._step(-1)
 
     def _step(self, by: int) -> None:
-        """Show the file, or all files, at the seal before or after this one."""
+        """Show the file, or all files, at the seal before (`by` −1) or after (1) the shown one."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Step from the seal that made the shown text; that may be older than the shown seal."""
+            """Step from the seal that made the shown text. That can be older than the shown seal."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

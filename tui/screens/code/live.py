@@ -1,7 +1,7 @@
 """The live state of a branch in the tab Code: unsealed changes, people, and following somebody.
 
-Changes come from the agent as they happen (`tui.listening.looking`); texts are read when they have changed.
-"""
+Changes come from the agent as they happen (`tui.listening.looking`); a text is requested when it has
+changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newe
 
 
 def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
-    """The people in the file, or below the folder, of this path, with their lines."""
+    """Parts that name the people who are in the file `path`, or in a file below the folder `path`, with their
+    lines."""
     marks: list[Part] = []
     for person in people:
         if person.path == path or person.path.startswith(f"{path}/"):
@@ -42,13 +43,12 @@ def _role(person: Person) -> str:
 
 
 def name_of(person: Person) -> str:
-    """@HANDLE, with `(agent)` for an agent."""
+    """The person as `@HANDLE`, with `(agent)` for an agent."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
 class Live(FileView):
-    """The live state of a branch in the tab Code. `live`: whether the live state is shown instead of the
-    seal."""
+    """The live state of a branch in the tab Code. `live`: it is shown now, instead of a seal."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -66,7 +66,7 @@ class Live(FileView):
         return self._looking is not None
 
     def do_live(self) -> None:
-        """Show the live state of the branch, or the seal again."""
+        """Show the live state of the branch; if it is shown, show the seal again."""
         if self._looking is not None:
             self.leave_live()
             return
@@ -85,7 +85,7 @@ class Live(FileView):
             self._tell_here()
 
     def leave_live(self) -> None:
-        """Show the seal again."""
+        """Show the seal again instead of the live state."""
         looking, self._looking = self._looking, None
         if looking is not None:
             looking.close()
@@ -185,7 +185,7 @@ class Live(FileView):
     # --- what is painted
 
     def live_marks(self) -> dict[int, tuple[Part, ...]]:
-        """The people in the open file, by line."""
+        """Parts that name the people in the open file, by the number of their line."""
         marks: dict[int, tuple[Part, ...]] = {}
         for person in self._people:
             if self.live and person.path == self.path and person.line:
@@ -193,7 +193,7 @@ class Live(FileView):
         return marks
 
     def live_entry(self, path: str) -> tuple[Part, ...]:
-        """The note in the tree about a file or folder that differs from the seal."""
+        """The note in the tree about a file or folder that differs from the seal, as parts."""
         change = self.unsealed.get(path)
         if change is not None:
             by = "".join(f"@{safe(name)} " for name in change.by[:2])
@@ -205,7 +205,8 @@ class Live(FileView):
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
 
     def live_entries(self) -> dict[str, str]:
-        """New files in the folder of the tree, and new folders: path → "file" or "dir"."""
+        """New files and folders (not in the seal) in the folder that the tree shows: path → "file" or
+        "dir"."""
         prefix = f"{self.folder}/" if self.folder else ""
         entries: dict[str, str] = {}
         for path, change in self.unsealed.items():
@@ -215,7 +216,7 @@ class Live(FileView):
         return entries
 
     def _paint_live(self) -> None:
-        """Paint the line with the live state, and the pane of people."""
+        """Paint the line about the live state, and the pane of people."""
         if not self.is_attached or not self.live:
             return
         following = self._followed
@@ -241,7 +242,7 @@ class Live(FileView):
     # --- following
 
     def do_follow(self) -> None:
-        """Follow somebody through files, or stop."""
+        """Let the user choose somebody to follow through files; if they follow somebody, stop."""
         if self._followed is not None:
             self._stop_following()
         elif not self.live:
@@ -271,7 +272,8 @@ class Live(FileView):
             self.app.push_screen(Choose("follow", items, self.follow))
 
     def follow(self, conn: str) -> None:
-        """Open the file and line of a person or agent, and again whenever they move."""
+        """Open the file and line of the person or agent with the connection `conn`, and again whenever they
+        move."""
         self._followed = next((person for person in self._people if person.conn == conn), None)
         if self._followed is not None:
             self._go_along()
@@ -282,7 +284,7 @@ class Live(FileView):
         self._paint_live()
 
     def _go_along(self) -> None:
-        """Go to the place of the followed person."""
+        """Open the file and line where the followed person is now."""
         before = self._followed
         now = next(
             (person for person in self._people if before is not None and person.conn == before.conn), None
@@ -311,7 +313,7 @@ class Live(FileView):
             lines.go_within(line - 1)
 
     def acting(self, action: str) -> None:
-        """Stop following as soon as the user moves."""
+        """Called before an action runs. If it moves the user, following somebody ends."""
         if self._followed is not None and action in STOPS:
             self._stop_following()
 
@@ -319,7 +321,7 @@ class Live(FileView):
         self._tell_here()
 
     def _tell_here(self) -> None:
-        """Tell others where the user looks, unless the user follows somebody."""
+        """Report to others which file and line the user looks at, unless the user follows somebody."""
         if self._looking is not None and self._followed is None and self.path is not None:
             key = self.query_one("#file", Lines).key
             self._looking.here(self.path, key if isinstance(key, int) else 0)

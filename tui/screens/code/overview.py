@@ -93,7 +93,8 @@ class Overview(View):
         self.paint()
 
     def _newest(self) -> list[Item]:
-        """The newest seals of the branch, and the numbers of branches and tags, as rows of the column."""
+        """The newest seals of the branch, and how many branches and tags there are, as rows of the column of
+        facts."""
         seals: list[tuple[Part, ...]] = []
         for seal in self._seals[:SEALS]:
             message = safe(seal.message.partition("\n")[0])
@@ -113,7 +114,7 @@ class Overview(View):
         self.paint()
 
     def _check_facts(self) -> list[Item]:
-        """The checks of the shown seal as rows of the column."""
+        """The checks of the shown seal, as rows of the column of facts."""
         checks = self._checks
         if checks is None or checks.seal_id != self.of.seal:
             return []
@@ -164,11 +165,11 @@ class Overview(View):
 
     @property
     def _facts_width(self) -> int:
-        """The columns of the facts, with their frame."""
+        """The width of the column of facts with its frame, in columns of the terminal."""
         return facts_width(self.app.size.width) if self.app.size.width >= THREE_PANES else FACTS
 
     def _place_frames(self) -> None:
-        """Draw the frames; that of the list with the focus is bright."""
+        """Draw the frames of README and facts; the one that has the focus is bright."""
         facts, readme = self.query_one("#facts", Facts), self.query_one("#overview", Lines)
         facts.styles.width = self._facts_width
         frame(readme, safe(self._path), not facts.has_focus, self._has_facts)
@@ -181,7 +182,7 @@ class Overview(View):
         self._place_frames()
 
     def _fold(self) -> None:
-        """Wrap long lines of the README."""
+        """Make the rows of the README for the present width, with long lines wrapped."""
         beside = self._facts_width + 2 if self._has_facts else 0
         width = max(20, min(TEXT, self.size.width - 2 - beside))
         if is_markdown(self._path):
@@ -243,7 +244,8 @@ class Overview(View):
 
 
 def _attention(repo: Repo) -> tuple[Part, ...]:
-    """The counts of stars and watchers, and whether the account is among them."""
+    """Parts that say how many stars and watchers the repository has, and whether the account is among
+    them."""
     viewer = repo.viewer
     own = (("starred", viewer.starred), ("watching", viewer.watching)) if viewer is not None else ()
     mine = " and ".join(word for word, holds in own if holds)

@@ -20,14 +20,15 @@ FACTS = 2  # rows above a picture
 
 
 class Pictured(View):
-    """A tab with the widgets `file` and `picture`. `shown_blob()`: the file on the screen."""
+    """A tab that can show pictures, with the widgets `file` and `picture`. `shown_blob()`: returns the file
+    on the screen."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self._pictured: Blob | None = None
 
     def show_picture(self, blob: Blob | None) -> bool:
-        """Show a file as a picture. Returns False, and shows no picture, if it is not an image."""
+        """Show a file as a picture. Returns False if it is not an image; then no picture is shown."""
         image = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
         self._pictured = image
         drawing = self.query_one("#picture", Picture)
@@ -45,7 +46,7 @@ class Pictured(View):
         self.draw_picture()
 
     def draw_picture(self) -> None:
-        """Request the picture in the size of its pane."""
+        """Request the picture in the size that fits its pane, and draw it."""
         blob, seal = self._pictured, self.of.seal
         drawing = self.query_one("#picture", Picture)
         if blob is None or seal is None or not drawing.size.height:

@@ -1,4 +1,4 @@
-"""Plays the history of a file step by step: its seals, and the live updates between them."""
+"""Replays the history of a file step by step: its seals, and the live updates between them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ AHEAD = 3  # steps that are read before they are shown
 
 
 class Playing:
-    """One replay. `seals`: seals not read yet, the next one last. `steps`: steps read so far. `at`: index of
-    the shown step, -1 before the first."""
+    """The state of a replay. `seals`: seals that are not read yet, the next one last. `steps`: steps read so
+    far. `at`: index of the shown step, -1 before the first."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
         self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
@@ -44,7 +44,7 @@ class Playing:
 
 
 class Replay(FileView):
-    """Plays the history of the open file: `p` starts and stops it, `[` and `]` step."""
+    """Replays the history of the open file: the key `p` starts and stops it, `[` and `]` step."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -56,7 +56,8 @@ class Replay(FileView):
         return self._playing is not None
 
     def do_replay(self) -> None:
-        """Play the history of the open file; stop, or resume from the shown step."""
+        """Start to replay the history of the open file. If a replay is on the screen, pause it, or resume it
+        from the shown step."""
         if self._playing is not None:
             self._pause() if self._timer is not None else self._go_on()
             return
@@ -97,7 +98,7 @@ class Replay(FileView):
         self._paint_step()
 
     def leave_replay(self) -> bool:
-        """Show the file again. Returns False if nothing was played."""
+        """End the replay and show the file again. Returns False if there was none."""
         if self._playing is None:
             return False
         self._pause()
@@ -115,7 +116,7 @@ class Replay(FileView):
             self.step(1)
 
     def step(self, by: int) -> bool:
-        """Show the step before or after this one. Returns False if nothing is being played."""
+        """Show the step before (`by` −1) or after (1) the shown one. Returns False if there is no replay."""
         playing = self._playing
         if playing is None:
             return False
@@ -130,8 +131,8 @@ class Replay(FileView):
         return True
 
     def by_hand(self, by: int) -> bool:
-        """Stop playing, and show the step before or after this one. Returns False if nothing is being
-        played."""
+        """Pause the replay, and show the step before (`by` −1) or after (1) the shown one. Returns False if
+        there is no replay."""
         if self._playing is not None and self._timer is not None:
             self._pause()
         return self.step(by)
@@ -168,7 +169,8 @@ class Replay(FileView):
         self._colour(playing)
 
     def _colour(self, playing: Playing) -> None:
-        """Colour the steps on a thread, in order; ends at the first step that cannot be coloured."""
+        """Colour the texts of the steps on a thread, in order. Ends at the first one that cannot be
+        coloured."""
         first = len(playing.coloured)
         texts = [(step.text or b"").decode() for step in playing.steps[first:]]
 
@@ -216,7 +218,7 @@ class Replay(FileView):
         self._title(f"replay, step {playing.at + 1}")
 
     def _parts_of(self, playing: Playing) -> list[Part]:
-        """The author and time of the step, as parts of a line."""
+        """Who made the shown step and when, as parts of a line."""
         sign = "▶ " if self._timer is not None else "❚❚ "
         parts: list[Part] = [(f" {sign}", "accent")]
         step = playing.step

@@ -1,4 +1,4 @@
-"""Texts about a repository besides its files, for the overview and the line mode."""
+"""Texts about a repository (its counts, its catalog listing) for the overview and the line mode."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tui.text import safe
 
 
 def counts(repo: Repo) -> str:
-    """The number of stars, watchers and forks."""
+    """How many stars, watchers and forks the repository has, as text."""
     numbers = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
 
 
 def listed(listing: Listing) -> str:
-    """Name and category in the catalog, and whether it can be installed."""
+    """A catalog listing as text: name, category, and whether it can be installed."""
     category = f", {safe(listing.category)}" if listing.category else ""
     return f"{safe(listing.name)}{category}: {'' if listing.installable else 'not '}installable"

@@ -1,1 +1,2 @@
-"""Actions and commands: keys and palette, and the output of a command."""
+"""Screens about actions and commands: the list of keys, the palette, command line, form, and the output of a
+command."""

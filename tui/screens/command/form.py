@@ -18,8 +18,8 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Card):
-    """A form for one command. `values`: known values of parameters. The cursor starts at the first missing
-    parameter, else at the row that runs the command."""
+    """A form for one command. `values`: parameters that are filled in already. The cursor begins at the first
+    missing one, else at the row that runs the command."""
 
     WIDTH, SHARE = 96, 75
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
@@ -74,7 +74,7 @@ class Form(Card):
         )
 
     def _go_on(self) -> None:
-        """Move the cursor to the next missing value, or to the row that runs the command."""
+        """Move the cursor to the next parameter without a value, or to the row that runs the command."""
         lacking = missing(self._own, self._values)
         key = ("field", lacking[0].name) if lacking else (RUN, "")
         self.query_one("#form", Lines).find(lambda item: item.key == key, 1)

@@ -37,8 +37,8 @@ SEVERAL = ("labels", "assignees", "reviewers")
 
 
 def opens_form(svc: AskedApp, path: str, values: Values) -> bool:
-    """Open the form of the command with these values, if it lacks a title and the form has all of them.
-    Returns whether it does."""
+    """If a command line lacks a title, and the form of its command has all its options: open the form with
+    these values. Returns whether it was opened."""
     options = KNOWN.get(path)
     if options is None or values.get(TITLES[path]) or not set(values) <= {*options, "repo", "repository"}:
         return False
@@ -66,7 +66,8 @@ def _as_form(name: str, value: str) -> Any:
 
 
 def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
-    """The repository of this name, or the one that the screen shows; None if it is not known here."""
+    """The repository with this name, or without a name the one that the screen shows; None if it is not known
+    here."""
     screen = svc.screen
     current = screen.subject()[0] if isinstance(screen, Base) else None
     if not full_name or (current is not None and current.full_name == full_name):
@@ -76,8 +77,8 @@ def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
 
 
 def _with_refs(svc: AskedApp, repo: Repo, then: Callable[[list[Ref]], None]) -> None:
-    """Call `then` with the current branches and tags of the repository; if the server cannot be reached, with
-    those in the cache."""
+    """Request the branches and tags of the repository, and call `then` with them; if the server cannot be
+    reached, with the cached ones."""
     screen, client, read = cast("Base", svc.screen), svc.client, contents.refs(repo.id)
 
     def open_with(refs: list[Ref]) -> None:

@@ -1,4 +1,4 @@
-"""The output of an svc command."""
+"""Runs a command of svc and shows its output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FRAME = 5  # columns of the frame around the output, with its blanks and the mar
 
 
 class Command:
-    """One command of svc, run in a separate process. `stops`: returns whether it must end."""
+    """A command of svc that runs in a separate process. `stops`: returns whether it has to end."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class Command:
         self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
 
     def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
-        """Run the command on a thread. `show`: called with its output so far, formatted for `width` columns,
-        and its state, while it runs and at its end. `app`: passed, because a screen that was left no longer
-        has it."""
+        """Run the command on a thread. `show`: called while it runs and at its end, with its output so far,
+        formatted for `width` columns, and its state as a part. `app`: the app, because a screen that was left
+        cannot return it any more."""
         app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
 
     def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
@@ -71,8 +71,8 @@ class Command:
 
 
 class Output(Over):
-    """Runs one command of svc and shows its output. The command cannot ask questions; its errors name the
-    option to use instead. It continues when the screen is left, and ends with the app."""
+    """A screen that runs one command of svc and shows its output. The command cannot ask questions; its
+    errors name the option to use instead. It continues when the screen is left, and ends with the app."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys
@@ -107,7 +107,7 @@ class Output(Over):
 
     @property
     def _width(self) -> int:
-        """The columns of a line of output: those of the screen without the frame."""
+        """The width of the output in columns: that of the screen without the frame."""
         return max(20, self.app.size.width - FRAME)
 
     def do_stop(self) -> None:

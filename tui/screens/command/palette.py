@@ -1,4 +1,5 @@
-"""Keys of the screen below, and the palette: every action, and every command of svc."""
+"""Cards with actions to run: the help, which lists the keys of the screen below, and the palette, with every
+action and every command of svc."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _OF_THE_SCREEN = frozenset(
 
 
 def group_of(action: Action) -> str:
-    """The heading that an action stands below: an action about a row has the row's number or name in its
-    command."""
+    """The heading in the help under which an action is listed. An action about a row is recognised by its
+    command, which contains the row's number or name."""
     if action.id in _OFFERED or action.id.startswith("command "):
         return COMMANDS
     if action.id == "open" or set(BRACES.findall(action.command)) - _OF_THE_SCREEN:
@@ -35,7 +36,8 @@ def group_of(action: Action) -> str:
 
 
 class Help(Card):
-    """The keys of a screen. `refused`: returns why an action is not allowed here. Enter runs an action."""
+    """A card with the keys of the screen below; enter runs the action under the cursor. `refused`: returns
+    why an action is not allowed here."""
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
         super().__init__()
@@ -60,7 +62,7 @@ class Help(Card):
         self.fit(len(rows))
 
     def rows(self) -> list[Item]:
-        """The actions in groups, each below its heading."""
+        """The rows of all actions in groups, each group under its heading."""
         groups: dict[str, list[Item]] = {name: [] for name in GROUPS}
         for action in self._table.values():
             groups[group_of(action)].append(self._item(action))
@@ -87,7 +89,7 @@ class Help(Card):
         )
 
     def _facts_below(self) -> dict[str, str]:
-        """The screen's values for the words in braces in commands."""
+        """The values of the screen below for the words in braces in commands, such as `{n}`."""
         repo, facts = self.below.subject()[0], self.below.facts()
         number = facts.get("issue") or facts.get("pr", "")
         named = {"repo": repo.full_name if repo is not None else "", "n": number}
@@ -97,20 +99,21 @@ class Help(Card):
         self._run(event.key)
 
     def _run(self, key: object) -> None:
-        """Close, and run an action on the screen below, before the next key."""
+        """Close the card, and run an action on the screen below, before the next key is handled. `key`: id of
+        the action."""
         if key is not None:
             self.app.pop_screen()
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
 
 def filled(command: str, facts: Mapping[str, str]) -> str:
-    """A command line with the words in braces replaced by known values, and unknown ones in capitals, as in
-    the command's help."""
+    """The command line with the words in braces replaced by their values (`facts`). A word without a value is
+    written in capitals, as in the command's help."""
     return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
 
 
 class Palette(Help):
-    """All actions and commands, filtered by the typed text."""
+    """A card with all actions and commands, filtered by the typed text."""
 
     all = True
 

@@ -1,1 +1,1 @@
-"""Lists: inbox, runs, releases, security, insights."""
+"""Screens and tabs that are lists: inbox, runs, releases, security, insights."""

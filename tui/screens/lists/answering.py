@@ -1,4 +1,4 @@
-"""Answers to rows of the inbox that ask a question: invitations, requests for access and transfers."""
+"""Answers rows of the inbox that ask a question: invitations, requests for access and transfers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ASKS = {"invite.create": "repo invite {}", "transfer.create": "repo transfer-{}"
 
 
 def answers_to(item: InboxItem) -> dict[str, list[str]]:
-    """Possible answer → the words of the svc command that gives it; empty if the row asks nothing."""
+    """The possible answers to a row of the inbox, each with the words of the svc command that gives it; empty
+    if the row asks nothing."""
     event, repo = item.event or "", item.repo
     if repo is None:
         commands = {"accept": "org invite accept", "decline": "org invite decline"}
@@ -37,7 +38,8 @@ def answers_to(item: InboxItem) -> dict[str, list[str]]:
 
 
 def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], None]) -> bool:
-    """Let the user choose an answer, which a command of svc gives. Returns False if the row asks nothing."""
+    """Let the user choose an answer to a row of the inbox; a command of svc gives it. `open_repository`:
+    called if the user chooses to see the repository. Returns False if the row asks nothing."""
     answers = answers_to(item)
     if not answers:
         return False

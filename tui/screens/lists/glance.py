@@ -28,7 +28,7 @@ TOP, SIZE = 100, 4 * 1024  # lines and characters of a README that are previewed
 
 
 def seal_line(seal: SealSummary, now: float) -> Line:
-    """A seal as a line of a short list."""
+    """A seal as a line of a short list: start of its id, first line of its message, who and when."""
     return (
         (f"{seal.id[:8]} ", "accent"),
         (safe(seal.message.partition("\n")[0]), "text"),
@@ -37,7 +37,7 @@ def seal_line(seal: SealSummary, now: float) -> Line:
 
 
 class Glance:
-    """The preview of one repository, whose parts arrive one by one."""
+    """The preview of a repository. Its parts are requested and appear one by one."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Glance:
         first: Sequence[Line] = (),
         on_checks: Callable[[str, Part], None] | None = None,
     ) -> None:
-        """`key`: key of the row. `first`: rows at the top; `on_checks`: called with the id of the repository
-        and the state of the checks of its default branch."""
+        """Preview the repository of a row. `key`: key of the row. `first`: rows at the top; `on_checks`:
+        called with the id of the repository and the state of the checks of its default branch."""
         self._panes, self._key, self._repo_id = panes, key, repo_id
         self._first, self._on_checks = first, on_checks
         self._repo: Repo | None = None
@@ -60,7 +60,8 @@ class Glance:
         self._load(reads.repo(self._repo_id), self._paint_repo)
 
     def _load(self, read: Read[T], paint: Callable[[T, float], None]) -> None:
-        """Request data for the preview if the cursor is still on its row; `paint` gets the answer."""
+        """Make a request for the preview if the cursor is still on its row. `paint`: called with the answer,
+        and when it was read."""
         if self._panes.is_attached and self._panes.listed.key == self._key:
             self._panes.front.svc.load(read, paint)
 
@@ -112,7 +113,8 @@ class Glance:
         panes.show_preview(self._key, safe(repo.full_name), [*rows, *self._readme_rows(width)])
 
     def _facts(self, repo: Repo, now: float) -> list[Item]:
-        """The checks of the newest seal, the newest seals, and how many people look at the repository."""
+        """Rows with the checks of the newest seal, the newest seals, and how many stars, watchers and forks
+        there are."""
         checks = self._checks.items if self._checks is not None else ()
         counts = [(repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork")]
         words = "  ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)

@@ -1,4 +1,4 @@
-"""The inbox, over all repositories."""
+"""The screen with the whole inbox, and the rows of an inbox."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ REASONS: dict[str, Part] = {
 
 
 class Space(NamedTuple):
-    """The room for a row. `narrow`: whether there is little more than room for a title. `two_lines`: whether
-    the row has a second line."""
+    """How much room a row of the inbox has. `narrow`: little more than for a title. `two_lines`: the row has
+    a second line."""
 
     narrow: bool = False
     two_lines: bool = False
@@ -93,7 +93,8 @@ def is_over(item: InboxItem) -> bool:
 
 
 def section_of(item: InboxItem) -> str:
-    """The section of a row: it needs the account, is about the account's own work, or is only watched."""
+    """The section of a row of the inbox: "Needs me" (it waits for the account), "Mine" (about the account's
+    own work) or "Watching"."""
     if item.reason in NEEDS_ME and not is_over(item):
         return "Needs me"
     return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"
@@ -102,7 +103,8 @@ def section_of(item: InboxItem) -> str:
 def sections(
     items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
 ) -> list[Item]:
-    """The rows by section, each section after its name and count; at most `most` rows of each."""
+    """The rows of the inbox by section, each section after a heading with its count; at most `most` rows of
+    each."""
     rows: list[Item] = []
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
@@ -115,12 +117,12 @@ def sections(
 
 
 def _about(item: InboxItem) -> str:
-    """OWNER/NAME, or the handle of the organisation that the row is about."""
+    """What a row of the inbox is about: OWNER/NAME of the repository, or the handle of the organisation."""
     return item.subject.title if item.repo is None else item.repo.full_name
 
 
 def preview_item(panes: Panes, item: InboxItem) -> None:
-    """Preview the issue, proposal or repository of a row."""
+    """Show the preview of a row of the inbox: its issue, proposal or repository."""
     from tui.screens.lists.answering import answers_to
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
@@ -138,7 +140,8 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
 
 
 def open_item(screen: Base, item: InboxItem) -> None:
-    """Ask for an answer to a row that asks a question; show the issue, proposal or repository of another."""
+    """Open a row of the inbox: if it asks a question, let the user answer; else show its issue, proposal or
+    repository."""
     from tui.screens.lists.answering import ask_for_answer
 
     if ask_for_answer(screen, item, lambda: open_subject(screen.svc, item)):
@@ -150,7 +153,7 @@ def open_item(screen: Base, item: InboxItem) -> None:
 
 
 def open_subject(svc: AskedApp, item: InboxItem) -> None:
-    """Show the issue, proposal or repository of a row. Does nothing for an organisation."""
+    """Show the issue, proposal or repository of a row of the inbox. Does nothing for an organisation."""
     if item.repo is None:
         return
     repo_id = item.repo.id
@@ -248,7 +251,7 @@ class Inbox(SplitScreen):
             self._marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
-        """Mark all listed rows as done, after a question, except those that wait for the user."""
+        """Ask, then mark all listed rows as done, except those that wait for the user."""
         chosen = [item for item in self._items if section_of(item) != "Needs me"]
         stays = len(self._items) - len(chosen)
         staying = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
@@ -263,7 +266,7 @@ class Inbox(SplitScreen):
         self.confirm(f"{len(chosen)} done{staying if stays else ''}?", mark)
 
     def do_undo(self) -> None:
-        """Restore the rows that were marked last to their former state, read or unread."""
+        """Restore the rows that were marked as done last to what they were before, read or unread."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done here", "warn")

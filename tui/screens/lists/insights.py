@@ -1,5 +1,5 @@
-"""The Insights tab: what was done lately on the shown branch, the dependencies of its seal, and the
-dependents of the repository."""
+"""The tab Insights of a repository: what was done lately on the shown branch, the dependencies of its seal,
+and the repositories that depend on this one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Insights(Split):
         self.svc.load(contents.proposal_times(repo), self._proposed)
 
     def _ask_for_kinds(self) -> None:
-        """Request the kinds of files in the shown seal, unless that was done already."""
+        """Request the kinds of files in the shown seal, unless that was done for it already."""
         seal = self.of.seal
         if seal is not None and self._asked_kinds != seal:
             self._asked_kinds = seal
@@ -115,7 +115,7 @@ class Insights(Split):
         self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer that has arrived, and request the preview again, which may depend on it."""
+        """Paint an answer that has arrived, and make the preview again, which may use it."""
         self.renew()
         self.paint()
 
@@ -153,7 +153,7 @@ class Insights(Split):
 
     @property
     def _recent(self) -> list[SealSummary]:
-        """The seals of the last weeks that were read, the newest first."""
+        """The seals of the last weeks, as far as they were read, the newest first."""
         begin = datetime.fromtimestamp(self.svc.clock(), UTC) - WEEKS * WEEK
         return [seal for seal in self._seals or () if datetime.fromisoformat(seal.created_at) > begin]
 
@@ -163,8 +163,8 @@ class Insights(Split):
         return Counter(seal.provenance.who.handle or "?" for seal in self._recent).most_common()
 
     def _activity(self) -> list[Item]:
-        """A row for each kind of work in the last weeks. The rows are shown before their data has arrived, so
-        that the cursor stays on the first one."""
+        """A row for each kind of work in the last weeks (seals, people, checks, issues, proposals). The rows
+        are there before their data has arrived, so that the cursor stays on the first one."""
         waits: Line = (("…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:
@@ -190,12 +190,13 @@ class Insights(Split):
         return rows
 
     def _row_of(self, times: Times) -> Line:
-        """A chart of how many issues or proposals were opened in each week, and how many are open now."""
+        """A small chart of how many issues or proposals were opened in each week, and how many are open now,
+        as parts of a row."""
         chart = sparkline(by_week(times.opened, self.svc.clock(), WEEKS))
         return (*chart, (f"  {times.open}{'+' if times.more else ''} open", "text"))
 
     def _board(self, first: str) -> list[Line]:
-        """All charts beside each other, beginning with the chart `first`."""
+        """The rows of all charts, laid out beside each other, beginning with the chart `first`."""
         blocks = {
             "seals": Block("Seals a week", self._seal_chart),
             "people": Block(f"Who sealed in {WEEKS} weeks", self._people_rows, str(len(self._people) or "")),
@@ -214,12 +215,12 @@ class Insights(Split):
         return laid([*chosen, *(blocks[name] for name in order[1:]), *after], self.preview_width)
 
     def _seal_chart(self, width: int) -> list[Line]:
-        """A column for the seals of each week."""
+        """The rows of a chart: how many seals were made in each week."""
         return self._chart([seal.created_at for seal in self._recent], width)
 
     def _times_rows(self, times: Times | None, width: int) -> list[Line]:
-        """A chart of how many issues or proposals were opened in each week, and how many are open and
-        closed."""
+        """The rows of a chart: how many issues or proposals were opened in each week, and how many are open
+        and closed."""
         if times is None:
             return []
         done = (f"{times.closed} closed", "dim")
@@ -241,7 +242,7 @@ class Insights(Split):
         return [*chart, ((" " * (label + 1) + ruler, "dim"),)]
 
     def _newest_rows(self, width: int) -> list[Line]:
-        """The newest seals."""
+        """A row for each of the newest seals."""
         now = self.svc.clock()
         rows: list[Line] = []
         for seal in (self._seals or [])[:NEWEST]:
@@ -254,7 +255,7 @@ class Insights(Split):
         return rows
 
     def _people_rows(self, width: int) -> list[Line]:
-        """A bar for each person who sealed."""
+        """A row for each person who sealed, with a bar."""
         people = self._people
         rows: list[Line] = []
         most = max((count for _, count in people), default=0)
@@ -268,7 +269,7 @@ class Insights(Split):
         return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
 
     def _check_rows(self, width: int) -> list[Line]:
-        """How often each check passed, those that fail most first, and its newest runs."""
+        """A row for each check: how often it passed, and its newest runs; those that fail most first."""
         named: dict[str, list[Run]] = {}
         for run in self._runs or ():
             named.setdefault(run.name, []).append(run)
@@ -288,7 +289,7 @@ class Insights(Split):
         return rows
 
     def _kind_rows(self, width: int) -> list[Line]:
-        """A bar for each kind of file by its size in the shown seal."""
+        """A row for each kind of file in the shown seal, with a bar for its size."""
         kinds = self._kinds
         if kinds is None or kinds[0] != self.of.seal or not kinds[1]:
             return []
@@ -306,8 +307,8 @@ class Insights(Split):
         ]
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the preview of a row: a chart, the facts of a dependency, or a glance at a repository that
-        depends on this one."""
+        """Show the preview of the row with this key: the charts, the facts of a dependency, or the preview of
+        a repository that depends on this one."""
         from tui.screens.lists.glance import Glance
 
         if isinstance(key, str) and key in CHARTS:
@@ -353,7 +354,8 @@ class Insights(Split):
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:
-    """The share of runs that passed, and the number of those that passed or failed."""
+    """(share of the runs that passed, number of runs that passed or failed). The share is of those that
+    passed or failed."""
     states = Counter(state_of(run.status, run.conclusion) for run in runs)
     decided = states["pass"] + states["fail"]
     return (states["pass"] / decided if decided else 0.0), decided
@@ -364,7 +366,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _helps(chart: str) -> list[Line]:
-    """A line about the tab on which the work of a chart is."""
+    """A line that says on which tab the work behind a chart is found."""
     words = {
         "seals": ("2 ", "opens Code, where h is the whole history"),
         "people": ("2 ", "opens Code, where h is the whole history"),

@@ -1,8 +1,7 @@
-"""Transfers of a release's files: progress, rate, and cancelling.
+"""Transfers the files of a release (downloads and uploads), with progress, rate, and cancelling.
 
 Repeating a cancelled or interrupted transfer resumes it: a download at the byte where it stopped; an upload
-at the first file that the release lacks, and within a large file at the missing chunks.
-"""
+at the first file that the release lacks, and within a large file at the missing chunks."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ BAR = 16  # cells
 
 
 class Move:
-    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, then the
-    result."""
+    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, then how it
+    ended."""
 
     def __init__(self, sign: str, whole: int, now: float) -> None:
         self.sign, self.whole, self.done, self.state = sign, whole, 0, ""
@@ -62,7 +61,7 @@ class Move:
 
 
 class Moving(Base):
-    """A screen of one release, with transfers."""
+    """A screen of one release that can transfer files."""
 
     repo: Repo
     release: Release
@@ -78,7 +77,7 @@ class Moving(Base):
         raise NotImplementedError
 
     def parts_of(self, name: str) -> tuple[Part, ...]:
-        """The parts after the name of a file: the progress of its transfer."""
+        """Parts that are shown after the name of a file: the progress of its transfer; () without one."""
         move = self.moved.get(name)
         return move.parts if move is not None else ()
 
@@ -95,7 +94,8 @@ class Moving(Base):
     # --- down
 
     def download(self, asset: Asset) -> None:
-        """Download a file, or the missing part of it, into the folder in which the app was started."""
+        """Download a file of the release, or what is missing of it, into the linked folder or else the
+        current folder."""
         folder = self.svc.place.folder or Path.cwd()
         api, release, repo_id = self.svc.client.api, self.release, self.repo.id
         move = Move("↓", asset.size, time.monotonic())
@@ -156,8 +156,9 @@ class Moving(Base):
     def _start(
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
-        """Run `work` on a thread. `work`: receives a function to call with a file name and its transferred
-        bytes, and returns the message to show at the end. `again`: how to resume after a cancel."""
+        """Run `work` on a thread. `work`: is given a function to call with a file name and its transferred
+        bytes, and returns the message to show at the end. `moves`: the transfers by file name. `again`: how
+        to resume after a cancel, for a message."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

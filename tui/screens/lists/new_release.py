@@ -17,8 +17,8 @@ from tui.widgets.lines import Item
 
 class NewRelease(Composing):
     """The form of a new release. `refs`: branches and tags to choose from; `taken`: versions that are
-    released already. The svc command makes the release, because files are read and signed on this machine;
-    the draft is dropped once the version `sent` is released."""
+    released already. A command of svc makes the release, because files are read and signed on this machine.
+    `sent`: the version that was sent; the draft is dropped once it is released."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),

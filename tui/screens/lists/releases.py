@@ -1,4 +1,4 @@
-"""Releases of a repository, with their notes and files."""
+"""The releases of a repository, with their notes and files: the tab and the screen of one release."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Releases(Split):
 
 
 def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
-    """The seal of the release, its author, and its signature."""
+    """The first rows about a release: its seal, its author and when, and its signature."""
     who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, now)}"
     return [
         ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")),
@@ -151,7 +151,7 @@ def _asset(asset: Asset) -> tuple[Part, ...]:
 
 
 def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) -> list[Item]:
-    """The facts about a release as rows. `files`: whether the rows include its files."""
+    """The facts about a release as rows. `files`: its files are among them."""
     who: tuple[Part, ...] = (
         (f"@{safe(release.author.handle or '?')} ", "person"),
         (ago(release.created_at, now), "text"),
@@ -256,11 +256,12 @@ class ReleaseScreen(WithFacts, Moving):
         self.stale = True  # a command may change it
 
     def do_upload(self) -> None:
-        """Ask which files to upload. If the last upload did not finish, its files are offered again."""
+        """Let the user type which files to upload. If the last upload did not finish, its files are filled
+        in."""
         self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_edit(self) -> None:
-        """Change the notes. The draft is deleted once the server has them."""
+        """Let the user change the notes. The draft is deleted once the server has them."""
         release, drafts = self.release, self.svc.drafts
         draft = named(self.repo.id, 0, "notes", release.version)
 

@@ -1,4 +1,5 @@
-"""The surroundings of a run: its seal, the files that the seal changed, and the proposal that brings them."""
+"""What belongs to a run of a check, for its preview: its seal, the files that the seal changed, and the
+proposals from its branch."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ MESSAGE = 6  # rows of the message of a seal
 
 
 class RunGlance:
-    """The seal, the changed files and the proposals of the runs that are previewed. Each is requested once,
-    until `forget` is called."""
+    """Requests the seal, the changed files and the proposals of the runs that are previewed. Each is
+    requested once, until `forget` is called."""
 
     def __init__(self, panes: Panes) -> None:
         self._panes = panes
@@ -39,11 +40,11 @@ class RunGlance:
         self._requested: set[str] = set()
 
     def forget(self) -> None:
-        """Let everything be requested again, because it may have changed."""
+        """Forget what was requested, so that everything is requested again."""
         self._requested.clear()
 
     def blocks(self, repo: Repo, run: Run) -> list[Block]:
-        """The parts that have arrived, as blocks. The missing ones are requested; when one arrives, the
+        """What is known about a run, as blocks. What is missing is requested; when an answer arrives, the
         preview is made again."""
         seal, branch = run.seal_id, run.branch
         self._request(contents.seal(repo.id, seal), lambda answer: self._learn(self._seals, seal, answer))
@@ -80,7 +81,7 @@ class RunGlance:
 
 
 def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
-    """The rows of a seal: its message, who made it, when, and on which branch."""
+    """Rows about a seal: its message, who made it, when, and on which branch."""
     who = f"@{seal.provenance.who.handle or '?'}"
     role = "agent" if seal.provenance.who.kind == "agent" else "person"
     first, _, rest = seal.message.strip().partition("\n")
@@ -97,7 +98,7 @@ def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
 
 
 def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
-    """The rows of the changed files, with the numbers of changed lines; of a long path only its end."""
+    """Rows with the changed files and how many lines changed. A path that is too long is cut at its start."""
     rows: list[Line] = []
     for file in changes.items:
         path, counts = safe(file.path), f"+{file.additions} −{file.deletions}"
@@ -115,7 +116,7 @@ def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
 
 
 def _proposal_rows(proposals: list[ListedProposal], width: int) -> list[Line]:
-    """The proposals with their state, their checks and the branch that they are for."""
+    """Rows with the proposals: title, state, checks, and the branch that they are for."""
     rows: list[Line] = []
     for proposal in proposals:
         rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)

@@ -1,4 +1,4 @@
-"""A run as rows: its state, its facts, its summary, and how earlier runs of its check ended."""
+"""Rows about a run of a check: its state, facts and summary, and how earlier runs of the same check ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMES = 12  # columns of the bar of a duration, at most
 
 
 def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
-    """The facts about a run, each with its name."""
+    """The facts about a run: (name, value as a part) of each."""
     facts = [
         ("seal", run.seal_id[:12], "accent"),
         ("branch", run.branch, "text"),
@@ -40,7 +40,7 @@ def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
 
 
 def fact_items(run: Run, now: float) -> list[Item]:
-    """The facts about a run as rows of a column."""
+    """The facts about a run as rows of the column of facts."""
     return [row for name, value in _facts_of(run, now) for row in fact_rows(name, [value])]
 
 
@@ -53,9 +53,10 @@ def run_rows(
     width: int = 0,
     blocks: Sequence[Block] = (),
 ) -> list[Row | Line]:
-    """The state of a run, its facts, its summary, earlier runs and what can be done next. `beside`: the facts
-    are left out, because they are in a separate column; `others`: runs of the repository, newest first;
-    `width`: columns for a row for each earlier run and for the `blocks`, 0 if there is no room for them."""
+    """The rows of a run: state, facts, summary, earlier runs and what the user can do next. `text_rows`:
+    turns the summary into rows. `beside`: the facts are in a separate column and left out here; `others`:
+    runs of the repository, newest first; `width`: columns for the earlier runs and the `blocks`, 0 if there
+    is no room for them."""
     conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
     rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
     if not beside:
@@ -76,7 +77,8 @@ def run_rows(
 
 
 def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
-    """The runs of one check: a row with the results of all, then a row for each of the newest runs."""
+    """Rows about the runs of one check: one with the results of all, then one for each of the newest. `run`:
+    the run that is marked."""
     times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
     most = max(times, default=0)
     rows: list[Line] = [*_history(same), BLANK]
@@ -103,7 +105,8 @@ def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line
 
 
 def _history(same: Sequence[Run]) -> list[Line]:
-    """How runs of the same check ended, and how long they took, the newest last."""
+    """Rows that say how runs of the same check ended and how long they took, the newest last. `same`: the
+    runs, newest first."""
     newest = list(reversed(same[:RECENT]))
     signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
     rows: list[Line] = [
@@ -117,7 +120,7 @@ def _history(same: Sequence[Run]) -> list[Line]:
 
 
 def _next(run: Run) -> Line:
-    """What the user can do about a run."""
+    """A row that says what the user can do about a run."""
     if run.status == "completed":
         return (("u ", "accent"), ("runs it again", "dim"))
     waits = "nobody has begun it yet" if run.status == "queued" else "it is running"
@@ -131,7 +134,7 @@ def _details(address: str) -> Row:
 
 
 def seconds_of(run: Run) -> int | None:
-    """The duration of a run; None if it did not begin or end."""
+    """How many seconds a run took; None if it did not begin or end."""
     if not run.started_at or not run.completed_at:
         return None
     span = datetime.fromisoformat(run.completed_at) - datetime.fromisoformat(run.started_at)
@@ -139,7 +142,7 @@ def seconds_of(run: Run) -> int | None:
 
 
 def duration(seconds: int | None) -> str:
-    """A duration in words; "" for none."""
+    """A number of seconds in words, such as `2 min 5 s`; "" for None or 0."""
     minutes, rest = divmod(seconds or 0, 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s" if rest else ""
 

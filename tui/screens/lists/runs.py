@@ -1,4 +1,5 @@
-"""Checks of the head, and the runs of a repository."""
+"""The tab Workflows of a repository, with the checks of the shown seal and the newest runs; and the screen of
+one run."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ CHANGES = (
 
 
 def rerun(on: Base, repo: Repo, run: Run) -> None:
-    """Request another attempt of a completed run."""
+    """Ask the server for another attempt of a completed run."""
     if run.status != "completed":
         on.say(f"{run.name} is not completed; x cancels it", "warn")
         return
@@ -47,7 +48,7 @@ def rerun(on: Base, repo: Repo, run: Run) -> None:
 
 
 def cancel(on: Base, repo: Repo, run: Run) -> None:
-    """Complete a run as cancelled."""
+    """Ask the server to complete a run as cancelled."""
     if run.status == "completed":
         on.say(f"{run.name} is completed; u runs it again", "warn")
         return
@@ -139,8 +140,9 @@ class Workflows(Split):
         self.rest()
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
-        """The key of the first row, if the user has not moved the cursor: then the cursor goes there, because
-        checks may arrive later and stand above the runs. None if the cursor stays."""
+        """The key of the row on which the cursor begins: the first row, as long as the user has not moved the
+        cursor. Checks may arrive later than runs and are above them, so it is set again then. None: the
+        cursor stays where it is."""
         first = next((row.key for row in rows if row.key is not None), None)
         stays = self._first is not None and self.listed.key != self._first
         self._first = self._first if stays else first
@@ -168,7 +170,7 @@ class Workflows(Split):
 
     @property
     def _name_width(self) -> int:
-        """The width of the column with the names of checks, at most NAME."""
+        """The width of the column with the names of checks, in columns of the terminal; at most NAME."""
         names = [run.name for run in self._runs.values()]
         names += [check.name for check in self._head.items] if self._head is not None else []
         return min(NAME, max((len(safe(name)) for name in names), default=0))
@@ -209,8 +211,8 @@ class Workflows(Split):
 
 
 class RunScreen(SplitScreen):
-    """One run. Beside it the other checks of its seal, and other runs of its check, are listed; on a narrow
-    screen below it."""
+    """The screen of one run. Beside it (below it on a narrow screen) are listed the other checks of its seal,
+    and other runs of its check."""
 
     LIST = "run"
     LINKED = True
@@ -253,7 +255,8 @@ class RunScreen(SplitScreen):
         self.svc.load(contents.runs(self.repo.id), self._go_on)
 
     def _go_on(self, runs: list[Run], at: float) -> None:
-        """Use these runs. If a new attempt was requested here and is among them, show it."""
+        """Show what these runs say. If the user asked for a new attempt here and it is among them, show
+        that."""
         self._runs = runs
         opened = self._run
         if self._attempts and opened is not None:
@@ -311,7 +314,7 @@ class RunScreen(SplitScreen):
         self.rest()
 
     def _of_seal(self, run: Run) -> list[Run]:
-        """The newest attempt of each check of the seal, the failed ones first."""
+        """The newest attempt of each check on the seal of `run`, failed ones first."""
         newest: dict[str, Run] = {run.name: run}
         for other in self._runs:
             if other.seal_id == run.seal_id and other.name != run.name:
@@ -352,7 +355,7 @@ class RunScreen(SplitScreen):
 
     @property
     def _current(self) -> Run | None:
-        """The run under the cursor, else the opened one; None until it is loaded."""
+        """The run under the cursor, or else the one that was opened; None until it is loaded."""
         key = self.listed.key
         if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
             return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)
@@ -364,7 +367,7 @@ class RunScreen(SplitScreen):
             self._take(run)
 
     def _newest(self, run: Run) -> Run:
-        """The newest attempt of the same check on the same seal."""
+        """The newest attempt of the check of `run` on the same seal."""
         attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
         return max(attempts, key=lambda other: other.attempt, default=run)
 

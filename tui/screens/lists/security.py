@@ -1,5 +1,6 @@
-"""The Security tab: reports in confidence, advisories about a repository and about what it depends on, and
-the protection of its branches; and a note that this version of svc has no franking evidence."""
+"""The tab Security of a repository: confidential reports, advisories about it and about what it depends on,
+and the protection rules of its branches. Of franking evidence, which the specification lists for this tab, a
+note says that this version of svc has none."""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ class Security(Split):
             self._ask_for_more()
 
     def _ask_for_more(self) -> None:
-        """Request the data that only previews show: checks, open proposals and, for the owner, changes of
+        """Request what only the previews show: checks, open proposals and, for the owner, changes of
         rules."""
         repo = self.of.repo
         self.svc.load(contents.checks(repo.id), self._checked)
@@ -141,7 +142,7 @@ class Security(Split):
             self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer that has arrived, and request the preview again, which may depend on it."""
+        """Paint an answer that has arrived, and make the preview again, which may use it."""
         self.renew()
         self.paint()
 
@@ -182,7 +183,7 @@ class Security(Split):
 
     @property
     def _affected(self) -> list[Dependency]:
-        """The dependencies of the shown seal that advisories are about."""
+        """The dependencies of the shown seal about which there are advisories."""
         items = self._dependencies.items if self._dependencies is not None else ()
         return [dependency for dependency in items if dependency.advisories]
 
@@ -193,12 +194,12 @@ class Security(Split):
 
     @property
     def _branches(self) -> list[str]:
-        """The branches, the default one first."""
+        """The names of the branches, the default branch first."""
         names = [ref.name for ref in self.of.refs if ref.type == "branch"]
         return sorted(names, key=lambda name: (name != self.of.repo.default_branch, name))[:BRANCHES]
 
     def _severities(self) -> dict[str, int]:
-        """Severity → the number of advisories."""
+        """How many advisories there are of each severity."""
         counts: Counter[str] = Counter(
             advisory.database_specific.severity for advisory in self._advisories or ()
         )
@@ -208,7 +209,7 @@ class Security(Split):
         return [name for name in self._branches if not matching(self._rules or (), name)]
 
     def _summary(self) -> Line:
-        """The state in one row."""
+        """One row about everything: reports that wait, advisories by severity, and so on."""
         parts: list[Part] = []
         if undecided := self._undecided:
             parts.append((f"! {_counted(len(undecided), 'report', 'reports')}  ", "bad"))
@@ -229,7 +230,8 @@ class Security(Split):
         return tuple(parts)
 
     def _summary_rows(self) -> list[Line]:
-        """Bars of the severities, the protection of the default branch, and what helps next."""
+        """Rows with bars for the severities, the protection of the default branch, and what the user can do
+        next."""
         branch = self.of.repo.default_branch
         blocks = [
             Block("Advisories about this repository", self._severity_rows),
@@ -256,7 +258,7 @@ class Security(Split):
         ]
 
     def _dependency_share(self, width: int) -> list[Line]:
-        """The dependencies that have advisories, and their share of all."""
+        """Rows that say how many dependencies have advisories, of how many."""
         affected = self._affected
         all_of_them = self._dependencies.items if self._dependencies is not None else []
         if not affected:
@@ -271,7 +273,7 @@ class Security(Split):
         return [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
 
     def _check_rows(self, width: int) -> list[Line]:
-        """The checks that a merge requires, with their newest run."""
+        """A row for each check that a merge requires, with its newest run."""
         rows: list[Line] = []
         for check in self._checks or ():
             if check.enabled:
@@ -281,7 +283,8 @@ class Security(Split):
         return rows if rows or self._checks is None else [none]
 
     def _audit_rows(self, width: int) -> list[Line]:
-        """The last changes of rules, and who made them; only for the owner, who may read them."""
+        """A row for each of the last changes of protection rules, with who made it; only for the owner, who
+        may read them."""
         now = self.svc.clock()
         return [
             (
@@ -303,7 +306,7 @@ class Security(Split):
         return [*rows, *folded([(": ", "accent"), (words, "dim")], width)]
 
     def _allowed_rows(self, branch: str, width: int) -> list[Line]:
-        """What the rules mean for the user on a branch, in sentences."""
+        """Rows that say in sentences what the rules of a branch mean for the user."""
         rules = matching(self._rules or (), branch)
         viewer = self.of.repo.viewer
         role = viewer.role if viewer is not None else None
@@ -326,7 +329,7 @@ class Security(Split):
         return rows
 
     def _proposal_rows(self, branch: str, width: int) -> list[Line]:
-        """The open proposals for a branch, with what they still lack."""
+        """Rows with the open proposals for a branch, and what each still lacks."""
         rows: list[Line] = []
         for proposal in self._proposals or ():
             if proposal.base == branch:
@@ -337,7 +340,7 @@ class Security(Split):
         return rows
 
     def _protection_rows(self, branch: str) -> list[Line]:
-        """The requirements of the rules of a branch, and the recommended requirements that they lack."""
+        """Rows with what the rules of a branch require, and which recommended requirements they lack."""
         rules = matching(self._rules or (), branch)
         if not rules:
             ends = "" if branch == self.of.repo.default_branch else " and deletes"
@@ -377,7 +380,7 @@ class Security(Split):
 
     @property
     def _owns(self) -> bool:
-        """Whether the user owns the repository, and so decides reports."""
+        """Whether the user owns the repository, so that the user decides about reports."""
         viewer = self.of.repo.viewer
         return viewer is not None and viewer.role == "owner"
 
@@ -391,7 +394,7 @@ class Security(Split):
         return Item(f"report {report.id}", parts, (state, (f"{when} ", "dim")), report.title)
 
     def _report_rows(self, report: Report) -> list[Row | tuple[Part, ...]]:
-        """Title, severity, reporter and text of a report, and how it is decided."""
+        """Rows with title, severity, reporter and text of a report, and how to decide it."""
         who = f"  @{safe(report.reporter.handle or '?')}"
         rows: list[Row | tuple[Part, ...]] = list(folded([(safe(report.title), "title")], self.preview_width))
         rows.append(
@@ -408,7 +411,7 @@ class Security(Split):
         return [*rows, *folded([(": ", "accent"), (words, "dim")], self.preview_width)]
 
     def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
-        """Summary, severity, other names, packages and text of an advisory."""
+        """Rows with summary, severity, other names, packages and text of an advisory."""
         severity, now = advisory.database_specific.severity, self.svc.clock()
         rows: list[Row | tuple[Part, ...]] = list(
             folded([(safe(advisory.summary), "title")], self.preview_width)
@@ -423,7 +426,7 @@ class Security(Split):
         return [*rows, BLANK, *self.text_rows(advisory.details or "no text")]
 
     def _dependency_rows(self, dependency: Dependency) -> list[Line]:
-        """A dependency, and the advisories about it."""
+        """Rows about a dependency and the advisories about it."""
         rows: list[Line] = [
             ((safe(dependency.name), "title"), (f"  {safe(dependency.requirement)}", "text")),
             ((f"declared in {safe(dependency.path)}", "dim"),),
@@ -462,7 +465,7 @@ class Security(Split):
 
     @property
     def _name_width(self) -> int:
-        """The width of the column with the names of branches and rules."""
+        """The width of the column with the names of branches and rules, in columns of the terminal."""
         names = [*self._branches, *(rule.pattern for rule in self._rules or ())]
         return min(PATTERN, max((len(safe(name)) for name in names), default=0))
 
@@ -474,7 +477,8 @@ class Security(Split):
         return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
 
     def _rows_of_branch(self, name: str) -> list[Line]:
-        """The rules that protect a branch, what they mean for the user, and the proposals for the branch."""
+        """Rows about a branch: the rules that protect it, what they mean for the user, and the proposals for
+        it."""
         blocks = [
             Block("Protection", lambda wide: self._protection_rows(name)),
             Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
@@ -487,7 +491,8 @@ class Security(Split):
         return [((safe(name), "title"),), BLANK, *laid(blocks, self.preview_width)]
 
     def _rule_rows(self, rule: Protection) -> list[Line]:
-        """The requirements of a rule, a row each, the branches that it is about, and who set it."""
+        """Rows about a protection rule: each of its requirements, the branches that it applies to, and who
+        set it."""
         covered = [name for name in self._branches if rule in matching([rule], name)]
         head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
         names = ", ".join(map(safe, covered)) or "no branch now"
@@ -531,7 +536,7 @@ class Security(Split):
 
 
 def _demands(rule: Protection) -> list[str]:
-    """The requirements of a rule, in words."""
+    """What a protection rule requires: one text for each requirement."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
         demands.append(_counted(rule.required_approvals, "approval", "approvals"))
@@ -552,7 +557,7 @@ def _key_of(dependency: Dependency) -> str:
 
 
 def _versions(affected: Affected) -> str:
-    """The versions of a package that an advisory is about, in a few words."""
+    """The versions of a package that an advisory affects, in a few words."""
     for span in affected.ranges:
         fixed = next((event.fixed for event in span.events if event.fixed), None)
         if fixed is not None:
@@ -565,6 +570,6 @@ def _counted(count: int, noun: str, nouns: str) -> str:
 
 
 def _bullet(words: str, width: int) -> list[Line]:
-    """A sentence as a point of a list."""
+    """A sentence as a point of a list, in rows of at most `width` columns."""
     first, *rest = folded([(words, "text")], width - 2)
     return [(("• ", "dim"), *first), *((("  ", "text"), *row) for row in rest)]

@@ -1,1 +1,1 @@
-"""Models, apps and the local LLM server of this machine."""
+"""The screen about language models, apps and the local LLM server of this machine."""

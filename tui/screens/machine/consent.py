@@ -1,4 +1,5 @@
-"""Asks before an app is launched for the first time, or after its `launch` has changed."""
+"""Asks the user before an app is launched for the first time, or after its `launch` instructions have
+changed."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from tui.widgets.lines import Item, Lines
 
 
 class Consent(Over):
-    """Shows the program that an app would run; calls `launch` if the user presses y at its end. Before the
-    end, y shows more, so that nothing is allowed that was not shown."""
+    """Shows the program that an app would run, and calls `launch` if the user presses y at the end of the
+    text. Before its end is visible, y only shows more, so that nothing is allowed that was not shown."""
 
     def __init__(self, offer: Offer, launch: Callable[[], None]) -> None:
         super().__init__()
@@ -49,7 +50,7 @@ class Consent(Over):
 
     @property
     def _left(self) -> int:
-        """How many rows are below the screen."""
+        """How many rows are hidden below the last visible row."""
         lines = self.query_one("#consent", Lines)
         return max(0, len(lines.rows) - lines.top - lines.fits)
 

@@ -1,4 +1,5 @@
-"""The screen of this machine: the local LLM server, models, pulls and apps, read about every second."""
+"""The screen of this machine: the local LLM server, models, downloads of models (pulls) and apps. It is read
+again about every second."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ SAMPLES = 5  # readings over which the rate of a pull is computed
 
 
 class _Sample(NamedTuple):
-    """The bytes of a pull that had arrived at a time of the monotonic clock."""
+    """How many bytes of a pull had arrived (`completed`) at the time `at` of the monotonic clock."""
 
     at: float
     completed: int
@@ -87,7 +88,8 @@ class MachineScreen(Base):
     # --- reading
 
     def _look(self) -> None:
-        """Start reading on a thread, unless a reading is in progress or another screen is in front."""
+        """Start reading the state of the machine on a thread, unless a reading is in progress or another
+        screen is in front."""
         if not self.in_front or self._is_reading.is_set():
             return
         self._is_reading.set()
@@ -139,7 +141,8 @@ class MachineScreen(Base):
         return self.svc.place.folder or Path.cwd()
 
     def _under_cursor(self, kind: str) -> str:
-        """The name of the model or app under the cursor; "" for another row. `kind`: model or app."""
+        """The name of the model or app (`kind`: which of them) under the cursor; "" if the cursor is on
+        another row."""
         key = self.query_one("#machine", Lines).key
         return str(key[1]) if isinstance(key, tuple) and key[0] == kind else ""
 
@@ -149,14 +152,14 @@ class MachineScreen(Base):
 
     @property
     def _pull(self) -> Pull | None:
-        """The pull under the cursor; None for another row."""
+        """The pull (download of a model) under the cursor; None on another row."""
         name = self._under_cursor("model")
         pulls = self._overview.pulls if self._overview is not None else []
         return next((pull for pull in pulls if pull.name == name), None)
 
     @property
     def _app_row(self) -> AppRow | None:
-        """The app under the cursor; None for another row."""
+        """The app under the cursor; None on another row."""
         name = self._under_cursor("app")
         rows = self._overview.apps if self._overview is not None else []
         return next((row for row in rows if row.state.id == name), None)
@@ -166,7 +169,7 @@ class MachineScreen(Base):
         return any(model.name.short == name for model in models)
 
     def _model_here(self) -> str:
-        """The installed model under the cursor; "" after showing a message if there is none."""
+        """The name of the installed model under the cursor; "" if there is none, after showing a message."""
         name = self._under_cursor("model")
         if self._is_here(name):
             return name
@@ -188,7 +191,7 @@ class MachineScreen(Base):
         self.svc.run_words(["llm", "logs"])
 
     def do_toggle_server(self) -> None:
-        """Start the server; or, after confirmation, stop the server that svc keeps."""
+        """Start the LLM server; if svc runs one, ask and then stop it."""
         if self._overview is None:
             return
         status = self._overview.status
@@ -214,7 +217,7 @@ class MachineScreen(Base):
                 self.say(f"{name} is not loaded", "dim")
 
     def do_remove_here(self) -> None:
-        """End a pull, remove a model, or stop an app, after asking."""
+        """Ask, then end the pull, remove the model, or stop the app under the cursor."""
         pull, row, name = self._pull, self._app_row, self._under_cursor("model")
         if pull is not None and pull.failure:
             self._run(lambda: work.forget(self._machine, pull))
@@ -234,8 +237,8 @@ class MachineScreen(Base):
             self.say("put the cursor on a model or an app", "warn")
 
     def do_pull_model(self) -> None:
-        """Ask for the model to pull. The prompt contains a model that the app under the cursor lacks, or the
-        model under the cursor if it has an owner."""
+        """Ask which model to pull. The prompt begins with a model that the app under the cursor lacks, or
+        with the model under the cursor if its name has an owner."""
         row, pull, name = self._app_row, self._pull, self._under_cursor("model")
         value = row.missing[0] if row is not None and row.missing else ""
         if pull is not None or "/" in name:
@@ -277,7 +280,7 @@ class MachineScreen(Base):
             self._of_row(row.state.id, lambda: self._carry_out(words, doing))
 
     def do_launch_app(self) -> None:
-        """Launch the app under the cursor, or one that is typed."""
+        """Launch the app under the cursor; on another row, ask for an app and launch it."""
         name = self._under_cursor("app")
         if name:
             self._launch(lambda: work.recorded(self._machine, name))
@@ -290,8 +293,8 @@ class MachineScreen(Base):
             self._launch(lambda: work.find(self._machine, typed.strip(), folder))
 
     def _launch(self, find: Callable[[], App]) -> None:
-        """Launch the app that `find` returns. Its command is shown for confirmation first, unless the user
-        has allowed it before."""
+        """Launch the app that `find` returns. Its command is shown first and must be confirmed, unless the
+        user has allowed it before."""
         self._on_thread(lambda: work.prepare(self._machine, find()), self._offered)
 
     def _offered(self, offer: work.Offer) -> None:
@@ -314,8 +317,8 @@ class MachineScreen(Base):
     def _on_thread(
         self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Call `act` on a thread, then `then` with its result. The sentence of an error is passed to
-        `failed`, which by default shows it as a message."""
+        """Call `act` on a thread, then `then` with its result. If it raises an error, `failed` is called with
+        a sentence about it; by default that sentence is shown."""
         app, tell = self.svc, failed or self._failed
 
         def run() -> None:
@@ -330,12 +333,12 @@ class MachineScreen(Base):
         app.run_worker(run, thread=True, exit_on_error=False)
 
     def _run(self, act: Callable[[], str]) -> None:
-        """Call `act`, which takes time, show its result as a message, and read everything again."""
+        """Call `act` on a thread, show the sentence that it returns, and read everything again."""
         self._on_thread(act, self._done)
 
     def _of_row(self, app: str, act: Callable[[], None]) -> None:
-        """Call `act`, which runs a command for an app by its name, if exactly this app still exists:
-        otherwise the command could match another app with that name. Keys wait for the screen that `act`
+        """Call `act`, which runs a command for an app by its name. First check that exactly this app still
+        exists, because the name could belong to another app now. Keys wait for the screen that `act`
         opens."""
 
         def checked(_: App) -> None:
@@ -351,7 +354,7 @@ class MachineScreen(Base):
         self._on_thread(lambda: work.recorded(self._machine, app), checked, failed)
 
     def _carry_out(self, words: list[str], doing: str) -> None:
-        """Run a command of svc, and show its result."""
+        """Run a command of svc and show how it ended. `doing`: the message until then."""
         self.say(doing, "dim")
         self.svc.run_beside(words, self._ended)
 
@@ -374,7 +377,7 @@ class MachineScreen(Base):
 
 
 def _rate(samples: Sequence[_Sample]) -> float:
-    """Bytes a second between the first and the last sample."""
+    """Bytes per second between the first and the last sample."""
     first, last = samples[0], samples[-1]
     seconds = last.at - first.at
     return max(0.0, (last.completed - first.completed) / seconds) if seconds > 0 else 0.0

@@ -1,11 +1,11 @@
-"""Reads the state of this machine: the local LLM server, models, pulls and apps. All calls block.
+"""Reads the state of this machine: the local LLM server, models, downloads of models (pulls) and apps. All
+calls block.
 
     reading = Reading(machine.root, machine.environment, folder)
     overview = reading.read()
 
 The server is asked only for its loaded models: that does not count as use, so an unneeded server ends even if
-somebody looks.
-"""
+somebody looks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ RUNNING = ("starting", "pulling", "running")  # states of an app whose superviso
 
 
 class Loaded(NamedTuple):
-    """A model in the server's memory. `size`: bytes; `until`: an RFC 3339 time."""
+    """A model in the LLM server's memory. `size`: bytes; `context`: size of its context; `until`: when it is
+    unloaded, an RFC 3339 time."""
 
     size: int
     context: int
@@ -48,9 +49,9 @@ class Loaded(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """A running pull, by the process `pid`; or a failed pull of this SVC_HOME, for the reason `failure`.
-    `known`: bytes that need not be fetched, because this machine has them. `lock`: held by the process; None
-    for a pull in the background, which `background` ends."""
+    """A pull (download of a model): a running one of the process `pid`, or a failed one of this SVC_HOME, for
+    the reason `failure`. `known`: bytes that need not be fetched, because this machine has them. `lock`: held
+    by the process; None for a pull in the background, which `background` ends."""
 
     name: str
     completed: int = 0
@@ -63,7 +64,7 @@ class Pull(NamedTuple):
 
 class Model(NamedTuple):
     """An installed model. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
-    quantisation, or `file` if it was added from a file."""
+    quantisation (how its weights are compressed), or `file` if it was added from a file."""
 
     name: ModelName
     size: int
@@ -72,8 +73,9 @@ class Model(NamedTuple):
 
 
 class AppRow(NamedTuple):
-    """An app. `missing`: names of models that it needs and that are not installed; `need`: bytes of memory
-    for a model that does not fit, 0 if all do; `problem`: why it cannot be launched."""
+    """An app on this machine. `missing`: names of models that it needs and that are not installed; `need`:
+    bytes of memory for a model that does not fit, 0 if all do; `problem`: why it cannot be launched, "" if it
+    can."""
 
     state: AppState
     missing: tuple[str, ...] = ()
@@ -82,8 +84,8 @@ class AppRow(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """All results of a reading. `loaded`: by the full name of the model; `total` and `free`: bytes of memory,
-    None if the system does not report them."""
+    """The state of this machine. `loaded`: models in memory, by their full name; `total` and `free`: bytes of
+    memory, None if the system does not report them."""
 
     status: Status
     loaded: dict[str, Loaded]
@@ -95,7 +97,8 @@ class Overview(NamedTuple):
 
 
 class Reading:
-    """Reads one overview after the other. `folder`: its `.svc.yaml` may name the server's port."""
+    """Reads the state of this machine, again and again. `folder`: its `.svc.yaml` may name the LLM server's
+    port."""
 
     def __init__(self, home: Path, environment: Mapping[str, str], folder: Path) -> None:
         self._home, self._environment = home, environment
@@ -122,7 +125,7 @@ class Reading:
         )
 
     def _server(self) -> tuple[Status, dict[str, Loaded]]:
-        """The server on the port, and its loaded models."""
+        """(status of the LLM server on the port, its loaded models by name)."""
         folder = folder_of(self.port, self._environment)
         keeper = server.running(folder)
         if keeper is None:
@@ -136,8 +139,8 @@ class Reading:
         return status, loaded or {}
 
     def _not_kept(self) -> Status:
-        """The status of a server that svc did not start. A program that is no LLM server is not probed each
-        time."""
+        """The status of the port if svc did not start a server there. A program there that is no LLM server
+        is probed only every HELD_SECONDS."""
         if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:
             return self._held[1]
         status = status_of(self.port, self._environment, ANSWER_SECONDS)
@@ -161,8 +164,8 @@ class Reading:
         return AppRow(state, missing, need if free is not None and need > free else 0, problem)
 
     def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str]:
-        """The models that an app needs, and the reason why it cannot be launched. Its manifest is read again
-        if it has changed."""
+        """(models that an app needs, reason why it cannot be launched or ""). The app's manifest is read
+        again if it has changed."""
         try:
             info = (Path(app.folder) / MANIFEST).stat()
             version: object = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -199,7 +202,8 @@ def loaded_by(port: int) -> dict[str, Loaded] | None:
 
 
 def pulls_of(home: Path, models: Models) -> list[Pull]:
-    """The pulls of all processes of the user, and those of this SVC_HOME that failed."""
+    """The running pulls (downloads of models) of all processes of the user, and the failed ones of this
+    SVC_HOME."""
     by_name: dict[str, Pull] = {}
     for download in pulls.under_way(models):
         progress = download.progress
@@ -219,15 +223,16 @@ def pulls_of(home: Path, models: Models) -> list[Pull]:
 
 
 def percent(parts: Iterable[Pull]) -> int | None:
-    """The progress of pulls in percent; None if none reports its size."""
+    """How far these pulls are together, in percent; None if none of them reports its size."""
     going = [pull for pull in parts if pull.total]
     whole = sum(pull.total for pull in going)
     return 100 * sum(pull.completed for pull in going) // whole if whole else None
 
 
 def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
-    """(device that computes models, reason why nothing here can generate). This loads the engine in a
-    separate process, which takes a second or two."""
+    """(name of the device on which models run, the reason why models cannot run here). One of them is "";
+    both are if only an installed ollama can run models. This loads the engine in a separate process, which
+    takes a second or two."""
     engine = hardware.engine()
     if engine.works:
         names = [str(device.get("name") or "GPU") for device in engine.devices]
@@ -238,8 +243,8 @@ def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
-    """One line for Home: `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc runs no server here and nothing is
-    pulled."""
+    """One line about models for the first screen, such as `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc
+    runs no server here and nothing is being pulled."""
     words = []
     with suppress(OSError, SvcError):
         port = port_of(None, folder, environment)

@@ -29,8 +29,8 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 def rows_of(
     overview: Overview, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
-    """All rows. `rates`: bytes per second of pulls, by name; `engine`: (device that computes models, reason
-    why nothing here can generate)."""
+    """All rows of the screen. `rates`: bytes per second of each pull, by name; `engine`: as
+    `reading.engine_words` returns it; `now`: seconds since 1970; `width`: columns."""
     names = [model.name.short for model in overview.models] + [pull.name for pull in overview.pulls]
     names += [row.state.id for row in overview.apps]
     most = WIDEST if width >= 100 else WIDEST - 8
@@ -57,7 +57,7 @@ def rows_of(
 
 
 def _server(overview: Overview, engine: tuple[str, str]) -> list[Item]:
-    """The row of the server, and a remedy if there is none."""
+    """The row of the LLM server and, if there is none, what to do about it."""
     status, (device, problem) = overview.status, engine
     name: tuple[Part, ...] = (("LLM  ", "title"), LIGHTS.get(status.kind, ("·", "dim")))
     place: Part = (f" 127.0.0.1:{status.port}  ", "text")
@@ -140,7 +140,7 @@ def _app(row: AppRow, free: int | None, wide: int, now: float) -> Item:
 
 
 def _reason(words: str, width: int) -> list[Item]:
-    """The reason for a failure, in as many rows as it needs."""
+    """The reason for a failure as rows of at most `width` columns; [] for ""."""
     if not words:
         return []
     rows = folded(((safe(words), "dim"),), max(20, width - 6))
@@ -148,13 +148,13 @@ def _reason(words: str, width: int) -> list[Item]:
 
 
 def bar(share: float) -> tuple[Part, Part]:
-    """A bar that is full to this share, from 0 to 1."""
+    """A bar whose full part is the `share` (0 to 1) of it, as (full part, empty part)."""
     full = int(BAR * share)
     return ("▒" * full, "accent"), ("·" * (BAR - full), "dim")
 
 
 def until_words(loaded: Loaded, now: float) -> str:
-    """The time until which a model stays loaded, by the clock of this machine."""
+    """When a model is unloaded, in words: `until 14:30` in this machine's time, or `stays loaded`."""
     try:
         end = datetime.fromisoformat(loaded.until)
         if end - datetime.fromtimestamp(now, UTC) > FAR:
@@ -169,7 +169,7 @@ def unfit_words(need: int, free: int) -> str:
 
 
 def gib(count: float) -> str:
-    """Bytes as a number of GiB: one decimal below ten."""
+    """A number of bytes in GiB, as a number without unit; with one decimal below ten."""
     number = count / (1 << 30)
     if not count:
         return "0"
@@ -181,7 +181,7 @@ def _of(taken: int, total: int) -> str:
 
 
 def _name(name: str, wide: int) -> str:
-    """A name in its column; a name that is too long loses its beginning, since models differ by their
-    tags."""
+    """The name of a model in its column, `wide` cells wide. A name that is too long is cut at its start,
+    since models differ by their tags at the end."""
     words = safe(name)
     return f"{words if len(words) <= wide else '…' + words[1 - wide :]:<{wide}}"

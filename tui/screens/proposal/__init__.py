@@ -1,1 +1,1 @@
-"""Proposals: one proposal, and its changes."""
+"""The screens about one proposal: the proposal itself, and its changes."""

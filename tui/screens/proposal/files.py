@@ -1,4 +1,4 @@
-"""The changes of a proposal: files and lines against its base."""
+"""The screen with the changes of a proposal: its files, and their changed lines against its base."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Files(ChangedFiles, Remarking):
         self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
     def open_threads(self) -> Mapping[str, int]:
-        """File path → number of open threads that are in the file now."""
+        """The number of open threads in each file now, by path."""
         return Counter(
             thread.place.path
             for thread in self._threads or ()

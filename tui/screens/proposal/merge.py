@@ -1,5 +1,5 @@
-"""The card for merging a proposal: its checks and reviews, the possible strategies, and whether to delete its
-branch."""
+"""The card (frame over the screen) to merge a proposal: its checks and reviews, the possible strategies, and
+whether to delete its branch."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ NAME = 14  # columns of the name of a fact or a way
 
 
 class Merge(Card):
-    """Merges the proposal as it was when the card opened: the command gets its head, so a head that has moved
-    is refused. The card stays open and shows the result. `full_name`: OWNER/NAME of the repository."""
+    """The card to merge a proposal. It merges the head that the proposal had when the card opened: if the
+    head has moved, the server refuses. The card stays open and shows the result. `full_name`: OWNER/NAME of
+    the repository."""
 
     SHARE = 80
     ACTIONS = (
@@ -56,7 +57,8 @@ class Merge(Card):
         self.paint()
 
     def news(self) -> None:
-        """Show that the head has moved, if it has. The card still concerns the head that it shows."""
+        """Called when something may have changed. If the head has moved, that is shown; the card is still
+        about the head that it shows."""
         self.svc.load(contents.proposal(self._repo.id, self._proposal.number), self._compare)
 
     def _compare(self, proposal: Proposal, at: float) -> None:
@@ -130,14 +132,14 @@ class Merge(Card):
             self._merge(words)
 
     def _merge(self, words: list[str]) -> None:
-        """Run the command, and show its output in the card."""
+        """Run the command that merges, and show its output in the card. `words`: its command line."""
         self.query_one("#merge", Lines).filter("")  # else it would hide how the merge goes
         self._result = [Item(None, (("◐ merging …", "warn"),))]
         self.paint()
         self.svc.run_beside(words, self._show)
 
     def _show(self, text: str, state: Part) -> None:
-        """Show the output of the command. `state`: its result."""
+        """Show the output of the command in the card. `state`: how it ended."""
         if not self.is_attached:
             return
         card = self.query_one("#merge", Lines)
@@ -153,8 +155,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """The question whether to delete the head branch after the merge, for a strategy after which its own
-    seals are on no branch."""
+    """The question whether to delete the head branch after the merge, for a strategy after which the branch's
+    own seals would be on no branch."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 
@@ -169,8 +171,8 @@ def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
 
 
 def _way(way: str, name: str, words: str, refused: bool) -> Item:
-    """The row of a merge strategy. A strategy that the server refuses cannot be chosen, and its row has the
-    reason."""
+    """The row of a merge strategy. `way`: the strategy; `refused`: the server refuses it, so that it cannot
+    be chosen and its row has the reason."""
     if refused:
         return Item(None, ((f"{name:<{NAME}}", "dim"), (f"not possible: {BLOCKS['behind']}", "warn")))
     return Item(way, ((f"{name:<{NAME}}", "title"), (words, "text")))

@@ -1,4 +1,5 @@
-"""Comments on lines of a proposal: writing, answering, suggesting, applying and resolving."""
+"""Comments on lines of a proposal: writing and answering them, suggesting and applying lines, and resolving
+threads."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ REMARKS = (*_SELECTING, *_COMMENTS)
 
 
 class Remarking(Reviewing):
-    """A screen that shows the changes of a proposal in `diff`."""
+    """A screen that shows the changes of a proposal in the comparison `diff`, on whose lines one can
+    comment."""
 
     _one: Proposal
     _threads: list[Thread] | None = None  # None until they are read
@@ -98,7 +100,7 @@ class Remarking(Reviewing):
             self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
 
     def do_edit_comment(self) -> None:
-        """Change the text of the comment under the cursor."""
+        """Let the user change the text of the comment under the cursor."""
         key = self.diff.key
         comment_id = key.comment if isinstance(key, Note) else ""
         talked = (comment for thread in self._threads or () for comment in thread.comments)
@@ -138,7 +140,8 @@ class Remarking(Reviewing):
         return thread
 
     def do_apply(self) -> None:
-        """Apply the suggestion: seal the suggested lines onto the branch of the proposal."""
+        """Apply the suggestion under the cursor: make a seal with the suggested lines on the branch of the
+        proposal."""
         thread = self._thread()
         if thread is None:
             return

@@ -1,6 +1,5 @@
-"""Verdicts on a proposal, and the comments published with a verdict; used by the screens of the proposal and
-its files.
-"""
+"""Verdicts on a proposal, and the comments that are published with a verdict; for the screens of the proposal
+and of its files."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ VERDICTS = (
 
 
 def waiting(threads: Sequence[Thread]) -> int:
-    """The number of comments that wait for this account's review."""
+    """The number of unpublished comments of this account, which are published with its review."""
     return sum(comment.draft for thread in threads for comment in thread.comments)
 
 
 class Reviewing(Base):
-    """A screen about a proposal of `repo`."""
+    """A screen about a proposal of the repository `repo`, on which one can give a verdict."""
 
     repo: Repo
 
@@ -44,7 +43,7 @@ class Reviewing(Base):
         raise NotImplementedError
 
     def do_merge(self) -> None:
-        """Open the merge card of the proposal, or say why it cannot be merged."""
+        """Open the card to merge the proposal, or say why it cannot be merged."""
         raise NotImplementedError
 
     def pending(self) -> int:
@@ -61,7 +60,8 @@ class Reviewing(Base):
         self._ask_verdict("comment", "review #{} without a verdict: what to say")
 
     def _ask_verdict(self, verdict: Verdict, words: str) -> None:
-        """Ask for the text of a verdict. `words`: what is asked, with a place for the number."""
+        """Ask for the text of a verdict, and send it. `words`: the question, with a place for the proposal's
+        number."""
         proposal = self.reviewed()
         why = _why_not(
             proposal, verdict, proposal is not None and proposal.author.handle == self.svc.client.account

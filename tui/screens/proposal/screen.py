@@ -1,4 +1,4 @@
-"""One proposal: state, comments, files, and actions."""
+"""The screen of one proposal: state, text, comments, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
-        """Rows with the conflicting files of a merge, and instructions for resolving them."""
+        """Rows with the files in which a merge conflicts, and how to resolve that; [] without conflicts."""
         if not proposal.conflicts:
             return []
         rows: list[Row] = [
@@ -279,7 +279,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows if self._versions else []
 
     def _talk(self) -> list[tuple[str, list[Item]]]:
-        """(time, rows) of each comment and review."""
+        """The comments and reviews, each as (time, rows)."""
         timed_items = [(comment.created_at, self.comment_items(comment)) for comment in self.comments]
         for review in self._reviews:
             who = f"@{safe(review.reviewer.handle or '?')} "
@@ -349,12 +349,12 @@ class ProposalScreen(Reviewing, Talk):
 
 
 def _said(words: str, role: str = "text") -> list[Part]:
-    """Words as parts; [] for none."""
+    """The words as a list with one part; [] for ""."""
     return [(safe(words), role)] if words else []
 
 
 def _reviewers(proposal: Proposal) -> list[Part]:
-    """The reviewers with their verdicts, in one row."""
+    """The reviewers with their verdicts, as parts of one row."""
     parts: list[Part] = []
     for reviewer in proposal.reviewers:
         parts += [("   " if parts else "", "text"), *reviewer_line(reviewer)]

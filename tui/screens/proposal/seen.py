@@ -1,4 +1,5 @@
-"""The files of a proposal that the account has marked as seen. A file that changes again counts as unseen."""
+"""Remembers which files of a proposal the account has marked as seen. A file whose changes differ since then
+counts as not seen."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _PLACES = re.compile(r"^@@ .*$", re.MULTILINE)  # they move when lines above cha
 
 
 class Seen:
-    """Which files of one proposal the account has marked as seen, stored on this machine."""
+    """Which files of one proposal are marked as seen (`paths`); stored on this machine."""
 
     def __init__(self, client: Client, repo_id: str, number: int) -> None:
         self._client, self._key = client, f"repos/{repo_id}/proposals/{number}/seen"
@@ -24,7 +25,8 @@ class Seen:
         self.paths: set[str] = set()  # the files that are seen as they are now
 
     def compare(self, files: Sequence[ChangedFile], head: str) -> None:
-        """Find the files that are unchanged since they were marked. `head`: the newest seal."""
+        """Find out which marks are still valid: those of files with unchanged changes. `head`: the newest
+        seal."""
         self.paths = {file.path for file in files if self._digests.get(file.path) == digest_of(file, head)}
 
     def mark(self, files: Iterable[ChangedFile], head: str, *, seen: bool) -> None:
@@ -38,14 +40,14 @@ class Seen:
                 self.paths.discard(file.path)
 
     def keep(self) -> None:
-        """Store the marks; call it on a thread."""
+        """Store the marks on this machine; call it on a thread."""
         with self._lock:  # the newest are stored last
             self._client.store.put(self._client.space, self._key, dict(self._digests))
 
 
 def digest_of(file: ChangedFile, head: str) -> str:
-    """The digest of a file's changes, regardless of their position in the file. If the changes are not shown,
-    it differs for each version."""
+    """A digest of a file's changes that does not depend on where in the file they are. If the changes are not
+    shown, it differs for each `head`."""
     patch = head if file.patch is None else _PLACES.sub("@@", file.patch)
     words = "\0".join((file.status, file.old_path or "", patch))
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""The state of a proposal as parts of a line: state, checks, approvals."""
+"""The state of a proposal in words: its state, checks, approvals, and what hinders a merge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with it
 
 
 def conflict_way_out(proposal: Proposal) -> str:
-    """The commands to resolve the conflicts."""
+    """A text with the commands that resolve the conflicts of a proposal."""
     return (
         f"to join them: svc pr checkout {proposal.number}, then svc merge {safe(proposal.base)}, "
         "svc resolve, svc push"
@@ -39,7 +39,8 @@ def conflict_way_out(proposal: Proposal) -> str:
 
 
 def refuses_merge(proposal: Proposal) -> str:
-    """The reason why no strategy can merge the proposal, on the server or this machine; "" if one can."""
+    """The reason why the proposal cannot be merged by any strategy, neither by the server nor on this
+    machine; "" if it can."""
     if proposal.blocked_by:
         return f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}"
     return (
@@ -54,18 +55,18 @@ def state_of(proposal: Proposal | ListedProposal) -> Part:
 
 
 def sign_of_run(run: Run) -> Part:
-    """The state of a run as a sign and a word."""
+    """The state of a run as a part with a sign and a word."""
     return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """The state of a check as a sign and a word; `queued` until its first run begins."""
+    """The state of a check as a part with a sign and a word; `queued` until its first run begins."""
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
-    """The state of the checks: `✓ 4/4`, `✗ lint`, `◐ 1/3`; "" without checks. `items`: provide the names of
-    failed checks."""
+    """The state of all checks as a part: `✓ 4/4`, `✗ lint`, `◐ 1/3`; "" without checks. `items`: the checks,
+    for the names of failed ones."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:
@@ -77,7 +78,7 @@ def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
 
 
 def verdicts_of(proposal: Proposal | ListedProposal) -> Part:
-    """The overall verdict of the reviewers: a request for changes outweighs approvals."""
+    """What the reviewers say together, as a part: a request for changes outweighs approvals."""
     standing = [reviewer for reviewer in proposal.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("✗ changes", "bad")

@@ -1,1 +1,1 @@
-"""Settings of a repository."""
+"""The tab Settings of a repository, and the screen of the account."""

@@ -13,7 +13,7 @@ class Absent(Panel):
         return [self.note(f"{self.WHAT}: not in this version of svc; servers have no route for it yet")]
 
     def chosen(self, kind: str, name: str) -> None:
-        """No row can be chosen."""
+        """Does nothing: no row can be chosen."""
 
 
 class Upstream(Absent):

@@ -1,4 +1,5 @@
-"""Access: collaborators, invitations, requests, the owning organisation's members, and private paths."""
+"""The panel Access of the settings: collaborators, invitations, requests, the owning organisation's members,
+and private paths."""
 
 from __future__ import annotations
 
@@ -274,7 +275,8 @@ class Access(Panel):
         self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen, now)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """Queue a change at a path that does not contain the repository."""
+        """Put a change into the outbox that belongs to this repository, but whose URL does not contain the
+        repository, and send it."""
         self.svc.act(endpoint, body, about=self.repo.full_name, **path)
 
 

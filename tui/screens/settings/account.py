@@ -1,4 +1,5 @@
-"""The account: its sessions, tokens for scripts, devices, and a code for adding another device."""
+"""The screen of the account: its sessions, tokens for scripts, devices, and a code for adding another
+device."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ class Account(SplitScreen):
 
     @property
     def _page(self) -> str:
-        """The address where tokens are made, if the list has room for it."""
+        """The URL of the page where tokens are made; "" if the list has no room for it."""
         return "" if self.narrow else f"  {safe(self.svc.client.origin)}/settings?tab=tokens"
 
     def _session(self, session: Session) -> Item:
@@ -172,7 +173,7 @@ class Account(SplitScreen):
             self.show_preview(key, "another device", self._pair_rows())
 
     def _session_rows(self, session: Session) -> list[Line]:
-        """What a session is, since when and until when, and what ends it."""
+        """Rows about a session: what it is, since when and until when, and how to end it."""
         more = ": this machine is signed out then" if session.current else ""
         blocks = [
             Block("Session", lambda wide: self._session_facts(session, wide)),
@@ -195,7 +196,7 @@ class Account(SplitScreen):
         ]
 
     def _device_rows(self, device: DeviceKey) -> list[Line]:
-        """What a device is, the sessions that it signed in, and what can be done with it."""
+        """Rows about a device: what it is, the sessions that it signed in, and what can be done with it."""
         now = self.svc.clock()
         state: Part = ("✗ revoked", "bad") if device.revoked_at else ("✓ active", "good")
         sessions = [session for session in self._sessions or () if session.device_key_id == device.id]
@@ -229,8 +230,8 @@ class Account(SplitScreen):
     # --- the account as a whole, where there is room for it
 
     def _whole_account(self) -> list[Block]:
-        """The sessions, devices and repositories of the account as blocks, shown beside the row under the
-        cursor if there is room."""
+        """Blocks about the whole account: sessions, devices and repositories. They are shown beside the row
+        under the cursor; [] if there is no room."""
         if self.preview_width < WHOLE:
             return []
         devices = [device for device in self._devices or () if not device.revoked_at]
@@ -246,7 +247,7 @@ class Account(SplitScreen):
         return _bars({KINDS[kind]: count for kind, count in counts.most_common()}, width)
 
     def _used_rows(self, devices: Sequence[DeviceKey]) -> list[Line]:
-        """The devices as lines, the one used last first."""
+        """A row for each device, the one used last first."""
         now = self.svc.clock()
         newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
         return [
@@ -259,8 +260,7 @@ class Account(SplitScreen):
         ]
 
     def _repo_rows(self, width: int) -> list[Line]:
-        """A bar for each role with the number of repositories in which the account has it, and how many of
-        all are private and public."""
+        """Rows about the account's repositories: a bar for each role, and how many are private and public."""
         roles = Counter(repo.viewer.role or "reader" for repo in self._repos if repo.viewer is not None)
         private = sum(repo.visibility == "private" for repo in self._repos)
         if not self._repos:
@@ -272,7 +272,7 @@ class Account(SplitScreen):
         return [((f"@{safe(listed.handle)}", "name"),) for listed in self._organisations[:LISTED]]
 
     def _token_rows(self) -> list[Line]:
-        """Where a token for scripts is made, and what it is for."""
+        """Rows that say where to make a token for scripts, and what it is for."""
         page, width = f"{self.svc.client.origin}/settings?tab=tokens", self.preview_width
         rows: list[Line] = [
             (("A token for scripts", "title"),),
@@ -287,7 +287,7 @@ class Account(SplitScreen):
         return [*rows, BLANK, *laid(self._whole_account(), width)]
 
     def _pair_rows(self) -> list[Line]:
-        """How another device gets into the account."""
+        """Rows that say how to add another device to the account."""
         client = self.svc.client
         rows: list[Line] = [
             (("Let another device in", "title"),),
@@ -356,25 +356,25 @@ def _fact(name: str, value: str, role: str = "text") -> Line:
 
 
 def _cut(name: str, value: str, width: int) -> list[Line]:
-    """A long fact in as many rows as it needs, its name before the first."""
+    """A long fact in as many rows as it needs, with its name before the first."""
     rows = folded([(safe(value), "text")], max(8, width - NAME))
     return [((f"{name if place == 0 else '':<{NAME}}", "dim"), *row) for place, row in enumerate(rows)]
 
 
 def _help(key: str, words: str, width: int) -> list[Line]:
-    """A key and what it does."""
+    """A key and what it does, as rows."""
     first, *rest = folded([(words, "dim")], max(8, width - 2))
     return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
 
 
 def _short(session: Session) -> Line:
-    """A session as one line, for the list of the device that signed it in."""
+    """A session as one line, in the list of a device's sessions."""
     mark: Part = ("● ", "good") if session.current else ("  ", "text")
     return (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
 
 
 def _left_of(session: Session, now: float, width: int) -> Line:
-    """A meter of the time that is left of a session; () without room, or after its end."""
+    """A bar for the time that is left of a session; () if there is no room or the session has ended."""
     begins, ends = (
         datetime.fromisoformat(time).timestamp() for time in (session.created_at, session.expires_at)
     )
@@ -388,7 +388,7 @@ def _left_of(session: Session, now: float, width: int) -> Line:
 
 
 def _bars(counts: Mapping[str, int], width: int) -> list[Line]:
-    """A bar for each number, with its name."""
+    """A row with a bar for each number, after its name."""
     most, longest = max(counts.values(), default=0), max(map(len, counts), default=0)
     room = max(4, min(METER, width - longest - 6))
     return [

@@ -1,4 +1,4 @@
-"""Automation: webhooks and their deliveries."""
+"""The panel Automation of the settings: webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Automation(Panel):
             self._choices(hook_chosen)
 
     def _added(self, text: str) -> None:
-        """Create the webhook. It is sent directly, not queued, because only the answer contains the
-        secret."""
+        """Create a webhook for the typed URL. The request is sent at once and not put into the outbox,
+        because only its answer contains the secret."""
         address = text.strip()
         if not address:
             return

@@ -1,4 +1,4 @@
-"""Checks: the required checks, and the protection rules of branches."""
+"""The panel Checks of the settings: the required checks, and the protection rules of branches."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Forms: values as last read, the changes to them, and the faults of the changes.
+"""Forms: the values of some fields as they were read, the user's changes, and what is wrong with these.
 
     form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
     form.show({"description": "Notes"})
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
 
-Unsaved changes are stored as a draft by `Kept`, so that they survive a crash of the app.
-"""
+Unsaved changes are stored as a draft by `Kept`, so that they survive a crash of the app."""
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ class Field(NamedTuple):
 
 
 class Form:
-    """A form. `fault(name, value)`: returns a sentence for a value that cannot be saved, "" for others."""
+    """A form with several fields. `fault(name, value)`: returns a sentence if the value of a field cannot be
+    saved, else ""."""
 
     def __init__(self, fields: Sequence[Field], fault: Callable[[str, Any], str]) -> None:
         self.fields = {field.name: field for field in fields}
@@ -46,7 +46,8 @@ class Form:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Set the server's values, and the queued values. Changes that now equal these are dropped."""
+        """Take over the server's values, and the values that wait in the outbox (`queued`). Changes that now
+        equal these are dropped."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
@@ -62,19 +63,20 @@ class Form:
         return {name: self.value(name) for name in self.fields}
 
     def set(self, name: str, value: Any) -> None:
-        """Change a field. Setting the value that was read undoes the change."""
+        """Change a field. Setting it to the value that was read undoes the change."""
         if value == self._base(name):
             self.changed.pop(name, None)
         else:
             self.changed[name] = value
 
     def faults(self) -> dict[str, str]:
-        """A sentence for each changed field that cannot be saved."""
+        """For each changed field that cannot be saved, by name, a sentence that says why."""
         faults = {name: self._fault(name, value) for name, value in self.changed.items()}
         return {name: words for name, words in faults.items() if words}
 
     def rows(self, panel: str) -> list[Item]:
-        """A row for each field, a sentence below each invalid one, and how to save."""
+        """The rows of the form: one for each field, below it a sentence if its value is wrong, and how to
+        save."""
         faults, rows = self.faults(), []
         for name, field in self.fields.items():
             mark: Part = ("  ", "text")
@@ -106,7 +108,7 @@ class Form:
 
 
 class Kept:
-    """The unsaved changes of all forms, in one draft. A draft that cannot be read counts as empty."""
+    """The unsaved changes of all forms, stored in one draft. A draft that cannot be read counts as empty."""
 
     def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
         self._drafts, self._name = drafts, name
@@ -131,7 +133,8 @@ class Kept:
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """A sentence about the rule that a body with these values breaks; "" if it breaks none."""
+    """A sentence about the rule that these values break as members of the struct `body`; "" if they break
+    none."""
     try:
         checked(body(**values))
     except UsageError as error:

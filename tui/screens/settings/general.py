@@ -1,4 +1,4 @@
-"""General: description, name, default branch, class of files."""
+"""The panel General of the settings: description, name, default branch, class of files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The explanations of the rows of the settings, one or two sentences each, by panel and field or kind
-of row.
-"""
+"""Explanations of the rows of the settings, one or two sentences each, by panel and by field or kind of
+row."""
 
 from __future__ import annotations
 
@@ -47,5 +46,5 @@ MEANINGS: dict[tuple[str, str], str] = {
 
 
 def meaning(panel: str, kind: str, name: str) -> str:
-    """An explanation of a row; "" if it needs none."""
+    """The explanation of a row of the settings; "" if it needs none."""
     return MEANINGS.get((panel, name)) or MEANINGS.get((panel, kind), "")

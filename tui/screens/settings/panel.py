@@ -1,4 +1,5 @@
-"""The base of the settings' panels: rows, the effect of enter on one, and questions."""
+"""The base class of the panels of the settings: their rows, what enter does on a row, and questions to the
+user."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SettingsTab(Protocol):
-    """The interface of the tab Settings, on the screen `of`, for its panels."""
+    """What panels may ask of the tab Settings. `of`: the screen of the repository."""
 
     of: RepoPage
 
@@ -43,8 +44,9 @@ class SettingsTab(Protocol):
 
 
 class Panel:
-    """A part of the settings. `load()`: requests its data. `rows()`: the rows to paint. `chosen(kind, name)`:
-    called at enter on a row. `RIGHTS`: kind of row → operation in the table of rights."""
+    """A part of the settings. `load()`: requests its data. `rows()`: returns the rows to paint. `chosen(kind,
+    name)`: called at enter on a row. `RIGHTS`: for each kind of row, the operation in the table of rights
+    that changing it needs."""
 
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}
@@ -71,7 +73,7 @@ class Panel:
         raise NotImplementedError
 
     def saved(self) -> None:
-        """Send the changes of the form."""
+        """Called at the key that saves. Sends the changes of the panel's form, if it has one."""
 
     # --- for subclasses
 
@@ -97,7 +99,7 @@ class Panel:
         /,
         **path: str,
     ) -> None:
-        """Queue a change of the repository, call `queued`, and send the queue."""
+        """Put a change of the repository into the outbox, call `queued`, and send the outbox."""
         repo = self.repo
         self.svc.queue(
             lambda sending: sending.put(endpoint, body, query, about=repo.full_name, id=repo.id, **path),
@@ -105,7 +107,8 @@ class Panel:
         )
 
     def run(self, *words: str) -> None:
-        """Run a command about the repository, and show its output."""
+        """Run a command of svc about the repository, and show its output. `words`: the command and its
+        arguments."""
         self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
 
     def ask(self, words: str, done: Callable[[str], None], value: str = "") -> None:
@@ -114,7 +117,8 @@ class Panel:
     def choose(
         self, what: str, names: Sequence[str], chosen: Callable[[Any], None], now: str | None = None
     ) -> None:
-        """Choose one of the names. `now`: the one that is set, on which the cursor begins."""
+        """Let the user choose one of the names, and call `chosen` with it. `now`: the name that is set, on
+        which the cursor begins."""
         from tui.screens.choose import Choose
 
         signs: dict[str, Part] = {name: ("● " if name == now else "  ", "good") for name in names if now}
@@ -125,7 +129,8 @@ class Panel:
         self.of.of.confirm(words, then)
 
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
-        """Run `then` after the user has typed the name `name`; for changes that cannot be undone."""
+        """Run `then` once the user has typed `name` as a confirmation; for changes that cannot be undone.
+        `act`: what happens to it, as in "deleted"."""
 
         def done(typed: str) -> None:
             if typed.strip() == name:
@@ -137,7 +142,8 @@ class Panel:
 
 
 class FormPanel(Panel):
-    """A panel with a form. Subclasses create `form`, and return the options of a choice in `options`."""
+    """A panel with a form. Subclasses make `form`, and define `options`, which returns the options of a field
+    to choose from."""
 
     form: Form
 

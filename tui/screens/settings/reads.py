@@ -1,4 +1,4 @@
-"""Reads of the settings and of the account, in addition to those of `tui.reads`."""
+"""Requests for data about settings and the account, in the form of `tui.reads.Read`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def path_rules(repo_id: str) -> Read[list[PathRule]]:
 
 
 def transfers() -> Read[list[Transfer]]:
-    """Open transfers from and to the account."""
+    """A request for the open transfers of repositories from and to the account."""
     return Read("transfers", list[Transfer], lambda api: list(api.items(access.TRANSFERS, limit=PEOPLE)))
 
 
 def organisations() -> Read[list[Organisation]]:
-    """Organisations that the account is a member of."""
+    """A request for the organisations of which the account is a member."""
     return Read(
         "organisations",
         list[Organisation],

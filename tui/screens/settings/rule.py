@@ -1,4 +1,4 @@
-"""The protection rule of one pattern of branches, as a form."""
+"""The form for the protection rule of one pattern of branches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def in_words(rule: ProtectionSet) -> str:
-    """A rule's requirements in words."""
+    """What a protection rule requires, as text."""
     words = [field.label for field in FIELDS if field.kind == "flag" and getattr(rule, field.name)]
     if rule.required_approvals:
         words.insert(0, f"{rule.required_approvals} approvals")

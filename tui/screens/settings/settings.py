@@ -1,6 +1,5 @@
-"""Settings of a repository: one list of eight panels, and beside it the full row under the cursor; enter
-changes it.
-"""
+"""The tab Settings of a repository: a list with eight panels, and beside it everything about the row under
+the cursor; enter changes the row."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ class Settings(Split):
         return (("Settings", "title"),)
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the full row under the cursor: its value, its meaning, and who may change it."""
+        """Show everything about the row with this key: its value, its meaning, and who may change it."""
         item = self.listed.item
         if not isinstance(key, tuple) or item is None:
             return
@@ -94,7 +93,7 @@ class Settings(Split):
         self.show_preview(key, label[0].strip(), rows)
 
     def _right_to(self, panel: str, kind: str) -> Part:
-        """Whether the account may change a row."""
+        """A part that says whether the account may change a row."""
         operation = self.panels[panel].RIGHTS.get(kind, "")
         why = refusal(operation, self.repo) if operation else ""
         return (f"✗ {safe(why)}", "warn") if why else ("enter changes it", "dim")
@@ -130,7 +129,8 @@ class Settings(Split):
         self.renew()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
-        """The members of the repository that queued changes through this endpoint would set."""
+        """The members of the repository that changes in the outbox will set through this endpoint, with their
+        values."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
         queued: dict[str, Any] = {}
         for entry in self.svc.entries:
@@ -153,12 +153,13 @@ class Settings(Split):
             panel.chosen(kind, what)
 
     def keep(self, panel: Panel) -> None:
-        """Store the changes of a form as a draft."""
+        """Store the changes of a panel's form as a draft."""
         if panel.form is not None:
             self._kept.put(panel.NAME, panel.form.changed)
 
     def queued(self, panel: Panel, changes: dict[str, Any]) -> None:
-        """Called when changes of a form are in the outbox and no longer a draft."""
+        """Called when these changes of a form are in the outbox: they are removed from the form and its
+        draft."""
         if panel.form is not None:
             for name, value in changes.items():
                 if panel.form.changed.get(name) == value:
@@ -198,7 +199,8 @@ class Settings(Split):
         self._jump(-1)
 
     def _jump(self, step: int) -> None:
-        """Go to the first row of another panel that has rows to choose."""
+        """Move the cursor to the first row of the next panel (`step` 1) or the previous one (−1) that has
+        rows to choose."""
         lines = self.query_one("#settings", Lines)
         firsts: dict[str, int] = {}
         for index in range(len(lines.rows)):

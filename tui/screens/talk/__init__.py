@@ -1,1 +1,1 @@
-"""Issues: the list, one issue, and the parts that proposals share with issues."""
+"""Issues: their list, the screen of one issue, and what proposals share with issues."""

@@ -1,4 +1,4 @@
-"""What one can do with an issue or a proposal, on its screen and on its row in a list."""
+"""What the user can do with an issue or a proposal, on its screen and on its row in a list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _LABELS: dict[Noun, tuple[Endpoint[Any], Endpoint[Any]]] = {
 
 
 class About(NamedTuple):
-    """The issue or proposal that actions are about. `item`: its content, None until it was read."""
+    """The issue or proposal that actions are about. `item`: its content, None until it was requested and
+    read."""
 
     noun: Noun
     repo: Repo
@@ -45,20 +46,21 @@ class About(NamedTuple):
 
 
 class Acts(Mixed):
-    """Actions about an issue or a proposal. Subclasses define `chosen` and `front`."""
+    """The actions about an issue or a proposal, for a screen or a tab. Subclasses define `chosen` and
+    `front`."""
 
     @property
     def front(self) -> Base:
-        """The screen that shows it."""
+        """The screen that shows the issue or proposal."""
         raise NotImplementedError
 
     @property
     def chosen(self) -> About | None:
-        """The one that the actions are about; None if the cursor is on none."""
+        """The issue or proposal that the actions are about; None if the cursor is on none."""
         raise NotImplementedError
 
     def about_one(self) -> About | None:
-        """The one that the actions are about; says why if there is none."""
+        """The issue or proposal that the actions are about; None if there is none, after showing why."""
         if self.chosen is None:
             self.front.say("there is nothing under the cursor", "warn")
         return self.chosen
@@ -134,19 +136,21 @@ class Acts(Mixed):
         front.svc.load(contents.labels(about.repo.id), choose, lambda error: front.drop_keys())
 
     def _read(self) -> tuple[About | None, Issue | Proposal | ListedIssue | ListedProposal | None]:
-        """What the actions are about, and its content; says why if one of them is missing."""
+        """(the issue or proposal that the actions are about, its content). If one of them is None, the reason
+        is shown."""
         about = self.about_one()
         if about is not None and about.item is None:
             self.front.say(f"#{about.number} is not here yet; r asks again", "warn")
         return about, about.item if about is not None else None
 
     def patch_one(self, about: About, **changes: Any) -> None:
-        """Queue changes of its members."""
+        """Change members of an issue or a proposal: put the change into the outbox and send it."""
         endpoint, patch = _UPDATES[about.noun]
         self.change(about, endpoint, patch(**changes))
 
     def change(self, about: About, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """Queue a change of it. `path`: parameters of the endpoint's path besides repository and number."""
+        """Change an issue or a proposal through this endpoint: put the change into the outbox and send it.
+        `path`: parameters of the endpoint's path besides repository and number."""
         self.front.svc.act(
             endpoint, body, about=about.repo.full_name, id=about.repo.id, n=str(about.number), **path
         )

@@ -1,7 +1,7 @@
-"""Forms for new texts: a row for each field, and beside them a preview of what others will see.
+"""Forms for new texts (issues, proposals, releases): a row for each field, and beside them a preview of what
+others will see.
 
-Typed text is stored as a draft at once; the draft is deleted when the text is sent or discarded.
-"""
+Typed text is stored as a draft at once; the draft is deleted when the text is sent or discarded."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ NONE: Part = ("none", "dim")
 
 
 class Composing(SplitScreen):
-    """A form: enter changes the row under the cursor, S sends everything, esc keeps it for later. Subclasses
-    define the name of the object (`NOUN`), of its draft (`FORM`), of the members with its title and text, and
-    `fields`, `facts_of` and `do_send`. `people`: handles to offer."""
+    """A form for a new text: enter changes the row under the cursor, S sends everything, esc leaves it as a
+    draft. Subclasses define what is made (`NOUN`), the name of its draft (`FORM`), the members with its title
+    and text, and `fields`, `facts_of` and `do_send`. `people`: handles to offer."""
 
     LIST = "form"
     NOUN = FORM = ""
@@ -54,11 +54,12 @@ class Composing(SplitScreen):
     # --- what a subclass gives
 
     def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
-        """The rows: name, value, and the function that changes the value."""
+        """The rows of the form: (name, value as parts, function that lets the user change the value) of
+        each."""
         raise NotImplementedError
 
     def facts_of(self) -> list[Part]:
-        """The line of facts below the title in the preview."""
+        """The line below the title in the preview, as parts."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -90,7 +91,7 @@ class Composing(SplitScreen):
             self.open_prompt(self.ask_title)
 
     def _draft(self, *words: str) -> str:
-        """The name of a draft of this form."""
+        """The name of a draft of this form. `words`: which of its drafts."""
         return named(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
@@ -109,7 +110,7 @@ class Composing(SplitScreen):
         self.renew()
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the text in the form in which others will see it."""
+        """Show the text as others will see it."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
         rows += folded([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
@@ -126,13 +127,13 @@ class Composing(SplitScreen):
         return [str(value) for value in self._values.get(name, [])]
 
     def put(self, name: str, value: Any) -> None:
-        """Set a value, and store it in the draft."""
+        """Set a member to a value, and store it in the draft."""
         self._values = {**self._values, name: value}
         self._kept.put(self.FORM, self.written())
         self.paint()
 
     def written(self) -> dict[str, Any]:
-        """The values that are set."""
+        """The members that have a value."""
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
@@ -144,8 +145,9 @@ class Composing(SplitScreen):
     def queue_new(
         self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any], **path: str
     ) -> None:
-        """Leave the form and queue its content; the draft is deleted once that is in the outbox. `path`:
-        parameters of the endpoint's path besides the repository."""
+        """Leave the form, put the request that makes the new thing into the outbox, and delete the draft. If
+        a value is wrong, the form stays open and says so. `path`: parameters of the endpoint's path besides
+        the repository."""
         if not self.value(self.TITLE).strip():
             article = "an" if self.NOUN[:1] in "aeiou" else "a"
             self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
@@ -182,8 +184,8 @@ class Composing(SplitScreen):
     def people_field(
         self, name: str, member: str, operation: str
     ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
-        """A row of handles, which are the value of the member `member`. `operation`: the operation whose
-        right they need."""
+        """A row of the form with handles, which are the value of `member`. `operation`: the operation (in the
+        table of rights) that setting them needs."""
         handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
         value: Part = (handles, "person") if handles else NONE
         return name, (value,), lambda: self._choose_people(member, operation)
@@ -192,7 +194,7 @@ class Composing(SplitScreen):
         return first_left(label_parts(self.names("labels"), colours_of(self._labels)))
 
     def author_parts(self) -> list[Part]:
-        """The author, the labels and the assignees."""
+        """The author, the labels and the assignees of the new text, as parts."""
         dots = self.label_dots()
         labels: list[Part] = [("  ", "text"), *dots] if dots else []
         people: list[Part] = [(f"  → @{safe(handle)}", "person") for handle in self.names("assignees")]
@@ -249,7 +251,8 @@ class Composing(SplitScreen):
         self._choose_several(member, offered, operation)
 
     def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
-        """Choose the names of a list among those that are offered and those that it has."""
+        """Let the user mark the names that a list-valued member has, among those that are offered and those
+        that it has already."""
         from tui.screens.choose import ChooseSeveral
 
         why = refusal(operation, self.repo)

@@ -1,4 +1,4 @@
-"""One issue: its text, comments, and actions."""
+"""The screen of one issue: its text, comments, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class IssueScreen(Talk):
         self.show_facts(self.people_rows(issue))
 
     def _state_of(self, issue: Issue) -> list[tuple[Part, ...]]:
-        """State, author and time; also labels and people, unless they stand in the column of facts."""
+        """Rows with state, author and time; also labels and people, unless the column of facts shows them."""
         parts: list[Part] = [
             SIGNS[issue.state],
             (f"  @{safe(issue.author.handle or '?')}", "person"),

@@ -1,4 +1,4 @@
-"""Issues and proposals of a repository."""
+"""The tab Issues of a repository, which lists issues or proposals."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ SHORT = 90  # columns below which rows say things in short
 
 
 def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
-    """The first label, and the number of further ones."""
+    """The first label and how many more there are, as parts."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
 
 def _sign(words: str) -> str:
-    """Checks or verdicts in a few characters: `✓4/4`, `✗2`, `✓1`."""
+    """A text about checks or verdicts shortened to a few characters: `✓4/4`, `✗2`, `✓1`."""
     sign, _, rest = words.partition(" ")
     return f"  {sign}{rest.partition(' ')[0]}" if words else ""
 
 
 def text(item: ListedIssue | ListedProposal) -> str:
-    """The text that filters search in."""
+    """The text of a row in which filters search."""
     labels = " ".join([label.name for label in item.labels])
     if isinstance(item, ListedProposal):
         more = f"{item.head} {item.base}"
@@ -50,7 +50,7 @@ def text(item: ListedIssue | ListedProposal) -> str:
 
 
 def _acts(noun: Noun) -> tuple[Action, ...]:
-    """The actions about the row under the cursor, as on the screen that it opens."""
+    """The actions about the row under the cursor, the same as on the screen that the row opens."""
     svc = f"svc {'issue' if noun == 'issue' else 'pr'}"
 
     def action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
@@ -174,7 +174,8 @@ class Issues(Split, Acts):
             self._awaits = name, max((item.number for item in self._found), default=0)
 
     def _new_one(self) -> int | None:
-        """The number of what the user has just made, once it is listed; None otherwise."""
+        """The number of the issue or proposal that the user has just made, once it is in the list; None
+        otherwise."""
         title, last = self._awaits
         if not title:
             return None
@@ -196,7 +197,7 @@ class Issues(Split, Acts):
         return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
 
     def count(self) -> str | None:
-        """The number of open issues; None if the list has others."""
+        """The number of open issues as text; None if the list shows others or is not read yet."""
         counts = (
             self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
         )
@@ -252,7 +253,7 @@ class Issues(Split, Acts):
         return Item(item.number, title, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
-        """State, number and title; the state is a sign if the row has no room for its word."""
+        """State, number and title of a row, as parts. If there is little room, the state is only a sign."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
         sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
         number: Part = (f"#{item.number} " if brief else f" #{item.number:<5}", "accent")
@@ -275,8 +276,8 @@ class Issues(Split, Acts):
     # --- the filter
 
     def do_filter(self, typed: str | None = None) -> None:
-        """Open the prompt for words and free text: free text filters at each key, words at enter. `typed`:
-        the initial text of the prompt instead of the current filter."""
+        """Let the user type a filter of words and free text: free text filters at each key, words at enter.
+        `typed`: what the prompt begins with, instead of the current filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
         def changed(text: str) -> None:
@@ -318,7 +319,7 @@ class Issues(Split, Acts):
         return True
 
     def _values(self, word: str) -> list[str]:
-        """The known values for a word of a filter."""
+        """The known values for a word of a filter, such as the labels for `label`."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         listed = self._found
@@ -339,7 +340,7 @@ class Issues(Split, Acts):
         self.app.push_screen(NewIssue(self.of.repo, self.of.head, self._values("author")))
 
     def _propose(self) -> None:
-        """Choose a branch, and write the proposal in a form."""
+        """Let the user choose a branch, and open the form of a proposal for it."""
         from tui.screens.choose import Choose
 
         base = self.of.repo.default_branch

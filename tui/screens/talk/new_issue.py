@@ -102,5 +102,5 @@ class NewIssue(Composing):
             self.put("title", template.title)
 
     def do_send(self) -> None:
-        """Queue the issue."""
+        """Put the new issue into the outbox and send it."""
         self.queue_new(issues.CREATE, IssueCreate, self.written())

@@ -1,4 +1,4 @@
-"""The form of a new proposal: branches, title, text, labels, people, reviewers, and the choice of a draft."""
+"""The form of a new proposal: branches, title, text, labels, people, reviewers, and whether it is a draft."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ class NewProposal(Composing):
         self.app.push_screen(Choose("branch that it is for", items, lambda name: self.put("base", name)))
 
     def do_send(self) -> None:
-        """Queue the proposal."""
+        """Put the new proposal into the outbox and send it."""
         values = {**self.written(), "head": self._head, "base": self._base}
         self.queue_new(proposals.CREATE, ProposalCreate, values)

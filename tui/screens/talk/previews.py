@@ -1,4 +1,4 @@
-"""Issues and proposals in lists: their labels and previews."""
+"""Previews of issues and proposals in lists, and their labels."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
 
 
 def first_left(parts: Sequence[Part]) -> list[Part]:
-    """The parts without blanks at the beginning."""
+    """The parts without the blanks at the beginning of the first one."""
     return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
 
 
 def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
-    """Preview an issue or a proposal, then its comments. `kind`: issue or proposal."""
+    """Show the preview of an issue or a proposal, then also its comments. `key`: key of its row; `kind`:
+    issue or proposal."""
     svc = panes.front.svc
     comments: list[Comment] = []
     loaded: list[Issue | Proposal] = []
@@ -100,14 +101,14 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
-    """The facts about an issue or a proposal. `checks`: the checks of the proposal's head, None while
-    unknown."""
+    """The facts about an issue or a proposal as rows. `checks`: the checks of the proposal's head, None while
+    unknown; `colours`: colours of the labels; `now`: seconds since 1970."""
     facts = people_facts(item, colours, now)
     return facts if isinstance(item, Issue) else [*proposal_facts(item, checks), *facts]
 
 
 def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[Item]:
-    """Author, labels, assignees, number of comments, and the time of the last change."""
+    """Rows with author, labels, assignees, number of comments, and the time of the last change."""
     labels = [first_left(label_parts([label.name], colours)) for label in item.labels]
     people: list[Line] = [((f"@{safe(person.handle or '?')}", "person"),) for person in item.assignees]
     opened: Line = (
@@ -124,7 +125,7 @@ def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[I
 
 
 def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
-    """The branches, checks and reviewers, and the conditions that the merge waits for."""
+    """Rows with the branches, checks and reviewers of a proposal, and what its merge waits for."""
     rollup: Line = (checks_of(proposal.checks, checks.items if checks is not None else ()),)
     each: list[Line] = [
         (
@@ -153,7 +154,7 @@ VERDICT_SIGNS: dict[str, Part] = {
 
 
 def reviewer_line(reviewer: Reviewer) -> Line:
-    """A reviewer and their verdict."""
+    """A reviewer and their verdict, as parts of a line."""
     sign = VERDICT_SIGNS.get(reviewer.state, ("· ", "dim"))
     words = f"  {reviewer.state.replace('_', ' ')}{', stale' if reviewer.stale else ''}"
     return sign, (f"@{safe(reviewer.who.handle or '?')}", "person"), (words, "dim")
@@ -167,7 +168,7 @@ def talk_rows(
     width: int,
     now: float,
 ) -> list[Row | Line]:
-    """Head, text and, if they may be visible in the preview, the newest comments."""
+    """The rows of a preview: head, text and, if the preview has room for them, the newest comments."""
     rows: list[Row | Line] = []
     if isinstance(item, Issue):
         rows += head_of_issue(item, width, now, None if panes.facts_shown else colours)
@@ -186,8 +187,8 @@ def talk_rows(
 
 
 def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Title, state and author; also labels and people, unless a separate column shows them (`colours`
-    None)."""
+    """Rows with title, state and author of an issue; also labels and people, unless `colours` is None,
+    because a separate column shows them."""
     facts = [SIGNS[issue.state], *_opened(issue, now)]
     return [
         *_title(issue.title, width),
@@ -198,8 +199,8 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None)
 
 
 def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Title, state, branches, checks, verdicts, and obstacles to the merge; also labels, unless a separate
-    column shows them (`colours` None)."""
+    """Rows with title, state, branches, checks, verdicts, and what hinders a merge; also labels, unless
+    `colours` is None, because a separate column shows them."""
     check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
         state_of(proposal),
@@ -215,7 +216,7 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
 
 
 def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
-    """A comment."""
+    """A comment in a preview: who and when, then the `rows` of its text."""
     who = f"@{safe(comment.author.handle or '?')}"
     head = (("── ", "line"), (who, "person"), (f" · {ago(comment.created_at, now)}", "dim"))
     return [(("", "text"),), head, *rows]

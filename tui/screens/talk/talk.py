@@ -1,4 +1,4 @@
-"""Parts that the screens of issues and proposals share: text, comments, labels, people, and their keys."""
+"""What the screens of issues and proposals share: text, comments, labels, people, and their keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
 class Talk(Acts, WithFacts):
-    """A screen about issue or proposal `number`. Subclasses set `NOUN`, and `one` once it was read."""
+    """The screen of issue or proposal `number`. Subclasses set `NOUN`, and `one` once it was read."""
 
     NOUN: ClassVar[Noun]
     texts: Texts
@@ -70,8 +70,7 @@ class Talk(Acts, WithFacts):
     # --- rows
 
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
-        """Rows of facts about the issue or proposal: author, labels, assignees, and the time of its last
-        change."""
+        """Rows for the column of facts: author, labels, assignees, and the time of the last change."""
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
         return people_facts(subject, colours, self.svc.clock())
@@ -80,7 +79,7 @@ class Talk(Acts, WithFacts):
         return self.texts.rows(text, self.text_width)
 
     def paint(self) -> None:
-        """Paint the data that has arrived."""
+        """Paint what has arrived from the server so far."""
         raise NotImplementedError
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
@@ -89,7 +88,7 @@ class Talk(Acts, WithFacts):
         return [((listing, "accent"),)] if listing else []
 
     def comment_items(self, comment: Comment) -> list[Item]:
-        """A comment as rows of the list, whose keys identify the comment."""
+        """A comment as rows of the list. Their keys contain the comment's id."""
         rows = self._comment_rows(comment)
         return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
 
@@ -102,7 +101,8 @@ class Talk(Acts, WithFacts):
     def card_rows(
         self, head: Sequence[Part], text: str, reactions: Reactions | None = None
     ) -> list[Row | tuple[Part, ...]]:
-        """A text of somebody in a card; without a text only its head."""
+        """The rows of a card with a text that somebody wrote; without a text only its upper line, with the
+        parts `head`."""
         width = min(CARD_WIDTH, self.text_width)
         rows: list[Row | tuple[Part, ...]] = []
         if text.strip():
@@ -116,14 +116,14 @@ class Talk(Acts, WithFacts):
         return f"#{self.number}"
 
     def title_rows(self, title: str) -> list[tuple[Part, ...]]:
-        """The title, in as many rows as it needs; none if the whole title stands in the line above."""
+        """The title in as many rows as it needs; [] if the title line of the screen shows all of it."""
         before = len(f" {self.repo.full_name} #{self.number}  ")
         if not self.has_frames and before + cell_len(safe(title)) + LIGHT < self.app.size.width:
             return []
         return folded([(safe(title), "title")], self.text_width)
 
     def label_parts(self, subject: Issue | Proposal) -> list[Part]:
-        """The labels, each with a dot in its colour."""
+        """The labels as parts, each with a dot in its colour."""
         cached = self.svc.client.known(contents.labels(self.repo.id))
         colours = colours_of(cached[0]) if cached is not None else {}
         return label_parts([label.name for label in subject.labels], colours)
@@ -143,14 +143,14 @@ class Talk(Acts, WithFacts):
     # --- what one can do
 
     def do_edit(self) -> None:
-        """Change title and text in the form for new ones."""
+        """Let the user change title and text in a form."""
         from tui.screens.talk.editing import Editing
 
         if self.one is not None:
             self.app.push_screen(Editing(self.repo, self.one, self.mine(self.one)))
 
     def do_edit_comment(self) -> None:
-        """Change the text of the comment under the cursor."""
+        """Let the user change the text of the comment under the cursor."""
         key = self.lines.key if self.lines is not None else None
         comment_id = key[1] if isinstance(key, tuple) and key[0] == "comment" else ""
         comment = next((comment for comment in self.comments if comment.id == comment_id), None)
@@ -180,8 +180,8 @@ class Talk(Acts, WithFacts):
 
 
 def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
-    """Ask for a new text of a comment on issue or proposal `number`, if the account may change the
-    comment."""
+    """Let the user change the text of a comment on issue or proposal `number`; if the account may not, show
+    why."""
     account = screen.svc.client.account
     why = refusal("comment.edit", repo, bool(account) and comment.author.handle == account)
     if why:
