@@ -1,12 +1,12 @@
-"""Which test files `./scripts/test` runs without arguments, one a line.
+"""Prints the test files that `./scripts/test` runs without arguments, one a line.
 
 python -m scripts.chosen_tests
 
-After a whole check has passed (`./scripts/check` sets the mark `refs/checked/whole`), they are the files that
-the changes since then can reach, the nearest first, as many as fit the time. Without a mark they are all
-files that are quick. What is left out is said on standard error, with how to run it.
+If a whole check has passed before (`./scripts/check` sets the mark `refs/checked/whole`), these are the files
+that the changes since then can reach, the nearest first, as many as fit the time. Without a mark they are all
+files that are quick. What is left out is printed on stderr, with the command that runs it.
 
-A test file reaches a source file that it imports, directly or through others; one that starts programs
+A test file reaches a source file that it imports, directly or through others. A test that starts programs
 (`svc`, the relay, the app) reaches all their sources, but from farther away than any import.
 """
 
@@ -53,7 +53,8 @@ READ = (
 
 
 class Choice(NamedTuple):
-    """`files`: to run, the nearest first. `left`: not run, though the changes reach them."""
+    """`files`: the test files to run, the nearest first. `left`: test files that are not run, although the
+    changes reach them."""
 
     files: list[str]
     left: list[str]
@@ -76,7 +77,7 @@ def main() -> int:
 
 
 def changed_files(root: Path) -> list[str] | None:
-    """Paths that differ from the mark, with those that git does not track; None without a mark or git."""
+    """Paths that differ from the mark, and files that git does not track; None without a mark or git."""
     if _git(root, "rev-parse", "--quiet", "--verify", MARK) is None:
         return None
     differing = _git(root, "diff", "--name-only", "-z", MARK) or ""
@@ -89,7 +90,7 @@ def test_files(root: Path) -> list[str]:
 
 
 def quick(files: Iterable[str]) -> Choice:
-    """Those that take little time each."""
+    """The test files that take little time each; the others are left."""
     chosen, left = [], []
     for file in files:
         (chosen if schedule.seconds(file) <= QUICK else left).append(file)
@@ -97,7 +98,8 @@ def quick(files: Iterable[str]) -> Choice:
 
 
 def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
-    """The files of tests by their distance, until the budget is spent; what changed itself is always run."""
+    """The test files to run: the nearest first until the time is used up, and all that were changed
+    themselves. `distance`: test file → steps to the nearest change."""
     spent, files, left = 0, list(ALWAYS), []
     own = set(changed)
     for file in sorted(distance, key=lambda name: (distance[name], schedule.seconds(name), name)):
@@ -113,7 +115,7 @@ def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
 
 
 def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
-    """How far each file of tests is from the nearest changed file; those that reach none are missing."""
+    """Test file → number of steps to the nearest changed file. Test files that reach none are left out."""
     changed, tests = list(changed), list(tests)
     graph = _Graph(tests)
     nearest: dict[str, int] = {}
@@ -142,19 +144,20 @@ def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
 
 
 def _is_of_all(name: str) -> bool:
-    """Whether every test may depend on the file: pyproject.toml, a lock, a shell script."""
+    """Whether every test may depend on this file, such as pyproject.toml, a lock or a shell script."""
     return "/" not in name or (name.startswith("scripts/") and not name.endswith(".py"))
 
 
 class _Graph:
-    """Which module imports which, with the files of tests below a conftest as its users."""
+    """Which module imports which. A conftest counts as imported by the test files below it."""
 
     def __init__(self, tests: Iterable[str]) -> None:
         self._imports = grimp.build_graph(*OURS, "scripts", "tests", cache_dir=None)
         self._files = {_module(file): file for file in tests}
 
     def users(self, start: str) -> Iterator[tuple[str, int]]:
-        """The files of tests that use the module, directly or not, with the number of steps between."""
+        """Yields (test file, number of steps) for each test file that uses the module, directly or through
+        others."""
         seen, level, steps = {start}, [start], 0
         while level:
             following = []

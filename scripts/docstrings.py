@@ -24,7 +24,7 @@ def main(words: list[str]) -> None:
 
 
 def documented() -> Iterator[tuple[str, str, str]]:
-    """(file and line, first line of the code, docstring) of everything in the rooms that has a docstring."""
+    """Yields (file and line, signature, docstring) of everything in the rooms that has a docstring."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

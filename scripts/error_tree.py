@@ -1,4 +1,4 @@
-"""Every error of the project, from the module of each noun that defines some."""
+"""Lists every error class of the project."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from localstore.core.errors import SvcError
 
 
 def classes() -> list[type[SvcError]]:
-    """`SvcError` and everything below it, a parent before its children."""
+    """`SvcError` and all its subclasses, each parent before its children."""
     for module in pkgutil.walk_packages(model.__path__, f"{model.__name__}."):
         importlib.import_module(module.name)
     return _below(SvcError)
 
 
 def _below(root: type[SvcError]) -> list[type[SvcError]]:
-    """The subclasses, without the relay's start-up errors, which are never sent."""
+    """The class and its subclasses, without errors of the relay's start, which are never sent."""
     ours = [child for child in root.__subclasses__() if child.__module__.startswith("localstore.")]
     return [root, *(leaf for child in ours for leaf in _below(child))]

@@ -1,5 +1,5 @@
-"""Measures how the relay is cut and what share imports have: `python -m scripts.figures`.
-docs/design/012-wiring.md says what for.
+"""Measures how the relay is divided into subjects, and the share of import lines: `python -m
+scripts.figures`. docs/design/012-wiring.md says why.
 
 Lines are those of files; a subject is a folder of `relay/domain`; a noun is a module of
 `localstore/core/model` that declares endpoints.
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def imports_of_subjects(graph: grimp.ImportGraph) -> dict[str, set[str]]:
-    """The other subjects that each subject imports."""
+    """Subject → the other subjects that it imports."""
     subjects = {module.rpartition(".")[2] for module in graph.find_children("relay.domain")}
     above: dict[str, set[str]] = {subject: set() for subject in sorted(subjects)}
     for module in graph.modules:
@@ -75,7 +75,8 @@ def imports_of_subjects(graph: grimp.ImportGraph) -> dict[str, set[str]]:
 
 
 def ball(above: dict[str, set[str]]) -> set[str]:
-    """The largest set of subjects that all reach one another; empty if none reaches itself."""
+    """The largest set of subjects that all import one another, directly or through others; empty if there is
+    no cycle. `above`: subject → subjects that it imports."""
     reached = {subject: reach(above, subject) for subject in above}
     balls = [
         {other for other in reached[subject] if subject in reached[other]}
@@ -97,7 +98,7 @@ def reach(above: dict[str, set[str]], start: str) -> set[str]:
 
 
 def subjects_of_nouns(tables: Iterable[Path]) -> dict[str, set[str]]:
-    """The subjects whose tables have rows for endpoints of each noun."""
+    """Noun → the subjects whose route tables have rows for its endpoints."""
     homes: dict[str, set[str]] = {name.partition(".")[0]: set() for name in endpoints()}
     for table in tables:
         tree = ast.parse(table.read_text("utf-8"))
@@ -114,8 +115,8 @@ def subjects_of_nouns(tables: Iterable[Path]) -> dict[str, set[str]]:
 
 
 def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
-    """Folders of the relay where something of the noun stands: its subjects, statements and tables that are
-    named for it."""
+    """The folders of the relay that have something about the noun: its subjects, and SQL statements and
+    tables that are named after it."""
     shared = ROOT / "relay" / "db"
     schema = shared / "schema"
     folders = {DOMAIN / subject for subject in subjects}
@@ -125,7 +126,8 @@ def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
 
 
 def forwards(route: Route) -> bool:
-    """Whether the handler stands in a table and does nothing but call its rule with its own parameters."""
+    """Whether the route's handler is in a table of routes, and only calls its rule with its own
+    parameters."""
     file = ROOT / f"{route.handler.__module__.replace('.', '/')}.py"
     if file.name != "routes.py":
         return False
@@ -140,7 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module of a subject is neither its statements, its table nor its pages."""
+    """Whether a module of a subject has rules, because it is neither its SQL statements, its table of routes
+    nor its pages."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)
@@ -162,7 +165,7 @@ def binds_found(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def import_lines(text: str) -> int:
-    """How many lines of a module's text belong to imports, wherever they stand."""
+    """The number of lines of a module's text that belong to import statements."""
     return sum(
         (node.end_lineno or node.lineno) - node.lineno + 1
         for node in ast.walk(ast.parse(text))

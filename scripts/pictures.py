@@ -1,10 +1,10 @@
-"""Pictures of the app's screens, for looking at them.
+"""Makes pictures of the app's screens, to look at them.
 
     python -m scripts.pictures FOLDER [--size 80x24 --size 140x40] [--theme terminal] [--only issues]
         [--colours 16]
 
-It makes its own relay, a repository with issues, a proposal and checks, and draws what a terminal emulator
-shows as PNG. Fonts are those of the machine (DejaVu Sans Mono).
+It makes its own relay, and a repository with issues, a proposal and checks, and draws what a terminal
+emulator shows as PNG files. It uses a font of this machine (DejaVu Sans Mono).
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ ENVIRONMENTS = {
 
 
 def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
-    """A linked folder of a repository with something on every screen."""
+    """Make a linked folder whose repository has something for every screen. Returns the folder."""
     folder, repo_id = linked(api, base, env, "httpx")
     write(folder, BEFORE)
     svc(folder, env, "push", "-m", "Keep connections")
@@ -246,7 +246,7 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
 
 
 def remark(folder: Path, env: dict[str, str]) -> None:
-    """Comments on lines of the proposal, one of them on a line that is gone."""
+    """Comment on lines of the proposal, one of which is gone."""
     number = str(len(TITLES) + 1)
     on = ("pr", "comment", number, "--path", "src/pool.py")
     svc(folder, env, *on, "--line", "17", "-b", "Is `stale` cheap? It runs for **each** idle connection.")
@@ -265,7 +265,7 @@ def remark(folder: Path, env: dict[str, str]) -> None:
 
 
 def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
-    """Somebody else writes to the account."""
+    """Have somebody else open issues and comment, so that the account's inbox has something."""
     with tempfile.TemporaryDirectory() as home:
         theirs = {**env, "SVC_HOME": home}
         svc(Path(home), theirs, "login", "--device-key", "--handle", "maria")
@@ -280,7 +280,7 @@ def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
 
 
 def drawn(screen: pyte.Screen) -> Image.Image:
-    """What a terminal shows, as a picture."""
+    """The screen of a terminal as a picture."""
     image = Image.new("RGB", (screen.columns * WIDE, screen.lines * HIGH), GROUND)
     draw = ImageDraw.Draw(image)
     plain, bold = (ImageFont.truetype(FONTS.format(kind), POINTS) for kind in ("", "-Bold"))

@@ -1,10 +1,10 @@
 """Writes docs/reference from the code, and the list of pages in docs/guide/README.md from those pages.
 
     python -m scripts.reference            # write the files
-    python -m scripts.reference --check    # say which are out of date; exit 1 if one is
+    python -m scripts.reference --check    # print which are out of date; exit 1 if one is
 
-What the code cannot say is written here: what an environment variable is for. A variable that the code reads
-and this file does not describe, or the reverse, is an error.
+What the code cannot say is written here: the meaning of each environment variable. A variable that the code
+reads and this file does not describe, or the reverse, is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MADE = "<!-- Made from the code by: python -m scripts.reference -->\n\n"
 
 
 def limits() -> str:
-    """Every named number of `localstore/core/model/limits.py`, with the comment beside it."""
+    """The page on limits: every named number of `localstore/core/model/limits.py`, with the comment beside
+    it."""
     from localstore.core.model import limits as values
 
     source = Path(values.__file__).read_text("utf-8")
@@ -48,7 +49,8 @@ def limits() -> str:
 
 
 def _rates() -> str:
-    """How often something may be done: of requests, sockets and tries."""
+    """The part of the page on limits that says how often something may be done: requests, sockets and
+    attempts."""
     from relay import domain as modules
     from relay.http import limiter
     from relay.http.routing import TABLE
@@ -76,7 +78,7 @@ def _rates() -> str:
 
 
 def errors() -> str:
-    """The error tree: code, HTTP status, exit code, meaning."""
+    """The page on errors, as a tree: code, HTTP status, exit code, meaning."""
     text = [
         "# Errors\n",
         "The relay answers an error as `application/problem+json` (RFC 9457) with `type`, `title`,",
@@ -98,7 +100,7 @@ def errors() -> str:
 
 
 def routes() -> str:
-    """The route table by noun."""
+    """The page on routes, by noun."""
     from relay import domain as modules
     from relay.http.routing import TABLE
 
@@ -148,7 +150,7 @@ def _type_name(kind: object) -> str:
 
 
 def _who(operation: Operation) -> str:
-    """Who may, as the table of rights says it."""
+    """Who may do the operation, in words, by the table of rights."""
     if operation.about == "node":
         return "anybody"
     if operation.about == "browser":
@@ -169,7 +171,7 @@ def _who(operation: Operation) -> str:
 
 
 def rights() -> str:
-    """The table of rights, operations without a route too."""
+    """The page with the table of rights, which also has operations without a route."""
     from localstore.core.model.rights import CALLERS, OPERATIONS
     from relay import domain as modules
     from relay.http.routing import TABLE
@@ -228,8 +230,8 @@ _GUIDE_LIST = re.compile(r"(?s)(<!-- pages -->\n).*?(<!-- /pages -->)")
 
 
 def guide() -> str:
-    """docs/guide/README.md, with each page of the folder listed in the order of its first line. ValueError
-    for a page that does not begin with `<!-- Guide ORDER: SUMMARY -->`."""
+    """The text of docs/guide/README.md, with each page of the folder listed in the order that its first line
+    states. Raises ValueError for a page that does not begin with `<!-- Guide ORDER: SUMMARY -->`."""
     pages = []
     for path in sorted(GUIDE.glob("*.md")):
         if path.name == "README.md":
@@ -243,12 +245,12 @@ def guide() -> str:
 
 
 def written() -> dict[Path, str]:
-    """What each file that this script writes has to say."""
+    """Path → text of each file that this script writes."""
     return {FOLDER / name: MADE + page() for name, page in PAGES.items()} | {GUIDE / "README.md": guide()}
 
 
 def stale() -> dict[Path, str]:
-    """The files that do not say it."""
+    """Path → text of each file that is out of date."""
     return {path: text for path, text in written().items() if _committed(path) != text}
 
 

@@ -1,4 +1,4 @@
-"""The page on commands: the table of `svc.cmd` and what each command says of itself."""
+"""Writes the page on commands from the table of `svc.cmd` and each command's help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def commands() -> str:
-    """Every command with its usage, arguments, options and examples."""
+    """The page on commands: every command with its usage, arguments, options and examples."""
     from svc.cmd.frame.command import build, shared_options
     from svc.cmd.frame.table import COMMANDS
 

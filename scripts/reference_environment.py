@@ -1,4 +1,4 @@
-"""The page on environment variables, checked against the names that the code really asks for."""
+"""Writes the page on environment variables, and checks it against the names that the code reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Variable(NamedTuple):
-    """`default`: what holds when it is not set; `strict` marks what `relay serve` cannot start without."""
+    """The description of a variable. `default`: its value, or the effect, if it is not set. `strict`: `relay
+    serve` cannot start without it."""
 
     default: str
     meaning: str
@@ -190,11 +191,12 @@ CLIENT: dict[str, Variable] = {
 
 
 class Mismatch(Exception):
-    """The page and the code name different variables."""
+    """Raised if the page and the code do not name the same variables."""
 
 
 def environment() -> str:
-    """Both tables. Raises Mismatch unless they hold exactly the variables that the code reads."""
+    """The page on environment variables. Raises Mismatch unless it has exactly the variables that the code
+    reads."""
     asked, secret = relay_variables()
     _compare("relay", set(RELAY), asked)
     _compare("client", set(CLIENT), client_variables())
@@ -218,7 +220,7 @@ def environment() -> str:
 
 
 class _Asked(Mapping[str, str]):
-    """An environment that remembers what it was asked for."""
+    """An environment that records the names that were read from it."""
 
     def __init__(self, values: dict[str, str]) -> None:
         self.values_ = values
@@ -236,7 +238,8 @@ class _Asked(Mapping[str, str]):
 
 
 def relay_variables() -> tuple[set[str], set[str]]:
-    """The variables that the relay's configuration asks for, and those of them that may come from a file."""
+    """(the variables that the relay's configuration reads, those of them that can also be given as a
+    file)."""
     from relay import config
 
     given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket", "TR_SSH_PORT": "0"})
@@ -246,7 +249,7 @@ def relay_variables() -> tuple[set[str], set[str]]:
 
 
 def client_variables() -> set[str]:
-    """The variables that the client's source names: SVC_… and the common ones of terminals."""
+    """The variables that the client's source names: SVC_…, and the common variables of terminals."""
     found: set[str] = set()
     for room in ("svc", "localstore", "tui", "llm"):
         for path in (ROOT / room).rglob("*.py"):

@@ -1,4 +1,4 @@
-"""The commands that the sentences of each error name, read from the code."""
+"""Finds the commands that the sentences of each error name, in the code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 
 
 def remedies() -> dict[str, list[str]]:
-    """Error code → the commands that its sentences name, sorted. LookupError for one that does not exist."""
+    """Error code → the commands that its sentences name, sorted. Raises LookupError if a command does not
+    exist."""
     found: dict[str, set[str]] = {}
     for code, command, _ in sentences():
         found.setdefault(code, set()).add(command)
@@ -29,7 +30,7 @@ def remedies() -> dict[str, list[str]]:
 
 @functools.cache
 def sentences() -> set[tuple[str, str, str]]:
-    """(error code, command, sentence that names it), with `…` for what the sentence is filled with."""
+    """(error code, command, sentence that names it) of each such sentence, with `…` in place of values."""
     known = {kind.__name__: kind for kind in classes()}
     return {
         (code, command, sentence)
@@ -42,7 +43,8 @@ def sentences() -> set[tuple[str, str, str]]:
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
-    """(code, text) of the sentences in error classes and where errors are raised."""
+    """Yields (error code, text) of each text in an error class, or where an error is raised. `known`: error
+    classes by name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))
@@ -58,7 +60,8 @@ def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """The string literals below a node; f-strings as one text."""
+    """Yields the texts of the string literals below a node. An f-string is one text, with `…` in place of
+    values."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values)
         return

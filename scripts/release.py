@@ -1,13 +1,14 @@
-"""Builds `svc` as one file for this kind of machine, and lists it in `release.json`, for relays to hand out.
+"""Builds `svc` as one file for this kind of machine, and adds it to the list that relays offer.
 
-python -m scripts.release FOLDER --key FILE [--next PUBLIC]
+    python -m scripts.release FOLDER --key FILE [--next PUBLIC]
 
-The file holds the client's packages and what they need of this environment, which is installed from the lock.
-It runs with the same minor version of Python as this one, unpacks itself once into the user's cache, and is
-replaced by `svc upgrade`. Builds of the same version for other machines stay in the list.
+The list is `release.json`. The file has the client's packages and the libraries that they need, from this
+environment, which is installed from the lock. It runs with the same minor version of Python, unpacks itself
+once into the user's cache, and is replaced by `svc upgrade`. Builds of the same version for other machines
+stay in the list.
 
-The build is signed with the release key (`scripts/release_key.py`), and the program trusts that key and the
-next one: it is replaced by builds that one of them has signed.
+The build is signed with the release key (`scripts/release_key.py`). The program trusts that key and the next
+one: it is only replaced by builds that one of them has signed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ STARTS_WITHIN = 120  # seconds
 
 
 class NotBuilt(Exception):
-    """Nothing was written; the message says why."""
+    """Raised if nothing was built; the message says why."""
 
 
 def main() -> int:
@@ -66,8 +67,8 @@ def main() -> int:
 
 
 def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: str = __version__) -> Build:
-    """Write the program and then its list into `folder`, signed with `key`; the program trusts that key and
-    `next_key`. Raises NotBuilt."""
+    """Build the program and write it, then the list with it, into `folder`. Returns the build. It is signed
+    with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
     commit = stamp.commit()
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         raise NotBuilt("a build names the commit of its sources; build in a checkout of git")
@@ -102,7 +103,7 @@ def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: 
 
 
 def write(program: Path, version: str, trusted: Sequence[str]) -> None:
-    """The program as one file that can be run. `trusted`: the public keys whose builds may replace it."""
+    """Write the program as one executable file. `trusted`: the public keys whose builds may replace it."""
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary)
         stamp.copy(sources, stamp.EDITIONS[0])
@@ -134,7 +135,7 @@ def write(program: Path, version: str, trusted: Sequence[str]) -> None:
 
 
 def _listed(folder: Path, version: str, made: Build) -> ClientRelease:
-    """The list with this build; those of the same version for other machines stay."""
+    """The list in `folder` with this build added. Builds of the same version for other machines stay."""
     others: list[Build] = []
     try:
         before = msgspec.json.decode((folder / LIST).read_bytes(), type=ClientRelease)
@@ -150,7 +151,7 @@ def _listed(folder: Path, version: str, made: Build) -> ClientRelease:
 
 
 def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
-    """The client's own files, by their names in the file."""
+    """Yields (name in the file, path) of each of the client's own files."""
     for package in CLIENT:
         for path in sorted((sources / package).rglob("*")):
             if path.is_file():
@@ -158,7 +159,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """The files of all distributions that the client's packages import, and of what those need."""
+    """Yields (name in the file, path) of the files of all distributions that the client's packages import,
+    and of those that these need."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
@@ -187,7 +189,8 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Requirements of the project itself that name extras of what is wanted, such as httpx[socks]."""
+    """Yields the project's requirements that name extras of the wanted distributions, such as
+    httpx[socks]."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:
@@ -195,7 +198,7 @@ def _extras(project: str, wanted: set[str]) -> Iterator[str]:
 
 
 def _imported(package: Path) -> Iterator[str]:
-    """Top-level names that the sources of a package import."""
+    """Yields the top-level names that the sources of a package import."""
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
@@ -209,7 +212,7 @@ def _plain(name: str) -> str:
 
 
 def _require_starts(program: Path, version: str, home: Path) -> None:
-    """Raise NotBuilt unless the program runs here on its own, outside of this environment."""
+    """Raise NotBuilt unless the program runs on its own, outside of this environment."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     told = subprocess.run(
         [sys.executable, "-I", "-S", str(program), "--help"],

@@ -1,6 +1,6 @@
 """Makes the key that signs builds of svc: python -m scripts.release_key FILE
 
-The file holds the secret and is for its owner alone; keep it off the relays that hand the builds out. The
+The file has the secret and is readable by its owner only; keep it off the relays that offer the builds. The
 public half is printed: `./scripts/build --release FOLDER --key FILE --next PUBLIC` builds programs that trust
 it as the next key.
 """
@@ -20,11 +20,11 @@ _HEAD = "svc-release-key-v1 "
 
 
 class NoKey(Exception):
-    """There is no release key; the message says why."""
+    """Raised if there is no release key; the message says why."""
 
 
 def make(file: Path) -> DeviceKey:
-    """A new key in a new file. Raises NoKey if the file exists or cannot be written."""
+    """Make a new key, and store it in a new file. Raises NoKey if the file exists or cannot be written."""
     key = DeviceKey.generate()
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -36,7 +36,7 @@ def make(file: Path) -> DeviceKey:
 
 
 def read(file: Path) -> DeviceKey:
-    """The key of a file. Raises NoKey."""
+    """The key in a file. Raises NoKey if it cannot be read or is no key."""
     try:
         with file.open() as opened:
             text = opened.read(200)
@@ -51,7 +51,7 @@ def read(file: Path) -> DeviceKey:
 
 
 def public(text: str) -> str:
-    """The text of a public key, if it is one. Raises NoKey."""
+    """The same text, if it is a public key. Raises NoKey if it is not."""
     try:
         check_ed25519(unb64u(text, KEY_BYTES))
     except Invalid:

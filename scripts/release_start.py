@@ -1,4 +1,4 @@
-"""The start of svc as one file: unpack the packages once into the user's cache, then run them."""
+"""The first code of svc as one file: unpacks the packages once into the user's cache, then runs them."""
 
 import os
 import shutil
@@ -24,8 +24,8 @@ def _cache() -> Path:
 
 
 def _unpacked(cache: Path) -> Path:
-    """The folder of the packages. It gets its name when it is whole, so that a start that is cut off leaves
-    nothing half done."""
+    """The folder of the unpacked packages. It gets its name when it is complete, so that an interrupted start
+    leaves nothing half done."""
     there = cache / DIGEST
     if not there.is_dir():
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)

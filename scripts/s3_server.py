@@ -1,9 +1,9 @@
-"""Runs a real S3 server on this machine, for tests against another server than moto.
+"""Runs a real S3 server on this machine, for tests with another server than moto.
 
     python -m scripts.s3_server versitygw      # built from the Go module proxy, over a folder
     python -m scripts.s3_server swift          # OpenStack Swift with s3api, of Debian's packages swift-*
 
-Prints the variables with which the test suite uses it, then serves until it is interrupted. Swift has no
+Prints the variables with which the test suite uses it, then runs until it is interrupted. Swift has no
 conditional PUT; TEST_S3_CONDITIONAL_PUT says so. The stored data is deleted at the end.
 
     TEST_OBJECTS=s3 TEST_S3_ENDPOINT=… pytest tests/relay/objects
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
-    """Serve a folder; how it puts if absent."""
+    """Start versitygw on a folder. Returns the value of TEST_S3_CONDITIONAL_PUT. `running`: ends it."""
     program = shutil.which("versitygw") or str(_built())
     (folder / "data").mkdir()
     running.enter_context(
@@ -72,7 +72,7 @@ def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
 
 
 def _built() -> Path:
-    """Built once, kept in the user's cache."""
+    """Build versitygw once, into the user's cache. Returns the path of the program."""
     place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "svc-tests"
     program = place / "versitygw"
     if not program.exists():
@@ -81,7 +81,8 @@ def _built() -> Path:
 
 
 def swift(folder: Path, port: int, running: contextlib.ExitStack) -> str:
-    """One proxy, and one server of each kind with one replica; how it puts if absent."""
+    """Start Swift: a proxy, and one server of each kind, with one replica. Returns the value of
+    TEST_S3_CONDITIONAL_PUT. `running`: ends them."""
     ports = {name: free_port() for name in SERVERS}
     for name, at in ports.items():
         builder = folder / f"{name}.builder"
@@ -172,7 +173,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int) -> None:
-    """Until anything is answered."""
+    """Wait until the server on this port answers anything."""
     for _ in range(300):
         with contextlib.suppress(httpx.HTTPError):
             httpx.get(f"http://127.0.0.1:{port}/", trust_env=False)

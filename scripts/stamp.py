@@ -1,7 +1,7 @@
-"""Writes the constants of `relay/base/edition.py` into a copy of the sources, and builds that.
+"""Writes the constants of `relay/base/edition.py` into a copy of the sources, and can build that copy.
 
-python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages
-python -m scripts.stamp EDITION --build dist       the wheel of it
+python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages python -m scripts.stamp
+EDITION --build dist       the wheel of it
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ EDITIONS: tuple[str, ...] = typing.get_args(edition.Edition)
 
 
 def stamped(source: str, name: str, commit: str, built_at: str) -> str:
-    """`relay/base/edition.py` with these constants. ValueError for an edition that does not exist, or a
-    constant that is not there to be written."""
+    """The text of `relay/base/edition.py` with these constants. `source`: its text now. Raises ValueError if
+    the edition does not exist, or the text lacks one of the constants."""
     if name not in EDITIONS:
         raise ValueError(f"there is no edition {name}; the editions are {', '.join(EDITIONS)}")
     for constant, value in (("EDITION", name), ("COMMIT", commit), ("BUILT_AT", built_at)):
@@ -37,7 +37,7 @@ def stamped(source: str, name: str, commit: str, built_at: str) -> str:
 
 
 def copy(into: Path, name: str) -> None:
-    """The packages and their project file below `into`, with the constants of this build."""
+    """Copy the packages and their project file into the folder `into`, with the constants of this build."""
     for part in PARTS:
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, into / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -49,7 +49,7 @@ def copy(into: Path, name: str) -> None:
 
 
 def commit() -> str:
-    """The commit of this checkout, `unknown` outside of one."""
+    """The id of the commit of this checkout; `unknown` outside of one."""
     asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 

@@ -1,8 +1,8 @@
-"""The main job on a real tree, as a person would type it: what `./scripts/quickstart` shows.
+"""Does the main work on a real tree, as a person would type it: what `./scripts/quickstart` shows.
 
 A relay starts in a temporary folder; alice signs in from the terminal, pushes this project's own source and
-some binaries, changes it from a second device, pulls, asks who wrote each line and clones it back, byte for
-byte. Every command is the real `svc`; its time is printed beside it.
+some binaries, changes it on a second device, pulls, asks who wrote each line, and clones it, byte for byte.
+Every command is the real `svc`; its time is printed beside it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COLUMNS = 96  # of the terminal that commands write to; what is shown is indente
 
 
 class Failed(Exception):
-    """A step did not do what it should; the message says which."""
+    """Raised if a step did not do what it should; the message says which."""
 
 
 class Device:
-    """One device of alice: its own SVC_HOME and its own folder, on this machine."""
+    """A device of alice on this machine, with its own SVC_HOME and folder."""
 
     def __init__(self, name: str, base: Path, server: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Device:
         }
 
     def svc(self, *words: str, where: Path | None = None) -> str:
-        """Run `svc WORDS` in a terminal, show its output and return it."""
+        """Run `svc WORDS` in a terminal, print its output, and return it. Raises Failed if it fails."""
         started = time.monotonic()
         code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
@@ -62,7 +62,7 @@ class Device:
 
 
 def in_terminal(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """Run a command whose output is a terminal of its own; its exit code and what it wrote."""
+    """Run a command whose output is a pseudo-terminal. Returns (exit code, output)."""
     here, there = os.openpty()
     termios.tcsetwinsize(there, (40, COLUMNS))
     process = subprocess.Popen(
@@ -82,7 +82,7 @@ def say(text: str) -> None:
 
 
 def start_relay(data: Path, python: str = sys.executable) -> tuple[subprocess.Popen[str], str]:
-    """A development relay on a free port; its address stands in the one line it prints."""
+    """Start a development relay on a free port. Returns (its process, its address, which it prints)."""
     relay = subprocess.Popen(
         [python, "-P", "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
         stdout=subprocess.PIPE,
@@ -100,7 +100,7 @@ def start_relay(data: Path, python: str = sys.executable) -> tuple[subprocess.Po
 
 
 def make_tree(folder: Path) -> tuple[int, int]:
-    """This project's source, and binaries that no text rule fits. Number of files and bytes."""
+    """Copy this project's source into `folder`, and write some binaries. Returns (number of files, bytes)."""
     folder.mkdir(parents=True)
     skip = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     for room in SOURCE_ROOMS:
@@ -116,7 +116,7 @@ def make_tree(folder: Path) -> tuple[int, int]:
 
 
 def same(left: Path, right: Path) -> int:
-    """The number of equal files in both trees. Raises Failed if they differ."""
+    """Compare two trees. Returns the number of files, if all are equal. Raises Failed if they differ."""
     names = sorted(str(p.relative_to(left)) for p in left.rglob("*") if p.is_file() and ".svc" not in p.parts)
     others = sorted(
         str(p.relative_to(right)) for p in right.rglob("*") if p.is_file() and ".svc" not in p.parts

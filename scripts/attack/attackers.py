@@ -1,4 +1,4 @@
-"""The attacks of `scripts.attack.fairness`. Each runs in processes of its own, over loopback, until it is
+"""The attacks of `scripts.attack.fairness`. Each runs in its own processes, over loopback, until it is
 stopped or its time ends."""
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Work = Callable[[str, str, float, int, Event, Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """`work(url, source, seconds, number, stop, begun)` runs in each process. `warm_up`: seconds unmeasured;
-    None: until the attack has prepared itself and says by `begun` that its requests are on the way."""
+    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each process. `warm_up`: seconds
+    to wait before the measurement; None: until the attack has prepared itself and sets `begun`."""
 
     work: Work
     processes: int = 1
@@ -43,8 +43,8 @@ class Attack:
 
 
 class Flood:
-    """Connections from `source` that write the bytes of `more` and discard what they read. `reads` False:
-    they never read."""
+    """Connections from the address `source` that write the bytes that `more` returns, and discard what they
+    receive. `reads` False: they never read. `reopen`: replace connections that end."""
 
     def __init__(self, url: str, source: str, *, reads: bool = True, reopen: bool = True) -> None:
         at = urlsplit(url)
@@ -87,7 +87,7 @@ class Flood:
 
 
 class Until:
-    """Ends after so many seconds, or when the event is set."""
+    """A limit that is reached after so many seconds, or when the event is set."""
 
     def __init__(self, seconds: float, stop: Event) -> None:
         self._end, self._stop = time.monotonic() + seconds, stop
@@ -100,7 +100,7 @@ class Until:
 
 
 def guest(url: str) -> str:
-    """The cookie of a new guest."""
+    """Sign in as a new guest. Returns the guest's cookie."""
     with Browser(url) as browser:
         answer = browser.post("/auth/guest-login")
         assert answer.is_success, answer.text
@@ -123,7 +123,7 @@ def upgrade(url: str, cookie: str) -> bytes:
 
 
 def frame(opcode: int, payload: bytes = b"", fin: bool = True) -> bytes:
-    """A WebSocket frame from a client, with a mask of zeros."""
+    """A WebSocket frame as a client sends it, masked with zeros."""
     first = (0x80 if fin else 0) | opcode
     size = len(payload)
     head = struct.pack("!BB", first, 0x80 | size) if size < 126 else struct.pack("!BBH", first, 0xFE, size)
@@ -156,8 +156,8 @@ def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bo
 
 
 def across(replica: int, count: int) -> bytes:
-    """An update of items that each name their right neighbour and no left one, so that the library walks over
-    all earlier items. It is within the limits of one update and of a lane."""
+    """An update of `count` items of which each names a right neighbour and no left one, so that the CRDT
+    library walks over all earlier items. It is within the limits of one update and of a text."""
     ladder = inserted(replica, 0, "r" * count)
     return encode(
         [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
@@ -165,7 +165,8 @@ def across(replica: int, count: int) -> bytes:
 
 
 def edits(count: int, pause: float) -> Work:
-    """Send valid edits of `count` such items, each to a new file, with `pause` seconds in between."""
+    """An attack that sends valid edits of `count` items as in `across`, each to a new file, `pause` seconds
+    apart."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         with Person(url, source) as person:
@@ -185,8 +186,9 @@ def edits(count: int, pause: float) -> Work:
 
 
 def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None = None) -> Work:
-    """Seal a history in public, then have twelve guests read these paths of it. In a path, {0} is the first
-    seal and {1} the last one. `hidden`: a file that the guests do not see."""
+    """An attack that seals histories in a public repository and has twelve guests read `paths` of it. In a
+    path, {0} is the id of the first seal and {1} of the last one. `hidden`: a file that the guests cannot
+    see."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -203,8 +205,9 @@ def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None 
 
 
 def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: Event) -> None:
-    """Have twelve guests ask for these addresses, each for all in turn from another one on. The attack has
-    begun when the first request is sent: an answer may take longer than the whole measurement."""
+    """Have twelve guests request the addresses `asked` over and over, each guest beginning with another one.
+    `begun` is set when the first request is sent, because an answer may take longer than the whole
+    measurement."""
 
     def read(at: int) -> None:
         with httpx.Client(
@@ -226,8 +229,8 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
 
 
 def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
-    """Propose merges of texts that both sides changed, in public, and have twelve guests look at them: who
-    looks first has the merge tried."""
+    """An attack that proposes merges of `files` texts that both sides changed, in a public repository, and
+    has twelve guests look at the proposals: the first look at one makes the relay try its merge."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -251,8 +254,8 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
 def replace(
     repo: Repository, texts: dict[str, bytes], change: Callable[[bytes, int], bytes], at: int, branch: str
 ) -> None:
-    """Remove the texts and seal changed ones in their place: changed where they lie, they would be compared
-    on the attacker's budget, and the attack would begin minutes later."""
+    """Remove the texts in one seal, and add changed ones in the next. If they were changed in a single seal,
+    the relay would compare them at the attacker's expense, and the attack would begin minutes later."""
     repo.seal(dict.fromkeys(texts, None), branch=branch)
     repo.seal({path: change(text, at) for path, text in texts.items()}, branch=branch)
 
@@ -262,14 +265,15 @@ def long_text(number: int) -> bytes:
 
 
 def lines_changed(text: bytes, at: int) -> bytes:
-    """Another line of every hundred, so that both sides' changes are joined."""
+    """The text with one line of every hundred changed, from line `at` on. With different `at`, the changes of
+    two sides can be merged."""
     lines = text.splitlines(keepends=True)
     lines[at::100] = [b"changed %d\n" % at] * len(lines[at::100])
     return b"".join(lines)
 
 
 def moved_and_changed() -> list[Files]:
-    """200 texts, then the same renamed and changed."""
+    """Two seals: 200 texts, then the same texts renamed and changed."""
     texts = [[b"%d line %x of it\n" % (n, at) for at in range(2000)] for n in range(200)]
     first: Files = {f"old/{n}": b"".join(text) for n, text in enumerate(texts)}
     moved: Files = {f"new/x{n}": b"".join(text[:-200]) + b"more\n" * 200 for n, text in enumerate(texts)}
@@ -277,13 +281,14 @@ def moved_and_changed() -> list[Files]:
 
 
 def random_texts() -> list[Files]:
-    """12 texts of 5 MB that have short lines and nothing in common, twice."""
+    """Two seals of 12 texts of 5 MB with short lines, which have nothing in common."""
 
     return [{f"t{n}": short_lines(1_500_000) for n in range(12)} for _ in range(2)]
 
 
 def random_lines(_: bytes = b"", at: int = 0) -> bytes:
-    """A text of 300 kB with short lines, which has nothing in common with any other."""
+    """A random text of 300 kB with short lines, which has nothing in common with any other. The parameters
+    are not used."""
     return short_lines(100_000)
 
 
@@ -309,7 +314,8 @@ def head(url: str, method: str, path: str, *lines: str) -> bytes:
 
 
 def chunks(count: int, part: bytes) -> Work:
-    """Send bodies in the smallest chunks; start the next one when one is refused."""
+    """An attack that sends `count` request bodies in chunks of `part`, the smallest ones, and begins the next
+    body when one is refused."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         coded = ("Transfer-Encoding: chunked", "Content-Type: application/json")
@@ -331,7 +337,7 @@ def pipelined(count: int, path: str, fields: int = 0) -> Work:
 
 
 def drips(count: int, size: int) -> Work:
-    """Send bodies in segments of `size` bytes."""
+    """An attack that sends `count` request bodies in segments of `size` bytes."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         sized = ("Content-Length: 2000000", "Content-Type: application/json")

@@ -1,12 +1,13 @@
-"""Fill a relay's disk with the account of a stranger, and look whether others can still work.
+"""Fills a relay's disk with the account of a stranger, and checks whether others can still work.
 
     python -m scripts.attack.disk [--disk 256] [--seconds 60]
 
-A relay starts on a free port of the loopback address; its data folder lies on a small file system of its own
-(tmpfs in a mount namespace, where this machine allows it; else on the disk that is there, with a reserve just
-below what is free). Attackers upload random bytes through several repositories and accounts until they are
-refused, first by their quota, then by the reserve. Then somebody else reads, signs in, deletes. Exit code 1
-if an upload fails in any other way, if somebody else cannot work, or if `/readyz` is wrong.
+A relay starts on a free port of the loopback address. Its data folder is on a small file system of its own
+(tmpfs in a mount namespace, where this machine allows it; else on the existing disk, with a reserve just
+below what is free). Attackers upload random bytes to several repositories and accounts until they are
+refused, first because of their quota, then because of the reserve. Then somebody else reads, signs in and
+deletes. The exit code is 1 if an upload fails in any other way, if somebody else cannot work, or if `/readyz`
+is wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 
 def fill(repo: Repository, until: float) -> Counter[str]:
-    """Upload until the relay refuses permanently. Returns the count of each answer."""
+    """Upload random bytes until the relay refuses them for good. Returns how often each answer came."""
     seen: Counter[str] = Counter()
     refused = 0
     while refused < 5 and time.monotonic() < until:
@@ -60,7 +61,7 @@ def _code(answer: httpx.Response) -> str:
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:
-    """The requests of another account that fail."""
+    """Read, sign in and delete with another account. Returns the names of those that fail."""
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as anybody:
         done = {
             "read": anybody.get(f"{repo.url}/raw/{seal}/a.txt").content == b"one\n",
@@ -123,7 +124,7 @@ def main() -> int:
 
 
 def _mounts() -> bool:
-    """Whether this machine allows mounting a file system in a namespace."""
+    """Whether this machine allows this process to mount a file system in a namespace."""
     if not shutil.which("unshare"):
         return False
     with tempfile.TemporaryDirectory() as name:

@@ -1,12 +1,11 @@
-"""Attack a relay's fairness, one attack after the other, and time what an innocent person asks meanwhile.
+"""Attacks a relay's fairness, and measures how long another person's requests take meanwhile.
 
     python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]   # DATABASE_URL holds
 
-Each attack runs against a relay of its own, in processes of its own, for a bounded time and over loopback
-alone. Meanwhile somebody else signs in, looks at a repository, pushes one edit and seals one file, over and
-over. The table says what one request of these took, and the most memory that the relay had (RssAnon). The
-attackers come from 127.0.0.2, the innocent person from 127.0.0.1; with --same-address all of them come from
-127.0.0.1.
+Each attack has its own relay and its own processes; it runs for a limited time, over loopback alone.
+Meanwhile somebody else signs in, looks at a repository, pushes one edit and seals one file, over and over.
+The table shows how long each of these requests took, and the largest memory of the relay (RssAnon). The
+attackers come from 127.0.0.2, the other person from 127.0.0.1; with --same-address all come from 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ REQUESTS = {"seal": 4}  # that one time stands for; others stand for one
 
 
 class Times:
-    """Seconds that one request took, by kind."""
+    """The seconds that each request took, by kind, and the number of failed ones."""
 
     def __init__(self) -> None:
         self.of: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -59,14 +58,14 @@ class Times:
             self.of[kind].append((time.monotonic() - began) / REQUESTS.get(kind, 1))
 
     def describe(self, kind: str) -> str:
-        """The median and the longest time of a kind, in milliseconds."""
+        """The median and the longest time of a kind, in milliseconds, as text."""
         seconds = self.of[kind]
         if not seconds:
             return f"{'-':>14}"
         return f"{statistics.median(seconds) * 1e3:6.0f} /{max(seconds) * 1e3:6.0f}"
 
     def within_limits(self) -> bool:
-        """Whether each kind was asked for, no request failed, and none waited too long."""
+        """Whether each kind of request was sent, none failed, and none took too long."""
         return not self.failed and all(
             seconds and statistics.median(seconds) < MOST and max(seconds) < WORST
             for seconds in self.of.values()
@@ -76,7 +75,8 @@ class Times:
 def innocent(
     person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
 ) -> Times:
-    """Sign in, read and edit in turn for so many seconds, with a short pause between requests."""
+    """Sign in, read and edit in turn for so many seconds, with a short pause between requests. Returns the
+    times. The relay's memory is added to `memory`."""
     times, until = Times(), time.monotonic() + seconds
     while time.monotonic() < until:
         for answer in person.sign_in_steps():
@@ -97,7 +97,7 @@ def innocent(
 
 @contextlib.contextmanager
 def _ended(relay: fuzz_api.Served) -> Iterator[None]:
-    """End the relay; kill it if it is too busy to end."""
+    """A context that ends the relay at its end, by SIGKILL if the relay is too busy to end."""
     try:
         yield
     finally:
@@ -108,7 +108,7 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
 
 
 def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event) -> bool:
-    """Wait until the attack's requests are on the way, as long as its processes live. Returns whether they
+    """Wait until the attack's requests are being sent, as long as its processes live. Returns whether they
     are."""
     if attack.warm_up is not None:
         time.sleep(attack.warm_up if processes else 0)
@@ -121,7 +121,7 @@ def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event)
 
 
 def run(name: str, seconds: float, source: str) -> bool:
-    """Run one attack. Returns whether the limits held."""
+    """Run one attack, and print its row. Returns whether the limits held."""
     attack = attackers.ATTACKS[name]
     with (
         tempfile.TemporaryDirectory(prefix="fairness-") as folder,

@@ -1,13 +1,12 @@
-"""Try to exhaust a relay's memory and cores by reading from it, and watch what other people notice.
+"""Tries to exhaust a relay's memory and cores by reading from it, and measures what other people notice.
 
     python -m scripts.attack.memory [--frames 160] [--fetches 8] [--archives 16] [--tree 40]
 
-A relay starts on a free port of the loopback address with a fresh data folder. An attacker uploads tiny
-objects that lie in the largest frames the relay takes, and asks for them without signing in, many times at
-once, with readers that take nothing for a while; then the same through archives of a large tree. Meanwhile
-somebody else sends small requests. The peak of the relay's resident memory and the median of those requests
-are compared with the limits: a container of 4 GiB, of which the relay may use a half, and 100 ms. Exit code 1
-if one is broken.
+A relay starts on a free port of the loopback address with a new data folder. An attacker uploads tiny objects
+in the largest frames that the relay accepts, and requests them without signing in, many times at once, by
+clients that read nothing for a while; then the same with archives of a large tree. Meanwhile somebody else
+sends small requests. The largest resident memory of the relay and the median time of those requests are
+compared with the limits: half of a container of 4 GiB, and 100 ms. The exit code is 1 if one is exceeded.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ LAZY = 1.0  # seconds for which a reader takes nothing
 
 @dataclass
 class Watch:
-    """Sends small requests of other accounts and samples the relay's memory until the context ends."""
+    """Sends small requests of other accounts, and samples the relay's memory. `took`: seconds of each
+    request; `refused`: number of refused ones; `peak`: largest memory in bytes."""
 
     served: Served
     path: str
@@ -58,7 +58,7 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Send requests and sample the memory during the block."""
+        """A context in which requests are sent and the memory is sampled."""
         stop = threading.Event()
         threads = [threading.Thread(target=work, args=(stop,)) for work in (self._ask, self._sample)]
         for one in threads:
@@ -87,8 +87,8 @@ class Watch:
 
 
 def hostile_pack(raw_len: int, frames: int, tiny: list[bytes]) -> bytes:
-    """A pack of `frames` shared frames. Each has a few random bytes, whose digests are added to `tiny`, after
-    a filler that compresses to almost nothing."""
+    """A pack of `frames` frames of `raw_len` bytes. Each has a few random bytes, whose digests are added to
+    `tiny`, after a filler that compresses to almost nothing."""
     made = []
     for _ in range(frames):
         small = secrets.token_bytes(16)
@@ -101,8 +101,8 @@ def hostile_pack(raw_len: int, frames: int, tiny: list[bytes]) -> bytes:
 
 
 def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[bytes], int, int]:
-    """Upload tiny objects in the largest shared frames that the relay accepts. Returns digests, bytes sent,
-    and bytes of a frame."""
+    """Upload tiny objects in the largest frames that the relay accepts. Returns (digests of the objects,
+    bytes sent, bytes of a frame)."""
     for raw_len in SIZES:
         tiny: list[bytes] = []
         sent = 0
@@ -120,7 +120,7 @@ def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[byte
 
 
 def fetch(url: str, path: str, body: bytes, begin: threading.Barrier) -> tuple[int, int]:
-    """Fetch without signing in, and read nothing for a while. Returns status and bytes received."""
+    """Send a request without signing in, and read nothing for a while. Returns (status, bytes received)."""
     got = 0
     with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
         begin.wait()
@@ -141,7 +141,7 @@ def at_once(url: str, path: str, body: bytes, many: int) -> list[tuple[int, int]
 
 
 def report(name: str, watch: Watch, answers: list[tuple[int, int]], seconds: float) -> bool:
-    """Print the results. Returns whether the limits hold."""
+    """Print the results of an attack. Returns whether the limits hold."""
     statuses = sorted(status for status, _ in answers)
     counted = ", ".join(f"{statuses.count(one)}x {one or 'cut'}" for one in dict.fromkeys(statuses))
     median = statistics.median(watch.took) if watch.took else float("inf")
@@ -167,7 +167,7 @@ def sign_in(url: str) -> Account:
 
 
 def large_tree(repo: Repository, mib: int) -> str:
-    """A seal of files of 1 MiB each that compress by about a half."""
+    """Seal `mib` files of 1 MiB each, which compress to about a half. Returns the seal's id."""
     chance = random.Random(1)
     words = [secrets.token_hex(4).encode() for _ in range(4000)]
     texts = {f"text/{n:04}.txt": b" ".join(chance.choice(words) for _ in range(MIB // 9)) for n in range(mib)}

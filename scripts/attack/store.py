@@ -1,9 +1,10 @@
-"""Kill a writer of the object store with SIGKILL, over and over: nothing it acknowledged may be lost.
+"""Kills a writer of the object store with SIGKILL, over and over, and checks that nothing it acknowledged is
+lost.
 
     python scripts/attack/store.py [ROUNDS]        # S3_ENDPOINT, S3_BUCKET …: packs lie there
 
-A child stores objects and prints each digest once the store has acknowledged it. The parent kills the child
-at a random moment, opens the store anew and reads back, verified, everything that was printed.
+A child process stores objects and prints each digest once the store has acknowledged it. The parent kills the
+child at a random moment, opens the store anew, and reads everything that was printed, verified.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from relay.objects.store import ObjectStore
 
 
 async def write_for_ever(folder: Path) -> None:
-    """The child: eight tasks that store objects of many sizes."""
+    """Store objects of many sizes in eight tasks, and print the digest of each. Run in the child process."""
     db = SqliteDatabase(folder / "relay.db")
     await db.open()
     store = ObjectStore(folder, db, await _bucket(folder), pack_file_bytes=2_000_000)
@@ -44,13 +45,13 @@ async def write_for_ever(folder: Path) -> None:
 
 
 async def _bucket(folder: Path) -> Packs | None:
-    """Where the environment says that packs lie; None: in the folder."""
+    """The store of packs that the environment names, as an S3 bucket; None: the folder."""
     storage = config.storage(os.environ, folder)
     return await open_packs(storage) if storage.s3 else None
 
 
 async def check(folder: Path, acknowledged: list[bytes]) -> None:
-    """Everything reads back with the digest it is named by, or an error is raised."""
+    """Check that every acknowledged object can be read with its digest. Raises an error if one cannot."""
     db = SqliteDatabase(folder / "relay.db")
     await db.open()
     store = ObjectStore(folder, db, await _bucket(folder), verify=True)
@@ -63,7 +64,7 @@ async def check(folder: Path, acknowledged: list[bytes]) -> None:
 
 
 def campaign(rounds: int, folder: Path) -> int:
-    """How many objects were acknowledged, over all rounds; all of them were read back after each kill."""
+    """Kill and check so many times. Returns the number of acknowledged objects."""
     engine = create_engine(f"sqlite:///{folder / 'relay.db'}")
     metadata.create_all(engine)
     engine.dispose()

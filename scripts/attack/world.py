@@ -1,5 +1,5 @@
-"""An account with a repository and a live text, for `scripts.attack.fairness`; it uses HTTP as the client
-does."""
+"""An account with a repository and a text that is edited live, for `scripts.attack.fairness`. It uses HTTP as
+the client does."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ UNSIGNED = b64u(bytes(64))
 
 
 class Person:
-    """A new account with a device and a repository whose branch main holds one file. `source`: the address
-    that its requests come from."""
+    """A new account with a device, and a repository whose branch main has one file. `source`: the address
+    from which its requests come."""
 
     def __init__(self, url: str, source: str = "127.0.0.1", **repo: Any) -> None:
         self.url, self.handle, self._source = url, f"p{secrets.token_hex(6)}", source
@@ -54,7 +54,7 @@ class Person:
         self._plain.close()
 
     def sign_in_steps(self) -> Iterator[Callable[[], None]]:
-        """The two requests of a sign-in by device key."""
+        """Yields two functions that send the two requests of a sign-in by device key."""
         found: list[httpx.Response] = []
 
         def challenge() -> None:
@@ -76,18 +76,19 @@ class Person:
         assert answer.status_code == 200, answer.text
 
     def seal(self) -> None:
-        """Seal a new file in a repository that nobody edits live; four requests."""
+        """Seal a new file in a repository that nobody edits live, by four requests."""
         if self._sealed is None:
             self._sealed = create(self.http, self.account, "sealed")
         self._sealed.seal({"s.txt": secrets.token_bytes(8)})
 
     def text(self, data: bytes) -> Edited:
-        """A new text file on main, to be edited live."""
+        """Create a new text file on main, to be edited live."""
         return Edited(self, data)
 
 
 class Edited:
-    """A text on its lane, with this device's copy. `texts`: the number of texts before it."""
+    """A text that a device edits live, with the device's copy of its CRDT text (lane). `texts`: number of
+    texts that were begun before it."""
 
     def __init__(self, person: Person, data: bytes) -> None:
         self._person, self._data, self._n = person, data, 0
@@ -102,7 +103,7 @@ class Edited:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new file with another name."""
+        """Begin a new file under another name."""
         self._path = f"f{secrets.token_hex(4)}.txt"
         blob = digest(self._data).hex()
         answer = self.send(self._made(kind="create_text", gen=0, base=0, blake3=blob, size=len(self._data)))
@@ -111,14 +112,14 @@ class Edited:
         self.lane = Lane.genesis(self._branch_id, self._gen, 0, self._data)
 
     def edit_once(self) -> None:
-        """Insert one character in the middle; start a new text when this one is long."""
+        """Insert one character in the middle; begin a new text if this one is long."""
         text = self.lane.text()
         half = len(text) // 2
         answer = self.send(self.written(text[:half] + b"x" + text[half:]))
         assert answer["result"] == "ok", answer
 
     def written(self, text: bytes) -> LiveUpdate:
-        """The update that changes the lane to this text."""
+        """The update that changes the text to `text`."""
         operation = self.lane.edit(self.replica, text)
         assert operation is not None  # it is another one
         return self.edited(operation)
@@ -127,7 +128,7 @@ class Edited:
         return self._made(kind="edit_text", gen=self._gen, base=self._seen, epoch=0, ops=[b64u(operation)])
 
     def send(self, update: LiveUpdate) -> dict[str, Any]:
-        """Send one update in a batch of its own. Returns the answer."""
+        """Send one update as a batch. Returns the relay's answer to it."""
         answer = self.post(update)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()["answers"][0]

@@ -1,10 +1,11 @@
-"""What the terminal app costs: bytes on the line, CPU of keys, first paint and large things, memory.
+"""Measures what the terminal app costs: bytes to the terminal, CPU per key, first paint, large files, memory.
 
     python -m scripts.bench.app [--proposals 1000] [--size 80x24 --size 200x50]
 
 It makes its own relay and repository: a file and a comparison of 100,000 lines, and so many proposals (10,000
-take ten minutes). The app runs on a real pseudo-terminal. A key costs the CPU of all threads of the app until
-the line is quiet, in ticks of 10 ms over several keys; on a busy machine the same work takes more of it.
+take ten minutes). The app runs on a real pseudo-terminal. The cost of a key is the CPU of all threads of the
+app until nothing more is sent, in ticks of 10 ms over several keys; on a busy machine the same work takes
+more.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ WORDS = "retry upload token parse merge branch label cache queue stall resume fr
 
 
 def long_file(mark: str) -> bytes:
-    """So many lines of source; every second one has the mark."""
+    """A file of LINES lines of source; every second line has the mark."""
     return b"".join(
         f"value_{number} = {number}  # {mark if number % 2 else 'same'}\n".encode() for number in range(LINES)
     )
 
 
 def furnish(api: Api, base: Path, env: dict[str, str], count: int) -> Path:
-    """A linked folder whose repository has all that is opened."""
+    """Make a linked folder whose repository has everything that the benchmark opens. Returns the folder."""
     folder, repo_id = linked(api, base, env, "app")
     source = b"".join(b"def f%d(x):\n    return x + %d\n\n\n" % (n, n) for n in range(200))
     write(folder, {"README.md": b"# Project\n\nRead me.\n", "a.py": source, "long.py": long_file("old")})
@@ -85,7 +86,7 @@ def furnish(api: Api, base: Path, env: dict[str, str], count: int) -> Path:
 
 @contextmanager
 def relay_on(data: Path) -> Iterator[str]:
-    """The address of a relay with that data; ended on leaving."""
+    """A context that runs a relay on this data folder and yields its address."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", RELAY, "serve", "--dev", "--port", "0", "--data", str(data)],
         stdout=subprocess.PIPE,
@@ -105,31 +106,32 @@ def relay_on(data: Path) -> Iterator[str]:
 
 
 class Watched(Terminal):
-    """The app of the account on a terminal of this size; what its keys cost."""
+    """The app on a terminal of this size, and the measurement of what its keys cost."""
 
     def __init__(self, folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
         super().__init__([str(Path(sys.executable).with_name("svc")), "tui"], folder, *size, env)
 
     @property
     def cpu(self) -> float:
-        """Milliseconds that all its threads have had, also those that have ended."""
+        """The CPU milliseconds of all threads of the app so far, also of those that have ended."""
         return 1000 * cpu_of([self.pid])
 
     def still(self, quiet: float = 0.4) -> int:
-        """Bytes that come until the line is quiet."""
+        """Read until nothing comes for `quiet` seconds. Returns the number of bytes."""
         count = 0
         while more := self.read(quiet, 5.0):
             count += more
         return count
 
     def costs(self, keys: str) -> tuple[int, float]:
-        """Bytes and CPU of keys typed at once."""
+        """Type the keys at once. Returns (bytes sent by the app, CPU milliseconds)."""
         before = self.cpu
         os.write(self._line, keys.encode())
         return self.still(), self.cpu - before
 
     def each(self, keys: Sequence[str]) -> tuple[int, float]:
-        """Most bytes of one key, and the CPU of one key, typed one after the other."""
+        """Type the keys one after the other. Returns (largest number of bytes for one key, mean CPU
+        milliseconds of one key)."""
         before, most = self.cpu, 0
         for key in keys:
             os.write(self._line, key.encode())
@@ -137,7 +139,8 @@ class Watched(Terminal):
         return most, (self.cpu - before) / len(keys)
 
     def memory(self) -> None:
-        """Print what it holds, and with files, which change little, what it holds and held at most."""
+        """Print the memory of the app: its own, its whole memory with mapped files, and the largest so
+        far."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         whole, most = (int(status.split(f"{name}:")[1].split()[0]) // 1024 for name in ("VmRSS", "VmHWM"))
         own = anonymous([self.pid]) >> 20
@@ -204,7 +207,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
 
 
 def measure_editing(folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
-    """Keys in texts that are edited live, a small one and one of 100,000 lines."""
+    """Measure keys in texts that are edited live: a small one, and one of 100,000 lines."""
     for keys, lines in (("Gkk", 800), ("Gk", LINES)):
         print(f"{size[0]} x {size[1]}, editing {lines:,} lines")
         app = Watched(folder, env, size)

@@ -1,11 +1,11 @@
-"""The budgets of the terminal app, each beside what is measured: bytes on the line and CPU of the app.
+"""Compares the terminal app with its budgets: bytes to the terminal and CPU of the app.
 
     python -m scripts.bench.app_bars [--size 80x24] [--rounds 5]
 
 It makes its own relay and repositories: dense texts, 300 issues, a file of 100,000 lines. The app runs on a
 real pseudo-terminal. CPU is user and system time of the whole process by its own clock, the least of several
-rounds, so other work on the machine counts little; bytes are the most of the rounds. It ends with 1 if
-something is more than 15 % over its budget.
+rounds, so that other work on the machine counts little; bytes are the most of the rounds. The exit code is 1
+if something is more than 15 % over its budget.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCALE = {(80, 24): 1.0, (140, 40): 2.0, (200, 50): 3.0}
 
 
 class Bar(NamedTuple):
-    """The most that something may take: bytes on the line, and milliseconds of CPU."""
+    """A budget: the most bytes to the terminal, and the most milliseconds of CPU."""
 
     sent: int
     cpu: float
@@ -53,7 +53,7 @@ IDLE = Bar(0, 4)  # a second
 
 
 def dense(number: int, size: int) -> str:
-    """A Markdown text of `size` characters with something of everything, another one for each number."""
+    """A Markdown text of `size` characters with all kinds of markup; different for each number."""
     block = (
         f"## Part {{n}} of {number}\n\n"
         "It **stalls** when `queue.take()` waits for a *lock* that @bob holds, see #12 and "
@@ -69,7 +69,7 @@ def dense(number: int, size: int) -> str:
 
 
 def source(number: int, mark: str) -> bytes:
-    """A file of Python of 240 lines."""
+    """A Python file of 240 lines; different for each number. Some of its lines have the mark."""
     return b"".join(
         f"def part_{n}(rows: list[str], wait: float = {n}.5) -> str | None:\n"
         f'    """Part {n} of {number}."""\n'
@@ -79,7 +79,8 @@ def source(number: int, mark: str) -> bytes:
 
 
 def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
-    """A linked folder whose repository has everything that is opened, and three more repositories."""
+    """Make a linked folder whose repository has everything that the benchmark opens, and three more
+    repositories. Returns the folder."""
     for number in range(3):
         folder, _ = linked(api, base, env, f"other{number}")
         write(folder, {"README.md": dense(number, 8000).encode()})
@@ -109,7 +110,7 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
 
 
 class Table:
-    """The rows of one size. `over`: how many are over their budget."""
+    """The printed rows for one size of terminal. `over`: how many of them exceed their budget."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self._scale = SCALE.get(size, 3.0)
@@ -117,7 +118,7 @@ class Table:
         print(f"\n{size[0]} x {size[1]:<22} {'bytes':>7} {'bar':>7}   {'ms':>7} {'bar':>5}")
 
     def row(self, name: str, sent: int, cpu: float, bar: Bar) -> None:
-        """Print what was measured beside its budget."""
+        """Print what was measured beside its budget, and count it if it exceeds that."""
         scale = self._scale / 2 if bar is PREVIEW else self._scale if bar.sent > KEY.sent else 1.0
         most = int(bar.sent * scale)
         over = sent > most * SPARE or cpu > bar.cpu * SPARE
@@ -127,25 +128,26 @@ class Table:
 
 
 class Timed(Watched):
-    """The app; CPU by the clock of its process, which is exact."""
+    """The app on a terminal, measured by the clock of its process, which is exact."""
 
     @property
     def cpu(self) -> float:
         return 1000 * time.clock_gettime((~self.pid << 3) | 2)  # as clock_getcpuclockid makes it
 
     def least(self, keys: Sequence[str], quiet: float = 0.15) -> tuple[int, float]:
-        """The most bytes and the least CPU of the keys, typed one after the other."""
+        """Type the keys one after the other. Returns (most bytes of one key, least CPU milliseconds of one
+        key)."""
         costs = [self.one(key, quiet) for key in keys]
         return max(sent for sent, _ in costs), min(cpu for _, cpu in costs)
 
     def one(self, key: str, quiet: float) -> tuple[int, float]:
-        """Bytes and CPU of one key."""
+        """Type one key. Returns (bytes sent by the app, CPU milliseconds)."""
         before = self.cpu
         sent = self.keys(key, quiet) + self.still(quiet)
         return sent, self.cpu - before
 
     def back_to(self, words: str) -> None:
-        """Go back until the words are there."""
+        """Press escape until the words are on the screen."""
         for _ in range(6):
             if self.shows(words, 1.0):
                 return
@@ -154,12 +156,12 @@ class Timed(Watched):
 
 
 def imports() -> float:
-    """The CPU of a Python that imports Textual and Typer, in milliseconds."""
+    """The CPU milliseconds of a Python process that only imports Textual and Typer."""
     return 1000 * run([sys.executable, "-c", "import textual.app, typer"], Path.cwd()).cpu
 
 
 def started(folder: Path, env: dict[str, str], size: tuple[int, int]) -> tuple[Timed, int, float]:
-    """The app when it has painted its first whole screen, with the bytes and the CPU of that."""
+    """Start the app. Returns (the app after its first complete screen, bytes sent, CPU milliseconds)."""
     app, sent = Timed(folder, env, size), 0
     while "Repositories" not in app.text:
         sent += app.read(0.01, 0.02)
@@ -167,7 +169,7 @@ def started(folder: Path, env: dict[str, str], size: tuple[int, int]) -> tuple[T
 
 
 def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: int) -> int:
-    """Print the table of one size. Returns how many budgets were exceeded."""
+    """Print the table for one size of terminal. Returns the number of exceeded budgets."""
     table = Table(size)
     starts, imported = [], []
     for _ in range(rounds + 2):
@@ -200,7 +202,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
 
 
 def screens(app: Timed, table: Table, rounds: int) -> None:
-    """Open each screen several times; it ends in the repository."""
+    """Open each screen several times, beginning and ending in the repository."""
     for name, key in (("inbox", "i"), ("sync", "s"), ("machine", "M"), ("all actions", " "), ("keys", "?")):
         costs = []
         for _ in range(rounds):
@@ -226,7 +228,7 @@ def screens(app: Timed, table: Table, rounds: int) -> None:
 
 
 def lists(app: Timed, table: Table, *, wide: bool) -> None:
-    """Keys and previews in the lists of issues, of seals and of the files of a proposal."""
+    """Measure keys and previews in the lists of issues, of seals, and of the files of a proposal."""
     app.one("3", 0.5)
     app.expect("Stall 299")
     app.one("G", 0.5)
@@ -272,7 +274,7 @@ def lists(app: Timed, table: Table, *, wide: bool) -> None:
 
 
 def many(app: Timed, table: Table) -> None:
-    """Keys in a file of 100,000 lines, and in its comparison."""
+    """Measure keys in a file of 100,000 lines, and in its comparison."""
     app.one("2", 0.5)
     app.expect("long.py")
     app.one("/", 0.3)

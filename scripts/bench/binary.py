@@ -1,11 +1,11 @@
-"""A large binary and its second version: svc against git-lfs, hf_xet, borg and restic.
+"""Compares svc with git-lfs, hf_xet, borg and restic: a large binary and its second version.
 
     python -m scripts.bench.binary [--mib 512] [--rounds 5] [--alone] [--write]
 
-The second version has one byte in front and 20 small edits. CPU is user and system time of client and
-server process trees together. svc is the real command against a real relay, signed and verified;
-`scripts/bench/peers.py` says what the peers are. Bytes stored are those of files: packs, chunks, segments; of
-svc packs and database. All take turns; medians.
+The second version has one byte in front and 20 small edits. CPU is user and system time of the process trees
+of client and server together. svc is the real command against a real relay, signed and verified;
+`scripts/bench/peers.py` describes the others. Bytes stored are those of files: packs, chunks, segments; for
+svc packs and database. All tools take turns; the figures are medians.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BYTES_AIMS = {(SECOND, "hf_xet"): 1.1, (SECOND, "git-lfs"): 1 / 200}
 
 
 def first(path: Path, mib: int, seed: int) -> None:
-    """Bytes that nothing compresses."""
+    """Write a file of `mib` MiB of random bytes, which cannot be compressed."""
     source = random.Random(seed)
     with path.open("wb") as file:
         for _ in range(mib):
@@ -43,7 +43,7 @@ def first(path: Path, mib: int, seed: int) -> None:
 
 
 def second(path: Path, seed: int) -> None:
-    """One byte inserted in front, 20 edits of 16 bytes."""
+    """Insert one byte at the beginning of the file, and change 20 places of 16 bytes."""
     source = random.Random(-seed)
     data = bytearray(b"!") + path.read_bytes()
     for _ in range(20):

@@ -1,10 +1,10 @@
-"""`svc blame` against `git blame` of the same history: one file of 10,000 lines, revised by 500 seals.
+"""Compares `svc blame` with `git blame` on the same history: one file of 10,000 lines, changed by 500 seals.
 
     python -m scripts.bench.blame [--rounds 5] [--lines 10000] [--seals 500] [--write]
 
-CPU of client and relay together. Cold: the relay has kept nothing of this file's owners; its table of kept
-owners is emptied before each round. Warm: blame was asked, then one more seal came. Both sides are held
-against each other line by line.
+CPU of client and relay together. Cold: the relay has nothing cached about this file; its table of cached
+results is emptied before each round. Warm: blame was run before, then one more seal came. The results of svc
+and git are compared line by line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def text(lines: int) -> bytes:
 
 
 def same(svc: Svc, git: Git, folders: dict[str, Path]) -> None:
-    """Both say that the same lines came together. RuntimeError if not."""
+    """Raise RuntimeError unless svc and git group the lines of the file in the same way."""
     words = [sys.executable, "-P", "-m", "svc", "blame", FILE, "--json", "seal_id"]
     ours = subprocess.run(words, cwd=folders["svc"], env=svc.environment, capture_output=True, check=True)
     owners = [row["seal_id"] for row in json.loads(ours.stdout)]

@@ -1,13 +1,14 @@
-"""What it costs to open a document of many edits: on a relay, by `svc doc view`, and as one of a device.
+"""Measures what it costs to open a document that was edited many times: on a relay, by `svc doc view`, and as
+a document of this device.
 
     python -m scripts.bench.documents [EDITS] [text]
 
-Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. The library walks
-through all that was ever in a text for each edit that it makes, so the items of the words are encoded here,
-and the library only reads them. Old updates are joined as in life at every 500th edit; with the default
-number of edits as many are there as ever, and the last PUT joins them. CPU of the relay is that of its
-process tree, with PostgreSQL (TEST_DATABASE=postgres) without that of the database. Times are means of 20
-rounds.
+Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. For each edit that
+the CRDT library makes, it walks through everything that was ever in the text; so the items of the words are
+encoded here, and the library only reads them. Old updates are joined as usual at every 500th edit; with the
+default number of edits there are as many updates as there can be, and the last PUT joins them. CPU of the
+relay is that of its process tree, with PostgreSQL (TEST_DATABASE=postgres) without the database. Times are
+means of 20 rounds.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Stored = list[tuple[Kept, int]]
 
 
 class Written(NamedTuple):
-    """A document of many edits, as it is stored."""
+    """A document that was edited many times, as it is stored."""
 
     edits: int
     content: Any
@@ -50,14 +51,14 @@ class Written(NamedTuple):
 
 
 class Tasks:
-    """A map of tasks, whose states are edited by the code of a relay."""
+    """A map of tasks, whose states are edited by the code that the relay uses."""
 
     def __init__(self) -> None:
         self._drawn, self._states = random.Random(1), dict[str, str]()
         self._document = Document(HEAD_WRITER)
 
     def edit(self, number: int) -> bytes:
-        """Make the edit of this number. Returns its operations."""
+        """Make edit `number`. Returns its encoded operations."""
         self._states[f"task{self._drawn.randrange(TASKS)}"] = f"w{number}"
         return self._document.write(self._states)
 
@@ -66,8 +67,8 @@ class Tasks:
 
 
 class Words:
-    """A text of words, the items of which are encoded as the library would: a new word stands behind the old
-    one, which is deleted, and before the space that follows it."""
+    """A text of words, whose items are encoded as the library would: a new word comes after the old one,
+    which is deleted, and before the space that follows."""
 
     def __init__(self) -> None:
         self._drawn, self._words = random.Random(1), [f"word{at}" for at in range(WORDS)]
@@ -78,7 +79,7 @@ class Words:
         self._clock = ends[-1] + 2
 
     def edit(self, number: int) -> bytes:
-        """Make the edit of this number, the first of which writes the whole text. Returns its operations."""
+        """Make edit `number`; the first one writes the whole text. Returns its encoded operations."""
         if number == 1:
             return Document(HEAD_WRITER).write(self.content())
         at = self._drawn.randrange(WORDS - 1)  # no space follows the last one
@@ -95,7 +96,7 @@ class Words:
 
 
 def write(edits: int, as_text: bool) -> Written:
-    """Make a document by so many edits."""
+    """Make a document by so many edits; `as_text`: a text instead of tasks."""
     written, updates = Words() if as_text else Tasks(), list[tuple[Kept, int]]()
     for number in range(1, edits + 1):
         operations = written.edit(number)
@@ -109,7 +110,7 @@ def write(edits: int, as_text: bool) -> Written:
 
 
 def rows_of(document: str, written: Written, created_at: object) -> list[tuple[object, ...]]:
-    """The rows of `document_update`; the tables of a relay and of a device have the same columns."""
+    """The rows of the table `document_update`, which has the same columns on a relay and on a device."""
     return [
         (document, update.number, first, max(0, first - 1), update.operations, created_at)
         for update, first in written.updates
@@ -117,7 +118,7 @@ def rows_of(document: str, written: Written, created_at: object) -> list[tuple[o
 
 
 def store(url: str, document: str, written: Written, created_at: object) -> None:
-    """Put the updates of a document into a database in the place of its own."""
+    """Replace the updates of a document in a database by those of `written`."""
     databases.rows(url, "DELETE FROM document_update WHERE document_id = ?", document)
     columns = "(document_id, number, first, base, operations, created_at)"
     for row in rows_of(document, written, created_at):
@@ -131,7 +132,7 @@ def show(what: str, cpu: float, wall: float) -> None:
 
 
 def mean(work: Callable[[], object]) -> tuple[float, float]:
-    """(CPU, wall time) of this process for one round of work."""
+    """Call `work` ROUNDS times. Returns the mean (CPU seconds, wall seconds) of this process for one call."""
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(ROUNDS):
         work()
@@ -139,7 +140,7 @@ def mean(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def measure_here(base: Path, written: Written) -> None:
-    """Measure the operations themselves, and a document of this device."""
+    """Measure the reading of the operations, and the opening of a document of this device."""
     operations: Sequence[bytes] = [update.operations for update, _ in written.updates]
     opened = Document(HEAD_WRITER, operations).content()
     if opened != written.content:

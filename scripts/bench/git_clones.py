@@ -1,11 +1,12 @@
-"""git over https: what a clone costs beside `git http-backend`, and what many at once do to others.
+"""Measures git over https: what a clone costs compared with `git http-backend`, and what many clones at once
+do to others.
 
     python -m scripts.bench.git_clones [--repository .] [--most 1000] [--rounds 7] [--clones 200] [--write]
 
-A relay gets a seal for each commit of the first-parent line of a repository. Clones of it and of a git server
-with the same commits, packed by git, take turns: CPU of client and server together, medians. Then many clones
-start at once, niced since they stand for other machines; beside them somebody pushes to another repository
-and reads it, one request after another. Both are also measured before, without clones.
+A relay gets a seal for each commit of the first-parent line of a repository. Clones of it, and of a git
+server with the same commits, packed by git, take turns: CPU of client and server together, medians. Then many
+clones start at once, with low priority since they stand for other machines; meanwhile somebody pushes to
+another repository and reads it, one request after another. Both are also measured before, without clones.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ Waits = dict[str, list[float]]
 
 
 def fill(base: Path, repository: Path, most: int) -> tuple[str, Account, str]:
-    """A relay's data folder in `base`. Returns the full name of the repository, and an account with the id of
-    another one."""
+    """Fill a relay's data folder in `base`. Returns (full name of the repository, an account, id of another
+    repository of that account)."""
     with (
         contextlib.closing(Source(repository, base / "scratch")) as source,
         relay_on(base / "relay") as relay,
@@ -51,7 +52,7 @@ def fill(base: Path, repository: Path, most: int) -> tuple[str, Account, str]:
 
 
 def measure_clones(base: Path, git: Git, served: Served, address: str, rounds: int) -> dict[str, list[Cost]]:
-    """Clones of svc and of git, in turns."""
+    """Clone from svc and from git in turns. Returns name → the cost of each clone."""
     git("clone", "-q", "--bare", address, base / "peer/peer.git")
     git("-C", base / "peer/peer.git", "repack", "-adfq")
     figures: dict[str, list[Cost]] = defaultdict(list)
@@ -71,7 +72,8 @@ def measure_clones(base: Path, git: Git, served: Served, address: str, rounds: i
 
 
 def waits(repository: Repository, goes_on: Callable[[int], bool]) -> Waits:
-    """Push and read, one after another. Returns seconds of each."""
+    """Push and read, one after another, while `goes_on` returns True. Returns the seconds of each request by
+    kind."""
     seconds: Waits = {"push": [], "read": []}
     number = 0
     while goes_on(number):
@@ -118,7 +120,8 @@ def measure_crowd(
 
 @contextlib.contextmanager
 def _own_peak(served: Served) -> Iterator[list[int]]:
-    """Bytes of the relay's process alone, looked at until the block ends."""
+    """A context that samples the memory of the relay's process. Yields a list whose item is the largest
+    number of bytes so far."""
     import threading
 
     seen, done = [0], threading.Event()

@@ -1,9 +1,9 @@
-"""How each work grows with the number of files and with the length of the history; git beside it.
+"""Measures how costs grow with the number of files and the length of the history, for svc and git.
 
     python -m scripts.bench.growth [--files 1000 10000 100000] [--seals 10 100 1000] [--rounds 3] [--write]
 
 Files have 1,000 bytes on average. The histories are those of a tree of 1,000 files, of which each seal
-changes one. First push and clone are done once at each size, everything else `--rounds` times, medians. CPU
+changes one. First push and clone are done once for each size, everything else `--rounds` times, medians. CPU
 is user and system time of client and server together. `--write` puts the tables into docs/benchmarks.md and
 the picture into docs/growth.svg.
 """
@@ -33,7 +33,7 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 class Looker:
-    """Runs each task on one side at one size and records its cost."""
+    """Runs each task with one tool (`side`) for one size, and records what it cost in `values`."""
 
     def __init__(self, side: Side, folder: Path, size: int, rounds: int, values: Values) -> None:
         self.side, self.folder, self.size, self.rounds, self.values = side, folder, size, rounds, values
@@ -50,7 +50,7 @@ class Looker:
         self.values[BYTES][self.side.name][self.size] = (now - before) / 1e6
 
     def all(self) -> None:
-        """Run every task but the first push, in the order of a working day."""
+        """Run every task except the first push, in the order of a working day."""
         side, folder = self.side, self.folder
         turns = range(self.rounds)
         self.note("status", [side.status(folder) for _ in turns])
@@ -108,7 +108,8 @@ def by_seals(base: Path, sides: list[Side], lengths: list[int], rounds: int) -> 
 
 
 def exponent(found: dict[int, float]) -> float:
-    """The growth of the last step: 0: none, 1: proportional."""
+    """How the cost grew between the two largest sizes, as an exponent: 0: not at all, 1: proportionally.
+    `found`: size → cost."""
     one, two = sorted(found)[-2:]
     return math.log(found[two] / found[one]) / math.log(two / one)
 

@@ -1,9 +1,10 @@
-"""What commands wait in a folder that another process works in, round after round.
+"""Measures how long commands wait for a folder in which another process works, round after round.
 
     python -m scripts.bench.holder [--times 100] [--write]
 
-The other process begins a round every 100 ms, or at once where the last one took longer, and holds the folder
-for 20 to 200 ms of each. The wait is that for the folder's lock. A command that is refused ends the run."""
+The other process begins a round every 100 ms, or at once if the last one took longer, and locks the folder
+for 20 to 200 ms in each. The figures are the waits for the folder's lock. A command that fails ends the
+run."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ EVERY, HOLD = 0.1, (0.02, 0.2)
 
 
 def hold(folder: Path) -> None:
-    """Work in rounds until somebody ends this process."""
+    """Work on the folder in rounds until this process is ended."""
     home = Home.default()
 
     def bind(link: RepoLink) -> Bound:
@@ -84,7 +85,7 @@ def svc(*words: str) -> None:
 
 
 def prepared(base: Path, folder: Path) -> None:
-    """A linked folder with two branches."""
+    """Make a linked folder with two branches."""
     svc("login", "--device-key", "--handle", "ann")
     svc("repo", "create", "demo")
     folder.mkdir()
@@ -97,7 +98,7 @@ def prepared(base: Path, folder: Path) -> None:
 
 
 def step(folder: Path, name: str, number: int) -> None:
-    """One command, after an edit where it needs one."""
+    """Run the command `name`, after an edit if it needs one."""
     file = folder / f"file-{number % 200}.txt"
     if name == "push":
         file.write_text(f"edit {number}\n")
@@ -112,7 +113,7 @@ def step(folder: Path, name: str, number: int) -> None:
 
 
 def measure(base: Path, times: int) -> dict[str, list[float]]:
-    """Seconds that each command waited for the folder, by command."""
+    """Run each command `times` times. Returns the seconds that each waited for the folder, by command."""
     waits: dict[str, list[float]] = {name: [] for name in COMMANDS}
     folder, waited, own = base / "folder", [0.0], lock.own_working_copy
 

@@ -1,8 +1,8 @@
-"""Ingest speed: packs of random 64 KiB chunks from the real client to a real relay; the relay's CPU.
+"""Measures the relay's CPU for uploads: packs of random 64 KiB chunks from the real client.
 
     python -m scripts.bench.ingest [--packs 8] [--rounds 3]
 
-MB are 10^6 bytes; CPU is user and system time of the relay's process tree, loopback TCP included.
+MB are 10^6 bytes; CPU is user and system time of the relay's process tree, with TCP over loopback.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def packs(count: int) -> Iterator[Pack]:
 
 
 def signed_in(base: Path, server: str) -> tuple[Api, str]:
-    """The API and a repository to upload to."""
+    """Sign in, and create a repository to upload to. Returns (API, id of the repository)."""
     environment = {
         **os.environ,
         "SVC_HOME": str(base / "home"),

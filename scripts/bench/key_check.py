@@ -1,12 +1,13 @@
-"""What `validate` costs for a valid API key, and for keys that are not: unknown, of somebody else, revoked.
+"""Measures what `validate` costs for a valid API key, and for invalid ones: unknown, somebody else's,
+revoked.
 
     python -m scripts.bench.key_check [ROUNDS]
 
-Each round checks all of them, in an order that changes, and counts the CPU time of the process, with the
-thread of the database, which other programs disturb less than a clock on the wall. The figure is the median
-over all rounds; its error is 1.25 · σ / √rounds, with σ from the quartiles. The check runs in a relay, but
-without HTTP: what comes before and after it is the same code for all keys. With TEST_DATABASE=postgres the
-database is PostgreSQL, whose own work is not counted.
+Each round checks all of them, in changing order, and counts the CPU time of the process with the thread of
+the database, which other programs disturb less than wall time. The figure is the median over all rounds; its
+error is 1.25 · σ / √rounds, with σ from the quartiles. The check runs in a relay, but without HTTP, because
+the code before and after it is the same for all keys. With TEST_DATABASE=postgres the database is PostgreSQL,
+whose own work is not counted.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def caller_of(relay: Relay, who: Account) -> Caller:
 
 
 def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
-    """A check for each kind of key."""
+    """Kind of key → the request that checks a key of this kind."""
 
     def made(who: Account, revoked: bool = False, **more: object) -> str:
         with relay.client(who) as http:
@@ -70,7 +71,7 @@ def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
 
 
 async def measure(caller: Caller, checks: dict[str, ApiKeyCheck], rounds: int) -> dict[str, list[int]]:
-    """The CPU time of each check in nanoseconds, of each kind of key."""
+    """Kind of key → CPU nanoseconds of each of its checks."""
     times: dict[str, list[int]] = {kind: [] for kind in checks}
     order = list(checks)
     encoder = msgspec.json.Encoder()

@@ -1,11 +1,12 @@
-"""What one live update costs the relay where many devices listen, and when the last of them hears of it.
+"""Measures what one live update costs when many devices listen, and when the last of them receives it.
 
     python -m scripts.bench.live [--devices 200] [--updates 100] [--rounds 3] [--write]
 
 The devices are real sockets of several sessions and addresses, which this process only reads. A keystroke is
-sent over HTTP when all have heard the one before it. CPU is of the relay's whole process tree; the times are
-of the sender, from the first byte of the request to the last device's frame, on loopback. "With events":
-every device also subscribes to the events of the repository. The least of the rounds.
+sent over HTTP when all devices have received the one before. CPU is that of the relay's whole process tree;
+times are those of the sender, from the first byte of the request to the last device's frame, on loopback.
+"With events": every device also subscribes to the events of the repository. The figures are the least of the
+rounds.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ TEXT = b"".join(b"line %d of a file that somebody edits\n" % number for number i
 
 
 class Listener:
-    """One device's socket: it opens the branch and takes what comes."""
+    """The socket of one device, which opens the branch and reads what comes."""
 
     def __init__(self, relay: Relay, credential: Credential, address: str) -> None:
         url = urlsplit(relay.origin)
@@ -98,7 +99,7 @@ class Typist:
         self._lane = Lane.genesis(self._start.branch_id, self._gen, 0, TEXT)
 
     def key(self) -> int:
-        """Type one letter; the number that the update has."""
+        """Type one letter and send it. Returns the number that the relay gives the update."""
         half = len(self._text) // 2
         self._text = self._text[:half] + b"x" + self._text[half:]
         operation = self._lane.edit(self._start.replica, self._text)
@@ -135,7 +136,7 @@ def bootstrap(api: Api, repo_id: str, credential: Credential) -> Bootstrap:
 
 
 def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> Iterator[Credential]:
-    """Sessions of one account and key."""
+    """Sign in `count` times with one account and key. Yields the credential of each session."""
     environment = {**os.environ, "SVC_HOME": str(base / "home"), "SVC_SERVER": relay.origin}
     words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", handle]
     for _ in range(count):
@@ -149,7 +150,8 @@ def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> 
 def devices(
     base: Path, relay: Relay, repo_id: str, count: int, subscribed: bool, handle: str = "bench"
 ) -> Iterator[Sequence[Listener]]:
-    """Sockets of this account, whose SVC_HOME is in `base`."""
+    """A context that yields `count` sockets of this account, whose SVC_HOME is in `base`. `subscribed`: also
+    subscribe them to events."""
     found: list[Listener] = []
     sessions = list(credentials(base, relay, -(-count // SESSIONS), handle))
     for number in range(count):
@@ -179,7 +181,7 @@ def devices(
 
 
 def heard_by_all(listeners: Sequence[Listener], chooser: selectors.BaseSelector, seq: int) -> None:
-    """Until each has the frame that leads to this number."""
+    """Wait until each device has received the frame with the update number `seq`."""
     word, left = b'"seq":%d,"replica"' % seq, len(listeners)
     while left:
         for key, _ in chooser.select(10):

@@ -1,10 +1,10 @@
-"""What a save, a seal and rest cost the agents of `svc watch`: CPU, wake-ups and memory.
+"""Measures what a save, a seal and idle time cost the agents of `svc watch`: CPU, wake-ups and memory.
 
     python -m scripts.bench.live_cost [--files 1000 10000] [--saves 20] [--rest 60] [--write]
 
-Two devices watch one branch. CPU is that of the agent's process, of the device that saves and of the other
-one; what grows with the folder is work over the tree. At rest both folders are watched and nothing happens: a
-wake-up is a voluntary context switch of any thread."""
+Two devices watch one branch. CPU is that of the agent's process, on the device that saves and on the other
+one; a cost that grows with the folder comes from work over the whole tree. For the idle time both folders are
+watched and nothing happens: a wake-up is a voluntary context switch of any thread."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ CALM = 3.0  # seconds after which nothing follows any more
 
 
 def cpu(device: Device) -> float:
-    """CPU seconds of the agent."""
+    """The CPU seconds of the device's agent so far."""
     words = Path(f"/proc/{device.agent_pid()}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / TICK
 
 
 def wakeups(device: Device) -> int:
-    """Voluntary context switches of all threads of the agent."""
+    """The number of voluntary context switches of all threads of the agent so far."""
     tasks = Path(f"/proc/{device.agent_pid()}/task").iterdir()
     lines = [line for task in tasks for line in (task / "status").read_text().splitlines()]
     return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
 
 
 def memory(device: Device) -> int:
-    """Anonymous resident bytes of the agent."""
+    """The anonymous resident memory of the agent in bytes."""
     lines = Path(f"/proc/{device.agent_pid()}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
 
@@ -54,7 +54,7 @@ def arrived(first: Device, second: Device, path: str) -> None:
 
 
 def cost(devices: tuple[Device, Device], times: int, act: Callable[[int], None]) -> list[float]:
-    """CPU milliseconds of each agent for one of so many acts."""
+    """Call `act` so many times. Returns the CPU milliseconds that one call costs each agent."""
     before = [cpu(device) for device in devices]
     for number in range(times):
         act(number)

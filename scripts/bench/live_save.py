@@ -1,9 +1,9 @@
-"""From a save on one device to the bytes on another's disk, through `svc watch` on both.
+"""Measures the time from a save until the bytes are on another device's disk, with `svc watch` on both.
 
     python -m scripts.bench.live_save [--files 10000] [--saves 200] [--write]
 
-A relay, two agents and this process share the machine. Each save appends a line to a file of its own, drawn
-from all files; the time runs from the return of close to the moment when the other folder has the bytes."""
+A relay, two agents and this process share the machine. Each save appends a line to a random file; the time
+runs from the return of close until the other folder has the bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tree(folder: Path, files: int) -> list[str]:
 
 
 def measure(first: Device, second: Device, paths: list[str], saves: int, seed: int) -> list[float]:
-    """Seconds of each save, in order."""
+    """Save so many times. Returns the seconds of each save, in order."""
     chance, took = random.Random(seed), []
     for number in range(saves):
         path = chance.choice(paths)

@@ -1,9 +1,9 @@
-"""Memory for a large tree: peak RssAnon of the process trees of client and relay in push and clone.
+"""Measures the memory for a large tree: peak RssAnon of client and relay in push and clone.
 
     python -m scripts.bench.memory [--gib 4] [--write]
 
-The tree is half one large file, which is cut into chunks, and half files of 8 MiB, all random. It goes once
-it is pushed, so that the disk holds it twice at most.
+Half of the tree is one large file, which is stored in chunks; the other half are files of 8 MiB. All are
+random. The tree is deleted once it is pushed, so that the disk holds it twice at most.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make(folder: Path, mib: int) -> None:
 
 
 def peaks(svc: Svc, words: list[str], cwd: Path) -> dict[str, int]:
-    """The largest memory of client and relay while the command runs."""
+    """Run `svc WORDS`. Returns the largest memory of client and relay meanwhile, in bytes by name."""
     command = [sys.executable, "-P", "-m", "svc", *words]
     client = subprocess.Popen(command, cwd=cwd, env=svc.environment, stdout=subprocess.DEVNULL)
     with Peak({"client": client.pid, "relay": svc.pid}) as peak:

@@ -1,9 +1,9 @@
-"""What a page costs the relay: CPU of its process tree for a request, and bytes on the wire, on loopback.
+"""Measures what a web page costs the relay: CPU of its process tree for a request, and bytes sent.
 
     python -m scripts.bench.pages [--files 100000] [--requests 100] [--write]
 
-A public repository is read without a session, one request after the other over a connection that stays open,
-and takes gzip. "first" is the first request for a page after the start of the relay; the others are means.
+A public repository is read without a session, one request after the other, over a connection that stays open,
+with gzip. "first" is the first request for a page after the start of the relay; the others are means.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PAGES = {
 
 
 def fill(folder: Path, files: int) -> None:
-    """Write `files` small files into FOLDERS folders, a README and a source of 400 lines."""
+    """Write `files` small files into FOLDERS folders, a README, and a source file of 400 lines."""
     for number in range(files):
         path = folder / f"d{number % FOLDERS:03}" / f"f{number // FOLDERS:05}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def fill(folder: Path, files: int) -> None:
 
 
 def measure(base: Path, files: int, requests: int) -> list[list[str]]:
-    """A row for each page: CPU of the first request and of the others in milliseconds, bytes."""
+    """A row for each page: its name, CPU milliseconds of the first request and of the others, bytes."""
     folder = base / "paged"
     folder.mkdir()
     fill(folder, files)

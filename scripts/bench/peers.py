@@ -1,8 +1,9 @@
-"""The peers of large binaries: git-lfs, hf_xet, borg, restic. What is missing comes from PyPI or is named.
+"""The tools that `binary` compares svc with: git-lfs, hf_xet, borg, restic. Missing Python packages are
+installed from PyPI; missing programs are named in an error.
 
 git-lfs talks to giftless, a real LFS server, over HTTP; its git repository is a folder. hf_xet has no server
-that runs offline: its own local store (`local://`) stands in. borg and restic write into a repository on the
-same disk, as they do without a server of theirs; so these three pay neither HTTP nor a server.
+that runs offline, so its own local store (`local://`) is used. borg and restic write into a repository on the
+same disk, as they do without a server. So these three pay neither for HTTP nor for a server.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ PRE_AUTHORIZED_ACTION_PROVIDER: null
 
 
 def install() -> Path:
-    """The Python that has the packages of the peers, installed once into a folder of the user's cache.
-    SystemExit naming the Debian packages of programs that are missing."""
+    """Install the packages of these tools once, into a folder of the user's cache. Returns the path of the
+    Python that has them. Raises SystemExit, which names the Debian packages, if programs are missing."""
     missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
     if missing:
         sys.exit(f"the peers need programs that are not here; run: apt install {' '.join(missing)}")
@@ -136,7 +137,7 @@ class XetSide:
         self.store.mkdir()
 
     def open(self, folder: Path) -> None:
-        """Nothing to prepare."""
+        """Do nothing; hf_xet needs no preparation."""
 
     def push(self, folder: Path) -> Cost:
         environment = {**os.environ, "HOME": str(self.home), "HF_HOME": str(self.home)}
@@ -148,7 +149,7 @@ class XetSide:
 
 
 class BorgSide:
-    """Without encryption; lz4, its default."""
+    """borg, without encryption and with lz4, its default compression."""
 
     name = "borg"
 
@@ -177,7 +178,7 @@ class BorgSide:
 
 
 class ResticSide:
-    """With encryption, which it cannot leave out."""
+    """restic, with encryption, which cannot be switched off."""
 
     name = "restic"
 
@@ -205,7 +206,8 @@ Peer = LfsSide | XetSide | BorgSide | ResticSide
 
 @contextlib.contextmanager
 def emptied(target: Path) -> Iterator[Path]:
-    """An empty folder for a clone, gone behind it. RuntimeError unless the file came there."""
+    """A context that yields an empty folder for a clone, which is deleted at the end. Raises RuntimeError if
+    the file is not in it then."""
     target.mkdir()
     yield target
     if not any(target.rglob(FILE)):
@@ -215,7 +217,7 @@ def emptied(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def lfs_server(python: Path, store: Path) -> Iterator[tuple[int, str]]:
-    """giftless under gunicorn; pid and address."""
+    """A context that runs giftless under gunicorn and yields (process id, address)."""
     store.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

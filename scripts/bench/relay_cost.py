@@ -1,12 +1,12 @@
-"""The relay's CPU for one request and for one live update, its whole process tree, over HTTP on loopback.
+"""Measures the relay's CPU for one request and for one live update, over HTTP on loopback.
 
     python -m scripts.bench.relay_cost [--requests 3000] [--batches 8] [--rounds 3] [--write]
 
-Every request is signed, encoded and ready before the first one is sent, over one connection that stays open:
-what the client costs is not in the figures. A request waits for the answer to the one before it, so that the
-relay wakes up for each. Updates are counted in batches of 500 lanes of Python source; "cold" means that the
-relay was started again since it last saw the lane. Microseconds of user and system time; the least of the
-rounds, because whatever else runs on the machine only adds.
+Every request is signed and encoded before the first one is sent, over one connection that stays open, so the
+client's cost is not in the figures. A request waits for the answer to the one before, so that the relay wakes
+up for each. Updates are counted in batches of 500 texts of Python source; "cold" means that the relay was
+restarted since it last used the text. Microseconds of user and system time; the least of the rounds, because
+other work on the machine only adds to it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Figures = dict[str, float]
 
 @dataclass(slots=True)
 class File:
-    """A text file on its lane. `lane` is this device's copy."""
+    """A text file that a device edits live. `lane`: the device's copy of its CRDT text."""
 
     path: str
     text: bytes
@@ -61,7 +61,7 @@ class File:
 
 
 class Relay:
-    """A relay on a data folder; ended on leaving."""
+    """A relay on a data folder, as a context that ends it."""
 
     def __init__(self, data: Path) -> None:
         with contextlib.redirect_stdout(sys.stderr):
@@ -77,7 +77,7 @@ class Relay:
 
 
 class Wire:
-    """Prepared requests over one connection. `answers`: the bodies received."""
+    """One connection to a relay, over which prepared requests are sent. `answers`: the received bodies."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -107,7 +107,7 @@ class Wire:
         return part
 
     def cost(self, requests: Sequence[bytes]) -> float:
-        """Microseconds of the relay's CPU for one of these requests."""
+        """Send these requests. Returns the microseconds of the relay's CPU for one of them."""
         cost = Cost()
         with serving(self._relay.pid, cost):
             for request in requests:
@@ -155,7 +155,7 @@ class Caller:
 
 
 class Device:
-    """One working copy on a branch: creates, signs and numbers updates."""
+    """A device on a branch: creates, signs and numbers updates."""
 
     def __init__(self, api: Api, repo_id: str, credential: Credential) -> None:
         key = credential.key
@@ -174,7 +174,7 @@ class Device:
         )
 
     def edit(self, file: File) -> LiveUpdate:
-        """A word changes in the middle of the file."""
+        """The update that inserts a word in the middle of the file."""
         if file.lane is None:
             file.lane = Lane.genesis(self._branch_id, file.gen, 0, file.text)
         half = len(file.text) // 2
@@ -192,7 +192,8 @@ class Device:
         return msgspec.structs.replace(update, signature=b64u(self._key.sign(raw)))
 
     def send(self, relay: Relay, batches: list[list[tuple[File, LiveUpdate]]]) -> float:
-        """Microseconds of the relay's CPU for one update of all batches but the first, which warms it up."""
+        """Send these batches, the first of which only warms up. Returns the microseconds of the relay's CPU
+        for one update of the others."""
         wire, caller = Wire(relay), Caller(relay.origin, self._credential)
         bodies = [
             msgspec.json.encode(
@@ -217,7 +218,7 @@ class Device:
 
 
 def source_files(count: int) -> Iterator[File]:
-    """Python source of this project, each file once more under many names."""
+    """Yields `count` files with Python source of this project, under different names."""
     texts = [path.read_bytes() for path in sorted(Path("relay").rglob("*.py"))]
     for number in range(count):
         text = b"# %d\n" % number + texts[number % len(texts)]
@@ -243,7 +244,7 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
-    """Microseconds of CPU for updates; the relay is restarted for the cold ones."""
+    """Name → microseconds of CPU for one update; the relay is restarted before the cold ones."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):
@@ -263,7 +264,7 @@ def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, b
 
 
 def round_of(requests: int, batches: int) -> Figures:
-    """A new relay with one account and its repository."""
+    """Measure once, with a new relay, one account and its repository. Returns name → microseconds of CPU."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         data = Path(folder) / "relay"
         with Relay(data) as relay:

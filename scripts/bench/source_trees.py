@@ -1,11 +1,11 @@
-"""Source trees: every comparison with git over HTTP that has an aim.
+"""Compares svc with git over HTTP on source trees, where there is an aim for the ratio.
 
     python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python P] [--write]
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
-files: status with nothing changed, each a new process; the same beside svc's watcher, then with a few files
-edited. Both sides take turns; medians. CPU is user and system time of client, server and watcher together;
-both servers are on loopback.
+files: status with nothing changed, each time in a new process; the same with svc's watcher, then with a few
+files edited. Both tools take turns; medians. CPU is user and system time of client, server and watcher
+together; both servers are on loopback.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ STORED_AIM = 1.0
 
 
 def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures, kept: Bytes) -> None:
-    """Nothing is removed before the end: for minutes ext4 walks past the inodes of removed files, one by one,
-    whenever a file is made, which took up to two seconds of a clone on either side."""
+    """Run one round with one tool, and add its costs to `figures` and its bytes to `kept`. No files are
+    deleted before the end: whenever a file is created, ext4 walks past the inodes of deleted files for
+    minutes, which took up to two seconds of a clone with either tool."""
     folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
     shutil.copytree(tree, folder)
     side.open(folder)
@@ -93,7 +94,7 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
 
 
 def stored(kept: Bytes) -> str:
-    """The bytes of the median round of each side, with what they consist of."""
+    """A row with the bytes that svc and git store in their median rounds, and what these consist of."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
     ratio = report.against(_all(svc) / _all(git), STORED_AIM)
     packs = report.against(svc["packs"] / _all(git), None)

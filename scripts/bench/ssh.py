@@ -1,4 +1,5 @@
-"""People over SSH at once: first paint, memory and CPU of the relay and of the confined processes.
+"""Measures many people over SSH at once: first paint, memory and CPU of the relay and of the confined
+processes.
 
     python -m scripts.bench.ssh [PEOPLE]
 
@@ -20,7 +21,7 @@ SHOWN = "alice/demo"
 
 
 def _of(pid: int) -> tuple[float, float]:
-    """Seconds of CPU and MB of anonymous memory of a process; nothing of one that ended."""
+    """(CPU seconds, MB of anonymous memory) of a process; (0, 0) if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         status = Path(f"/proc/{pid}/status").read_text()

@@ -1,8 +1,8 @@
-"""What starting costs: `svc --version` and a networked read, against Python that does nothing.
+"""Measures what starting costs: `svc --version` and a read over the network, against an idle Python.
 
     python -m scripts.bench.start [--rounds 25] [--write]
 
-CPU of the client alone, bytecode caches on; the three take turns, medians.
+CPU of the client alone, with bytecode caches. The three take turns; medians.
 """
 
 from __future__ import annotations

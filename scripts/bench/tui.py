@@ -1,9 +1,9 @@
-"""Bytes that the app sends over a terminal line, and its CPU.
+"""Measures the bytes that the app sends to a terminal, and its CPU.
 
     python -m scripts.bench.tui FOLDER [--size 80x24]
 
-FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal; what it sends is
-counted until it has been silent for half a second, and shown to a terminal emulator.
+FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal. What it sends is
+counted until it has sent nothing for half a second, and is shown to a terminal emulator.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ QUIET = 0.5  # seconds without a byte that end a step
 
 
 class Terminal:
-    """A pseudo-terminal that a program runs on, and what it shows."""
+    """A pseudo-terminal on which a program runs, and what its screen shows."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Terminal:
         height: int,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment`: beside that of this process."""
+        """`environment`: variables for the program in addition to those of this process."""
         self.said = b""  # the end of what it printed
         self.screen = pyte.Screen(width, height)
         self._stream = pyte.ByteStream(self.screen)
@@ -77,7 +77,8 @@ class Terminal:
             os.execv(command[0], list(command))
 
     def read(self, quiet: float = QUIET, most: float = 10.0) -> int:
-        """Bytes that arrive until the line is quiet."""
+        """Read until nothing comes for `quiet` seconds, at most for `most` seconds. Returns the number of
+        bytes."""
         count, began = 0, time.monotonic()
         while time.monotonic() - began < most:
             if not select.select([self._line], [], [], quiet)[0]:
@@ -93,12 +94,12 @@ class Terminal:
         return count
 
     def keys(self, text: str, quiet: float = QUIET) -> int:
-        """Type, and count what comes back."""
+        """Type the text, and read the answer. Returns its number of bytes."""
         os.write(self._line, text.encode())
         return self.read(quiet)
 
     def shows(self, words: str, seconds: float = 20.0) -> bool:
-        """Whether the words are on the screen, or come onto it within the time."""
+        """Whether the words are on the screen, or appear within so many seconds."""
         until = time.monotonic() + seconds
         while words not in self.text:
             if time.monotonic() > until:
@@ -108,24 +109,24 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen, without blanks at the ends of lines."""
+        """The text on the screen, without blanks at the ends of lines."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def resize(self, width: int, height: int) -> int:
-        """Change the size of the terminal; the bytes that come back."""
+        """Change the size of the terminal, and read the answer. Returns its number of bytes."""
         self.screen.resize(height, width)
         fcntl.ioctl(self._line, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         os.kill(self.pid, signal.SIGWINCH)
         return self.read()
 
     def kill(self) -> None:
-        """End the program with SIGKILL."""
+        """Kill the program with SIGKILL."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self._line)
 
     def leave(self) -> int:
-        """Ask the program to end; its exit code."""
+        """Ask the program to end, by Ctrl-C. Returns its exit code."""
         os.write(self._line, b"\x03")
         self.read(0.5, 5.0)
         _, status = os.waitpid(self.pid, 0)
@@ -133,7 +134,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
     def close(self) -> float:
-        """End the program; its CPU in seconds."""
+        """End the program. Returns its CPU seconds."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         os.write(self._line, b"\x03")
         self.read(0.3, 2.0)
@@ -143,7 +144,7 @@ class Terminal:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def _answer(self, data: bytes) -> None:
-        """What a terminal answers when it is asked about itself."""
+        """Answer the questions about the terminal that are in the data, as a real terminal does."""
         if b"\x1b[?2026$p" in data:
             os.write(self._line, b"\x1b[?2026;2$y")
 

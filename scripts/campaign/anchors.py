@@ -1,10 +1,11 @@
-"""Do comments on lines stay on their lines? Random texts, rounds of mixed edits, three ways to follow.
+"""Checks whether comments on lines stay on their lines: random texts, rounds of mixed edits, three ways to
+follow them.
 
     python -m scripts.campaign.anchors [--seed N] [--files N] [--rounds N]
 
-Each line of a file has a word of its own, so that it is known where a line is after it was edited, moved or
-indented. `log` goes through the edits as devices made them, `text` compares the texts before and after a
-round, `lines` maps line numbers through a difference of lines.
+Each line of a file has a word of its own, so that it is known where the line is after it was edited, moved or
+indented. `log` follows the edits as devices made them, `text` compares the texts before and after a round,
+`lines` maps line numbers through a line diff.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ WORDS = [
 
 
 class Result(NamedTuple):
-    """How many anchors are on their line still, of those whose line is still there; seconds each way took."""
+    """The result: the number of comments whose line still exists; by way of following, how many of them are
+    on their line, and the seconds that it took."""
 
     anchors: int
     kept: dict[str, int]
@@ -57,7 +59,7 @@ class File:
         self.lines = [self.line() for _ in range(length)]
 
     def line(self) -> str:
-        """Code as people write it: words repeat, and some lines differ in little."""
+        """A new line like code: words repeat, and some lines differ little."""
         self.made += 1
         left, right = self.rng.choices(WORDS, k=2)
         return f"{' ' * self.rng.choice((0, 4, 4, 8))}{left} = {right}(id{self.made})"
@@ -69,7 +71,7 @@ class File:
         return "".join(f"{line}\n" for line in self.lines).encode()
 
     def edit(self, at: int) -> None:
-        """One edit at or near a line."""
+        """Make one random edit at or near line `at`."""
         at = min(max(at, 0), len(self.lines) - 1)
         kind = self.rng.choice(
             ("insert", "insert", "delete", "words", "words", "indent", "split", "replace", "move")
@@ -99,7 +101,8 @@ class File:
 
 
 def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) -> Result:
-    """Anchors on `each` lines of every file; a third of the edits is near one."""
+    """Follow comments on `each` lines of every file through rounds of `edits` edits, of which a third are
+    near a comment. Returns the result."""
     rng = random.Random(seed)
     kept = {"log": 0, "text": 0, "lines": 0}
     seconds = dict.fromkeys(kept, 0.0)
@@ -145,7 +148,7 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
 def followed(
     text: bytes, spans: Sequence[Span], quotes: Sequence[bytes], log: Sequence[Sequence[Edit]]
 ) -> list[Span]:
-    """Through the edits of a log, one after the other."""
+    """Where the spans are after all edits of a log, which are followed one after the other."""
     before, found = text, list(spans)
     for edits in log:
         after = apply(text, list(edits))
@@ -155,12 +158,12 @@ def followed(
 
 
 def _changes(lane: Lane, updates: Sequence[bytes]) -> list[list[Edit]]:
-    """The edits of each update that changed the text, in offsets of the text before it."""
+    """For each update that changed the text: its edits, as offsets in the text before it."""
     return [edits for delta in lane._deltas(updates) if (edits := _edits(delta))]
 
 
 def _edits(delta: Delta) -> list[Edit]:
-    """Neighbouring insertions and deletions are one edit."""
+    """The edits in a delta of the CRDT library. Neighbouring insertions and deletions are one edit."""
     found: list[Edit] = []
     at = 0  # in the text before
     for step in delta:
@@ -201,7 +204,7 @@ def _near(rng: random.Random, file: File, words: Sequence[str]) -> int:
 
 
 def _by_lines(before: bytes, after: bytes, numbers: Sequence[int | None]) -> list[int | None]:
-    """Line numbers through a difference of lines; None once a line was changed."""
+    """The line numbers after a change, mapped through a line diff; None for a line that was changed."""
     hunks = line_diff.opcodes(line_diff.lines(before), line_diff.lines(after))
     made: list[int | None] = []
     for number in numbers:

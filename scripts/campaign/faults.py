@@ -1,10 +1,10 @@
-"""Put ten faults into the sources, one at a time, and see that the chosen tests find each.
+"""Puts ten faults into the sources, one at a time, and checks that the chosen tests find each.
 
 python -m scripts.campaign.faults [NAME …]
 
-Two faults in each room. For each one the tests that `./scripts/test` would choose after that change run, the
-nearest first, until one fails; the file is then as before. A fault that no chosen file finds is a failure.
-The files must hold no changes of yours, and nothing else may use this checkout meanwhile.
+There are two faults in each room. For each one, the tests that `./scripts/test` would choose after that
+change run, the nearest first, until one fails; then the file is restored. A fault that no chosen file finds
+is a failure. The files must not have changes of yours, and nothing else may use this checkout meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scripts.chosen_tests import ROOT, choose, distances, test_files
 
 
 class Fault(NamedTuple):
-    """`right` stands once in the file; `wrong` takes its place."""
+    """A fault to put into a file: the text `right`, which must be in it once, is replaced by `wrong`."""
 
     name: str
     file: str
@@ -102,7 +102,8 @@ def main() -> int:
 
 
 def is_found(fault: Fault) -> bool:
-    """Whether a chosen file of tests fails with the fault. Raises ValueError if it does not fit the file."""
+    """Whether one of the chosen test files fails with the fault. Raises ValueError if the fault does not fit
+    the file."""
     path = ROOT / fault.file
     source = path.read_bytes()
     if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", fault.file], cwd=ROOT).returncode != 0:

@@ -1,5 +1,5 @@
-"""Play many random histories of several devices: campaign/histories.py FIRST COUNT [DEVICES [TYPING]].
-TYPING: the share of edits sent live that go as typed, between 0 and 1. Failures print seeds."""
+"""Plays many random histories of several devices: campaign/histories.py FIRST COUNT [DEVICES [TYPING]].
+TYPING: the share of live edits that are sent as typed edits, from 0 to 1. Prints the seeds that failed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kill commands after each write of the file system: campaign/kills.py [STRIDE] [SCENARIO...].
+"""Kills commands after each write to the file system: campaign/kills.py [STRIDE] [SCENARIO...].
 
-Prints the points killed at and every failure; a stride of 1, the default, takes every point. In the scenario
-`relay` the relay dies instead, at each sixtieth of the time that a push takes.
+Prints the points of the kills and every failure. With STRIDE n every n-th point is tried; the default 1 tries
+all. In the scenario `relay` the relay is killed instead, at 60 moments of a push.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def main() -> int:
 
 
 def walk(base: Path, node: Node, name: str, stride: int) -> int:
-    """Every point of one scenario. After a failure it goes on with machines of its own."""
+    """Try every point of one scenario. Returns the number of failures. After a failure it continues with new
+    machines."""
     points, failures, number, serial = 0, 0, 1, 0
     scenario = None
     while True:

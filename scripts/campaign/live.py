@@ -1,13 +1,13 @@
-"""Live sync of two or three devices with texts, bytes, removals, renames and changes of kind, while agents
-and the relay are killed and the network is cut; at rest nothing is lost or doubled, and all disks are the
-branch.
+"""Live sync of two or three devices, while agents and the relay are killed and the network is cut.
 
     python -m scripts.campaign.live [--seconds 300] [--seed 1] [--devices 3] [--database-url URL]
 
-A history is some seconds of that; after it, everything comes to rest and is judged: each light is live with
-nothing queued, the folders are equal, and equal to what a device that never wrote pulls from the branch. Each
-word written is in a file, a conflict copy or the trash, or in what somebody deleted. `--database-url`: of an
-empty database, else SQLite in a temporary folder."""
+They edit texts and bytes, remove, rename, and change the kind of files. At rest nothing may be lost or
+doubled, and all folders must equal the branch. A history is some seconds of that. After it, everything comes
+to rest and is judged: each device is connected live with nothing queued, the folders are equal, and equal to
+what a device that never wrote pulls from the branch. Each written word is in a file, a conflict copy or the
+trash, or in what somebody deleted. `--database-url`: an empty database; else SQLite in a temporary folder.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ CUT = (0.2, 3.0)  # seconds without a network
 
 
 class Campaign:
-    """A relay behind a cable, devices with a person each, and one more device that only pulls."""
+    """A relay behind a network that can be cut, devices with a person each, and one more device that only
+    pulls."""
 
     def __init__(self, base: Path, devices: int, seed: int, variables: Mapping[str, str]) -> None:
         self.base, self._seed, self._chance = base, seed, random.Random(seed)
@@ -62,7 +63,7 @@ class Campaign:
         self._relay.kill()
 
     def play(self) -> list[str]:
-        """One history. Returns its faults."""
+        """Play one history. Returns the faults."""
         self.counts["histories"] += 1
         acting = []
         for at, device in enumerate(self._devices):
@@ -82,7 +83,7 @@ class Campaign:
         return self._judge(acting)
 
     def _harm(self, what: str) -> None:
-        """Kill agents or the relay, or cut the network, and mend it again."""
+        """Kill agents or the relay, or cut the network, and repair it again."""
         self.counts[what] += 1
         if what in ("cut", "silent"):
             self._cable.become("closed" if what == "cut" else "silent")
@@ -121,8 +122,8 @@ class Campaign:
         return faults + wrong
 
     def _rests(self) -> bool:
-        """Wait until all are live with nothing queued and have equal folders, a few times in a row: what
-        somebody saved last may not have been heard yet."""
+        """Wait until all devices are connected live with nothing queued and have equal folders, a few times
+        in a row, because the last save may not be noticed yet. Returns whether that came."""
         until, calm = time.monotonic() + REST, 0
         while calm < 4 and time.monotonic() < until:
             states = [self._state(device) for device in self._devices]
@@ -155,7 +156,8 @@ def _differences(who: str, one: Mapping[str, bytes], other: Mapping[str, bytes])
 
 
 def run(seconds: float, seed: int, devices: int, variables: Mapping[str, str], histories: int = 10**6) -> int:
-    """Play until the time is over, or so many histories. Prints figures and faults, returns their number."""
+    """Play until the time is over, or so many histories. Prints figures and faults. Returns the number of
+    faults."""
     began, failed = time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="svc-live-") as made:
         campaign = Campaign(Path(made), devices, seed, variables)

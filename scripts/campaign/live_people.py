@@ -1,4 +1,4 @@
-"""People who write, rename and delete in watched folders, and what must be true of their words afterwards."""
+"""People who write, rename and delete in watched folders, and checks of what became of their words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASIDE = ".sync-conflict-"
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a working copy but svc's own."""
+    """Path → content of every file of a working copy, except svc's own."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -31,8 +31,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class Person(threading.Thread):
-    """Somebody at one device. Texts are read, changed and written as editors do. What is deleted or replaced
-    whole is first moved out of the folder, so that it is known to the byte."""
+    """Somebody at one device. Texts are read, changed and written as editors do. A file that is deleted or
+    replaced is first moved to another folder (the grave), so that its last bytes are known."""
 
     def __init__(self, base: Path, name: str, letter: str, seed: int, written: list[bytes]) -> None:
         super().__init__(name=f"person {name}")
@@ -59,7 +59,7 @@ class Person(threading.Thread):
         self._files.close()
 
     def deleted(self) -> bytes:
-        """All that this person deleted or replaced."""
+        """The joined contents of all files that this person deleted or replaced."""
         return b"\n".join(path.read_bytes() for path in self._grave.rglob("*") if path.is_file())
 
     # --- acts; False: there was nothing to do
@@ -172,7 +172,7 @@ class Person(threading.Thread):
         return f"{self._grave.name}/{len(list(self._grave.iterdir()))}"
 
     def _place(self, path: str, content: bytes) -> bool:
-        """Write a new file; what a folder or another file leaves no room for was not written."""
+        """Write a new file. Returns False, without writing, if a folder or another file is in the way."""
         try:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             with (self.folder / path).open("xb") as file:
@@ -183,7 +183,7 @@ class Person(threading.Thread):
         return True
 
     def _replace(self, path: str, content: bytes) -> bool:
-        """Put new content in the place of a file, whose last content goes to the grave."""
+        """Replace the content of a file, whose last content goes to the grave. Returns whether it worked."""
         buried = self._buried()
         (self._grave.parent / buried).write_bytes(content)
         try:
@@ -210,8 +210,8 @@ def _document(file: Path) -> str:
 
 
 def faults_of(files: Mapping[str, bytes], written: Iterable[bytes], deleted: bytes) -> tuple[list[str], int]:
-    """What is lost, doubled, or in another document than it was written in; and how many documents have two
-    names. `deleted`: what people deleted, or replaced, knowing it."""
+    """(what is lost, doubled, or in another document than it was written in; number of documents with two
+    names). `deleted`: contents that people deleted or replaced knowingly."""
     faults, places = [], dict[bytes, list[str]]()
     names: dict[bytes, set[bytes]] = {}
     for path, content in files.items():

@@ -1,4 +1,4 @@
-"""The files that both sides of a merge commit changed, read from a local git repository."""
+"""Reads the files that both sides of a merge commit changed from a local git repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
 
 
 class Case(NamedTuple):
-    """One file of one merge commit. `committed`: what the merge has at this path, None for no file."""
+    """A file of a merge commit in its versions. `committed`: what the merge commit has at this path; None for
+    no file."""
 
     commit: str
     path: str
@@ -27,7 +28,7 @@ class Case(NamedTuple):
 
 
 class Repository:
-    """Reads a git repository through long-lived processes of git, and has single files merged by it."""
+    """Reads a git repository with long-running git processes, and merges single files with git."""
 
     def __init__(self, path: Path) -> None:
         self._git = ["git", "-C", str(path), "-c", "core.quotePath=false"]
@@ -48,8 +49,8 @@ class Repository:
         self._folder.cleanup()
 
     def cases(self, most: int | None = None) -> Iterator[Case]:
-        """Of merges of two commits that have one common base, newest first; of the newest `most` merges, if
-        that is given."""
+        """Yields the cases of merges of two commits with one common base, newest first. `most`: only of so
+        many of the newest merges."""
         listed = self._run("rev-list", "--all", "--min-parents=2", "--max-parents=2", "--parents").split("\n")
         for line in filter(None, listed[:most]):
             commit, first, second = line.split()
@@ -58,7 +59,7 @@ class Repository:
                 yield from self._both_changed(commit, bases[0], first, second)
 
     def merged_by_git(self, case: Case) -> bytes | None:
-        """What `git merge-file` makes of the file; None where it leaves a conflict."""
+        """The file as `git merge-file` merges it; None if that leaves a conflict."""
         names = [Path(self._folder.name) / name for name in ("theirs", "base", "mine")]
         for name, data in zip(names, (case.theirs, case.base, case.mine), strict=True):
             name.write_bytes(data)
@@ -82,7 +83,8 @@ class Repository:
                 self.skipped += 1
 
     def _changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
-        """Path → (blob before, blob after) of files that are on both sides and differ, or are gone."""
+        """Path → (id of the blob before, after) of files that `old` and `new` both have and that differ, or
+        that were removed."""
         pipe_in, pipe_out = self._trees.stdin, self._trees.stdout
         assert pipe_in is not None and pipe_out is not None
         pipe_in.write(f"{self._tree(old)} {self._tree(new)}\nend\n".encode())  # git says `end` again
@@ -100,11 +102,11 @@ class Repository:
         return self._asked(f"{commit}^{{tree}}")[0]
 
     def _blob(self, name: str) -> bytes | None:
-        """None for a file that is not there."""
+        """The content of the blob; None if the id stands for no file."""
         return None if _is_nothing(name) else self._asked(name)[1]
 
     def _asked(self, name: str) -> tuple[str, bytes]:
-        """(id, content) of an object."""
+        """(id, content) of the object that this name means."""
         pipe_in, pipe_out = self._blobs.stdin, self._blobs.stdout
         assert pipe_in is not None and pipe_out is not None
         pipe_in.write(name.encode() + b"\n")
@@ -123,7 +125,7 @@ class Repository:
 
 
 def _is_nothing(name: str) -> bool:
-    """Whether a mode or an id says that there is no file."""
+    """Whether this mode or id, as git prints it, stands for no file."""
     return set(name) == {"0"}
 
 

@@ -1,4 +1,4 @@
-"""Rules that every merged file must meet."""
+"""Checks of rules that every merged file must meet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.campaign.merge_cases import Case
 
 
 def breaks_python(case: Case, text: bytes) -> bool:
-    """Whether all three versions parse as Python and the merged one does not."""
+    """Whether all three versions of a Python file parse, and the merged text does not."""
     before = (case.base, case.theirs, case.mine)
     return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
 
@@ -28,8 +28,8 @@ def _parses(text: bytes) -> bool:
 
 
 def strange_words(case: Case, text: bytes) -> Iterator[str]:
-    """`strange` if the text has a word that neither side has, `repeated` if it has a word twice that each
-    side has once."""
+    """Yields `strange` if the merged text has a word that neither side has, and `repeated` if it has a word
+    more than once that each side has once."""
     theirs, mine, merged = (Counter(tokens(one.decode())) for one in (case.theirs, case.mine, text))
     if any(token not in theirs and token not in mine for token in merged):
         yield "strange"

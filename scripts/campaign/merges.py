@@ -1,11 +1,12 @@
-"""Merge again what other people merged: every file that both sides of a merge commit changed.
+"""Merges again what other people merged: every file that both sides of a merge commit changed.
 
     python -m scripts.campaign.merges REPOSITORY... [--most 2000]
 
-Walks the merge commits of local git repositories, newest first, and merges each file with our rule and with
-`git merge-file`. Where git is clean, our bytes must be git's: a difference is named and makes the exit code
-1. Everything else is counted: what git leaves as a conflict and our rule joins, how often that is what
-people committed, Python files that no longer parse. It only reads the repositories.
+Walks the merge commits of local git repositories, newest first, and merges each file by our rule and with
+`git merge-file`. If git merges it without conflict, our bytes must be git's: a difference is printed, and
+makes the exit code 1. Everything else is counted: files that git leaves as a conflict and our rule merges,
+how often our result is what people committed, Python files that no longer parse. It only reads the
+repositories.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _played(repository: Repository, most: int | None, show: bool) -> Counter[str
 
 
 def _judged(case: Case, repository: Repository) -> Iterator[str]:
-    """The columns of the table in which this file counts."""
+    """Yields the names of the columns of the table in which this file counts."""
     yield "files"
     ours = merge(case.base, case.theirs, case.mine)
     if case.theirs == case.mine:

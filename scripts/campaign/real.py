@@ -1,12 +1,12 @@
-"""Play random histories against the real client and the real relay, for as long as asked.
+"""Plays random histories with the real client and the real relay, for as long as asked.
 
     python -m scripts.campaign.real --seconds 600 --seed 1 --devices 3
     TMPDIR=/dev/shm python -m scripts.campaign.real --seconds 3600 --histories 300 --devices 2 --workers 2
 
-Each worker has a relay of its own for all its histories, and plays every n-th seed. Commands wait for the
-disk more than for anything else: a folder in memory halves the time and loses nothing, for processes are
-killed here and the power stays on. Prints each failure with the commands that led to it, keeps its folders,
-and ends with 1 if there was one.
+Each of n workers has a relay of its own for all its histories, and plays every n-th seed. Commands wait
+mostly for the disk: a folder in memory halves the time and changes nothing, because processes are killed
+here, but the power stays on. Prints each failure with the commands that led to it, keeps its folders, and
+exits with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _work(asked: argparse.Namespace, base: Path, number: int) -> Figures:
-    """Every `asked.workers`-th history, from the `number`-th on."""
+    """Play every `asked.workers`-th history, beginning with `number`. Returns the figures."""
     base = base / f"worker-{number}"
     base.mkdir()
     total = Figures()

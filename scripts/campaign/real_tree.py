@@ -1,9 +1,9 @@
-"""The main job on trees that nobody here made, every byte compared; by hand, some minutes.
+"""Does the main work on trees of real files, with every byte compared; to be run by hand, takes some minutes.
 
     python -m scripts.campaign.real_tree [--files 10000] [--megabytes 200] [--seals 12]
 
 Pushes Python's standard library and the packages of this environment together with a folder of binaries,
-clones, compares every byte, edits and pushes again several times with git doing the same, and compares blame
+clones, compares every byte, edits and pushes again several times while git does the same, and compares blame
 line by line with `git blame` of that history.
 """
 
@@ -27,7 +27,8 @@ BLAMED = 40
 
 
 class History:
-    """The same edits, sealed by svc and committed by git; git lies beside the folder, not in it."""
+    """The same edits, sealed by svc and committed by git. The git repository is beside the folder, not in
+    it."""
 
     def __init__(self, device: Device, repository: Path) -> None:
         self.device = device
@@ -48,7 +49,7 @@ class History:
         self.seals[self.git("rev-parse", "HEAD").strip()] = pushed
 
     def blame(self, path: str) -> tuple[int, int]:
-        """Lines on which both agree, and all lines."""
+        """(number of lines on which svc and git agree, number of all lines)."""
         theirs = re.findall(r"(?m)^([0-9a-f]{40}) \d+ \d+", self.git("blame", "--porcelain", "--", path))
         found = json.loads(self.device.svc("blame", path, "--json", "line,seal_id", quiet=True))
         ours = [row["seal_id"] for row in found]
@@ -58,7 +59,7 @@ class History:
 
 
 def edit(folder: Path, chance: random.Random, count: int) -> list[Path]:
-    """Change, add and take away lines in some Python files."""
+    """Change, add and remove lines in `count` Python files. Returns their paths."""
     chosen = chance.sample(sorted(folder.rglob("*.py")), count)
     for path in chosen:
         lines = path.read_text("utf-8", errors="surrogateescape").splitlines(keepends=True)

@@ -1,13 +1,14 @@
-"""Random histories, merged by git and by `localstore.core.merge`: the same files and the same conflicts.
+"""Merges random histories with git and with `localstore.core.merge`: files and conflicts must be the same.
 
     python -m scripts.campaign.tree_merges --histories 500 --seed 1
     python -m scripts.campaign.tree_merges --histories 500 --seed 1 --moves
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and merge each
-other now and then; with --moves they move files too, often with edits. Each new file has lines of its own.
-Texts end with a newline then, since git before 2.44 does not count the rest of the last line. svc follows no
-moved directories, so git is told not to. Histories with several merge bases are counted apart: there svc may
-conflict where git does not, or the reverse; without moves it never merges to other files.
+other now and then; with --moves they move files too, often with edits. Then each new file has lines of its
+own, and texts end with a newline, since git before 2.44 does not count the rest of the last line. svc does
+not follow moved directories, so git is told not to. Histories with several merge bases are counted
+separately: there svc may conflict where git does not, or the reverse; without moves it must never merge to
+other files.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ Files = dict[str, bytes]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`files`: path → bytes of what merges cleanly, None if there are conflicts."""
+    """The result of a merge. `conflicts`: paths. `files`: path → bytes; None if there are conflicts."""
 
     conflicts: frozenset[str]
     files: Files | None
 
 
 class History:
-    """Seals as files by id, in a git repository and in memory."""
+    """A history, in a git repository and in memory. `files`: id of a seal → its files."""
 
     def __init__(self, folder: Path, rng: random.Random) -> None:
         self.folder, self.rng = folder, rng
@@ -140,7 +141,7 @@ def _line(rng: random.Random) -> str:
 
 
 def _text(rng: random.Random) -> bytes:
-    """Lines that no other file has."""
+    """A random text, whose lines no other file has."""
     own = f"  # {rng.randrange(1 << 32):08x}"
     lines = [_line(rng) + own for _ in range(rng.choice([0, 1, 5, 20, 60]))]
     return ("\n".join(lines) + rng.choice(["\n", "\n", "\n", ""])).encode() if lines else b""
@@ -166,12 +167,13 @@ def _edited_text(rng: random.Random, data: bytes) -> bytes:
 
 
 def _ended(data: bytes) -> bytes:
-    """With a newline at the end, unless these are bytes or nothing."""
+    """The text with a newline at its end; binary or empty data unchanged."""
     return data if not data or b"\0" in data or data.endswith(b"\n") else data + b"\n"
 
 
 def _move(rng: random.Random, files: Files) -> None:
-    """A file gets another path, its own name or another one, and perhaps some other lines."""
+    """Give a random file another path, with its own name or another one, and perhaps change some of its
+    lines."""
     old = rng.choice(sorted(files))
     data, name = files.pop(old), old.rpartition("/")[2]
     if b"\0" not in data and data and rng.random() < 0.5:
@@ -213,7 +215,7 @@ def _put(files: Files, path: str, data: bytes) -> None:
 
 
 def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str, str]:
-    """A history, and the two commits to merge."""
+    """Make a history. Returns (history, the two seals to merge)."""
     rng = random.Random(seed)
     made = History(folder, rng)
     start = {f"file{n}.txt": _text(rng) for n in range(rng.randint(1, 5))} | {"dir/a": _text(rng)}
@@ -236,8 +238,8 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
 
 
 def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
-    """("clean", ""), ("conflict", ""), ("crossed", ""), ("stricter", ""), or ("wrong", what differs); with
-    " moved" where a side moved files."""
+    """Merge one history with git and svc. Returns (verdict, ""), with the verdict clean, conflict, crossed or
+    stricter; or ("wrong", what differs). " moved" is added to the verdict if a side moved files."""
     made, ours, theirs = history(folder, seed, moves)
     verdict, why = _compared(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why

@@ -1,11 +1,11 @@
-"""Ask a running relay everything its OpenAPI document says, rightly and wrongly, and look at every answer.
+"""Sends a running relay valid and invalid requests by its OpenAPI document, and checks every answer.
 
     python -m scripts.fuzz.api [--examples 500] [--seed 1] [--only repo.]      # DATABASE_URL, S3_… hold
 
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
-them are often replaced by ones that exist, so that requests come through to the handlers. Each goes out as
-nobody, as a guest, as the owner's terminal or browser, or with a forged token. An answer must have
-a status, a content type and a body that the document names, and every 404 must be the constant one.
+them are often replaced by existing ones, so that requests reach the handlers. Each is sent without a session,
+as a guest, as the owner's terminal or browser, or with a forged token. An answer must have a status, a
+content type and a body that the document names, and every 404 must be the constant one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ from tests.relay.histories import Repository, create
 
 
 def no_fault(context: Any, response: Any, case: Any) -> bool | None:
-    """Whether a 5xx is expected: what this edition or node lacks."""
+    """A check for Schemathesis: a 5xx is a fault, unless it says that this edition or node lacks the
+    feature."""
     if response.status_code in (501, 503) and response.json()["code"] in LACKING:
         return None
     return not_a_server_error(context, response, case)
@@ -100,14 +101,14 @@ MODES = _POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesi
 
 @dataclass
 class Served:
-    """A relay in a process of its own; `log` is what it wrote to standard error."""
+    """A relay in its own process. `log`: the file with its stderr."""
 
     url: str
     process: subprocess.Popen[str]
     log: Path
 
     def anonymous_memory(self) -> int:
-        """RssAnon of the process, bytes."""
+        """The anonymous memory of the process (RssAnon) in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("RssAnon:")[2].split()[0]) * 1024
 
@@ -117,7 +118,7 @@ class Served:
 
 @contextlib.contextmanager
 def serving(folder: Path, **variables: str) -> Iterator[Served]:
-    """A relay with a fresh data folder below `folder`, until the context is left."""
+    """A context that runs a relay with a new data folder below `folder`. `variables`: of its environment."""
     log = folder / "relay.log"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TR_", "RELAY_"))}
     command = [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(folder / "data")]
@@ -141,7 +142,7 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 
 
 class Bound(requests.auth.AuthBase):
-    """The token of a terminal, and the signature of every mutation."""
+    """Adds the token of a terminal to a request, and the signature to one that changes something."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -168,9 +169,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """The owner with a browser and a terminal, an organisation of theirs, a guest, a public and a private
-    repository with some history, an issue, a proposal and so on, and the names under which all that is
-    known."""
+    """An owner with a browser and a terminal, an organisation of theirs, a guest, a public and a private
+    repository with some history, an issue, a proposal and so on. `names`: the names and ids of all that, by
+    parameter."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -224,11 +225,11 @@ class World:
         }
 
     def stands(self) -> bool:
-        """Whether the next requests find what these names say: nothing was deleted, renamed or signed out."""
+        """Whether nothing was deleted, renamed or signed out, so that the names are still right."""
         return self._state() == self._known
 
     def _state(self) -> list[Any]:
-        """Who the three are, and of each repository what it is called, who may see it and its branches."""
+        """Who the owner and the guest are, and of each repository its name, visibility and branches."""
         repos = [f"/api/v1/repos/{one}" for one in self.names["id"]]
         told = [one.get("/auth/userinfo").json() for one in (self.browser, self.guest)]
         told += [self._http.get(path).json() for path in repos]
@@ -241,7 +242,7 @@ class World:
             one.close()
 
     def session(self, caller: str) -> tuple[requests.Session, requests.auth.AuthBase | None]:
-        """How `caller` sends requests: a session with its cookies and headers, and its signer."""
+        """How `caller` sends requests: (session with its cookies and headers, what signs its requests)."""
         session = requests.Session()
         session.trust_env = False
         if caller in ("guest", "browser"):
@@ -261,7 +262,7 @@ def requests_of(owner: Account, url: str) -> Any:
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
-    """`value` with some members replaced by existing names."""
+    """`value` with some of its members replaced by existing names. `name`: the member that it is."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
@@ -272,7 +273,8 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
 
 
 def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
-    """Send `examples` requests of each mode. Returns their number. Raises for the first wrong answer."""
+    """Send `examples` requests of each mode for one operation. Returns how many were sent. Raises for the
+    first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
 
@@ -311,7 +313,7 @@ def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequen
 
 
 def operations(url: str, only: str = "") -> list[Any]:
-    """The operations of the document that the relay itself serves."""
+    """The operations in the document that the relay serves, whose ids begin with `only`."""
     document = requests.get(f"{url}/api/v1/openapi.json", timeout=30).json()
     found = [one.ok() for one in schemathesis.openapi.from_dict(document).get_all_operations()]
     return [one for one in found if one.definition.raw["operationId"].startswith(only)]

@@ -1,10 +1,10 @@
-"""Compare the ignore engine with `git check-ignore` on generated trees and patterns.
+"""Compares the ignore engine with `git check-ignore` on random trees and patterns.
 
     python scripts/fuzz/ignore.py --seed 1 --cases 5000
 
-One case is a small tree with ignore files of all three names in several folders. git judges each source on
-its own (verdict and deciding line); how the sources combine is restated here in a few lines. Prints every
-difference and exits 1 if there was one.
+One case is a small tree with ignore files of all three names in several folders. git judges each kind of file
+alone (verdict and deciding line); how the kinds combine is written here once more, in a few lines. Prints
+every difference, and exits with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -112,14 +112,16 @@ ATOMS = (
 
 
 class Case(NamedTuple):
-    """`entries` maps a path to whether it is a directory; `files` a folder to its ignore files' text."""
+    """A random tree. `entries`: path → whether it is a directory. `files`: folder → texts of its ignore files
+    by name."""
 
     entries: dict[str, bool]
     files: dict[str, dict[str, str]]
 
 
 class Judged(NamedTuple):
-    """What git says of a path: the deciding file and line, or neither."""
+    """git's verdict on a path: the deciding file, line and whether the pattern is negated; "" and 0 if no
+    pattern matches."""
 
     file: str
     line: int
@@ -165,7 +167,7 @@ def make_line(rng: random.Random, paths: list[str]) -> str:
 
 
 def mutated(rng: random.Random, path: str) -> str:
-    """A pattern near a path that exists, so that many patterns match."""
+    """A random pattern that is similar to an existing path, so that many patterns match."""
     parts = path.split("/")
     parts = parts[rng.randrange(len(parts)) :]
     for at, part in enumerate(parts):
@@ -176,7 +178,8 @@ def mutated(rng: random.Random, path: str) -> str:
 
 
 def judge(repository: Path, cases: list[Case]) -> dict[tuple[int, str, str], Judged]:
-    """git's word on every (case, source, path), each source laid out alone as `.gitignore`."""
+    """(number of the case, kind of ignore file, path) → git's verdict, with files of that kind alone, named
+    `.gitignore`."""
     asked: dict[str, tuple[int, str, str]] = {}
     for number, case in enumerate(cases):
         for source in SOURCES:
@@ -211,7 +214,8 @@ def git_environment() -> dict[str, str]:
 
 
 def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
-    """Every entry with the scope of its folder, ignored folders included."""
+    """Yields (rules of its folder, path, name, whether it is a directory) of every entry, also in ignored
+    folders."""
     scopes = {"": root(case.files.get("", {}))}
     for path, is_dir in case.entries.items():
         folder, _, name = path.rpartition("/")
@@ -221,7 +225,7 @@ def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
 
 
 def compare(cases: list[Case], repository: Path) -> list[str]:
-    """Differences in words; empty when the engine and git agree."""
+    """Compare the engine with git on these cases. Returns the differences in words; [] if they agree."""
     subprocess.run(["git", "init", "-q", str(repository)], env=git_environment(), check=True)
     said = judge(repository, cases)
     problems: list[str] = []
@@ -286,7 +290,7 @@ def pruned_above(case: Case, files: dict[str, dict[str, str]], path: str) -> boo
 
 
 def campaign(seed: int, cases: int, batch: int = 250) -> list[str]:
-    """Run generated cases in batches, each in a repository of its own; the differences."""
+    """Compare random cases in batches, each in a repository of its own. Returns the differences in words."""
     rng = random.Random(seed)
     problems: list[str] = []
     for start in range(0, cases, batch):

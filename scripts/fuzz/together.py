@@ -1,4 +1,4 @@
-"""What people do together in a repository: an issue, a proposal and so on, for the fuzz to ask about."""
+"""Makes an issue, a proposal and so on in a repository, for the fuzz to send requests about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ TOPIC, PATH = "topic", "t.txt"
 
 
 def together(repo: Repository) -> Names:
-    """Make them. Returns the names by which requests mean them, by parameter and member."""
+    """Make these things in the repository. Returns the names by which requests refer to them, by parameter or
+    member."""
     http, url = repo.http, repo.url
     (start,) = repo.seal({PATH: b"one\ntwo\n"}, branch="main")
     repo.branch(TOPIC, start)
@@ -55,7 +56,7 @@ def together(repo: Repository) -> Names:
 
 
 def organisation(http: Any) -> Names:
-    """A new organisation of the caller, and the name by which requests mean it."""
+    """Create an organisation of the caller. Returns the name by which requests refer to it, by parameter."""
     handle = f"o{secrets.token_hex(6)}"
     return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
 

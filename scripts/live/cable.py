@@ -1,10 +1,13 @@
-"""The light of a watched folder and its edits, over a cable that refuses, is silent, slow, cut, and back.
+"""Tests the light and the edits of a watched folder while the network fails in several ways.
 
     python -m scripts.live.cable [--rounds 3] [--seed 1]
 
-Two devices reach the relay through one cable. At each change of the cable the time is taken until the light
-of both is right: within 5 s, where it comes from polling or goes there within 15 s. Meanwhile both write
-files; in the end both folders have all of them."""
+The light says how the folder is connected: live, polling or offline. The network refuses, is silent, slow or
+cut, and comes back. Two devices reach the relay through one cable, a proxy that this script controls. At each
+change of the cable the time is measured until the light of both is right: it must be within 5 s; within 15 s
+where it changes from or to polling. Meanwhile both write files; in the end both folders must have all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,9 @@ STEPS = (
 
 
 class Cable:
-    """A port before the relay. `open`: all passes; `no sockets`: upgrades are refused; `closed`: connections
-    end at once; `silent`: what is sent is swallowed; `slow`: 64 kbit/s each way."""
+    """A proxy before the relay, which can behave like a broken network. `open`: passes everything on; `no
+    sockets`: refuses WebSockets; `closed`: ends connections at once; `silent`: swallows what is sent; `slow`:
+    64 kbit/s each way."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -52,7 +56,7 @@ class Cable:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def become(self, mode: str) -> None:
-        """Open connections are cut where they would hide the change."""
+        """Behave in this way from now on. Open connections are cut if they would hide the change."""
         before, self._mode = self._mode, mode
         if mode in ("closed", "no sockets") or before == "silent":
             for end in list(self._ends):
@@ -77,7 +81,7 @@ class Cable:
                     self._ends -= {client, relay}
 
     def _pass(self, client: socket.socket, relay: socket.socket) -> bool:
-        """Pass on one piece. Returns whether the connection goes on."""
+        """Pass one piece on, in either direction. Returns whether the connection goes on."""
         for end in select.select([client, relay], [], [])[0]:
             mode = self._mode
             data = end.recv(SLOW // 10 if mode == "slow" else 1 << 16)
@@ -95,7 +99,7 @@ class Cable:
 
 
 class Writer(threading.Thread):
-    """Writes a new file now and then, and a line into one that both have."""
+    """A thread that now and then writes a new file, and a line into a file that both devices have."""
 
     def __init__(self, device: Device, seed: int) -> None:
         super().__init__()
@@ -111,8 +115,8 @@ class Writer(threading.Thread):
 
 
 def light(device: Device) -> str:
-    """The light of the folder; "" if the agent is silent. Asked on the agent's socket, because starting a
-    command would take longer than what is measured."""
+    """The light of the device's folder; "" if the agent does not answer. It is asked over the agent's socket,
+    because starting a command would take longer than what is measured."""
     with suppress(AgentSilent), Conversation(device.home) as agent:
         folders = agent.ask(Request("about")).folders
         return folders[0].light if folders else ""
@@ -131,7 +135,7 @@ def seconds_until(devices: tuple[Device, Device], wanted: str) -> float:
 
 
 def complete(devices: tuple[Device, Device], writers: list[Writer]) -> list[str]:
-    """The files that one of the devices lacks, once nothing changes any more."""
+    """Wait until nothing changes any more. Returns the files that one of the devices lacks."""
     names = [name for writer in writers for name in writer.written]
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Two devices of one account, each with an SVC_HOME, a folder and an agent of its own."""
+"""Devices of one account, each with its own SVC_HOME, folder and agent; and a relay for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT_SECONDS = 120.0
 
 
 class Device:
-    """One device. `svc` runs a command on it and returns its output."""
+    """A device, with its own SVC_HOME, folder and agent."""
 
     def __init__(self, base: Path, name: str, server: str) -> None:
         self.name, self.home, self.folder = name, base / f"home-{name}", base / name
@@ -31,7 +31,8 @@ class Device:
         }
 
     def svc(self, *words: str, where: Path | None = None, fails: bool = False) -> str:
-        """Run `svc WORDS`. Raises SystemExit if it fails, unless `fails`."""
+        """Run `svc WORDS` on this device. Returns its output. Raises SystemExit if it fails, unless
+        `fails`."""
         done = subprocess.run(
             [sys.executable, "-P", "-m", "svc", *words],
             cwd=where or (self.folder if self.folder.exists() else self.folder.parent),
@@ -47,12 +48,13 @@ class Device:
         return done.stdout
 
     def state(self) -> dict[str, Any]:
-        """What the agent says of the folder; empty if it is not watched."""
+        """The state of the folder, as `svc watch list` prints it; {} if it is not watched."""
         found = json.loads(self.svc("watch", "list", "--json", "folder,light,queued,why,people"))
         return found[0] if found else {}
 
     def wait_for(self, light: str, seconds: float = WAIT_SECONDS) -> float:
-        """Wait until the light is this one and nothing is queued. Returns the seconds it took."""
+        """Wait until the folder has this light and nothing is queued. Returns the seconds it took. Raises
+        SystemExit if it takes too long."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:
             state = self.state()
@@ -62,7 +64,8 @@ class Device:
         raise SystemExit(f"{self.name}: not {light} within {seconds:g} s: {self.state()}")
 
     def wait_for_queue(self, length: int, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until the relay cannot be reached and this many edits wait for it."""
+        """Wait until the folder is offline and this many edits wait. Raises SystemExit if it takes too
+        long."""
         until = time.monotonic() + seconds
         while (state := self.state()).get("light") != "offline" or state.get("queued") != length:
             if time.monotonic() > until:
@@ -70,7 +73,7 @@ class Device:
             time.sleep(0.1)
 
     def agent_pid(self) -> int | None:
-        """The process id of the agent; None if there is none."""
+        """The process id of the device's agent; None if none runs."""
         try:
             words = (self.home / "agent.lock").read_text().split()
         except FileNotFoundError:
@@ -78,7 +81,7 @@ class Device:
         return int(words[0]) if words else None
 
     def end_agent(self, number: int = 15) -> None:
-        """Send the agent a signal and wait for its end."""
+        """Send the agent the signal `number`, and wait for its end."""
         pid = self.agent_pid()
         if pid is None:
             return
@@ -92,7 +95,7 @@ class Device:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """The folder is watched until the end of the block; the agent ends with it."""
+        """A context in which the folder is watched. At its end the agent is ended."""
         self.svc("watch", "--detach")
         try:
             yield
@@ -101,7 +104,7 @@ class Device:
 
 
 def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Device, Device]:
-    """Two devices of one account with the same repository, whose files `fill` writes."""
+    """Two devices of one account with the same repository. `fill`: writes the first files into a folder."""
     first, second = Device(base, "first", server), Device(base, "second", server)
     base.mkdir(parents=True, exist_ok=True)
     first.svc("login", "--device-key", "--handle", "ann")
@@ -115,15 +118,15 @@ def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Dev
 
 
 def join(known: Device, new: Device) -> None:
-    """Make the account's repository known to a new device."""
+    """Sign the new device in to the account of the known one, and clone the repository there."""
     code = known.svc("auth", "device", "add").split()[0]
     new.svc("login", "--device-key", "--handle", "ann", "--pair", code)
     new.svc("repo", "clone", "ann/app", str(new.folder))
 
 
 class Relay:
-    """A development relay that can be killed and started again at its address. `variables`: of its
-    environment, as of a database that is not in its data folder."""
+    """A development relay that can be killed and started again at the same address. `variables`: of its
+    environment, such as for a database outside of its data folder."""
 
     def __init__(self, base: Path, variables: Mapping[str, str] | None = None) -> None:
         self._base, self._port, self.server = base, 0, ""
@@ -150,7 +153,7 @@ class Relay:
         self._port = int(self.server.rpartition(":")[2])
 
     def kill(self) -> None:
-        """End the relay and its signer at once, by the group of processes that `start` made."""
+        """Kill the relay and its signer at once, with the group of processes that `start` made."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, 9)

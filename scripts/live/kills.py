@@ -1,11 +1,11 @@
-"""Kills agents and the relay while two devices edit, and looks whether a word is lost or doubled.
+"""Kills agents and the relay while two devices edit, and checks whether a word is lost or doubled.
 
     python -m scripts.live.kills [--kills 60] [--seed 1] [--queue]
 
-Both devices append words to files, make files and delete some of their own. Agents and relay are killed with
-SIGKILL at random moments and started again. In the end both folders are equal, each word stands once in its
-file (or in a conflict copy), and what was deleted is gone. With --queue both comment on an issue through
-their outbox as well: each comment is there once, those of a device in its order."""
+Both devices append words to files, create files and delete some of their own. Agents and relay are killed
+with SIGKILL at random moments and started again. In the end both folders must be equal, each word must be
+once in its file (or in a conflict copy), and deleted files must be gone. With --queue both also comment on an
+issue through their outbox: each comment must be there once, those of a device in its order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BETWEEN = (0.1, 1.2)  # seconds between two kills
 
 
 class Person(threading.Thread):
-    """Edits the folder of a device: reads a file anew for each edit, as tools do."""
+    """A thread that edits the folder of a device. It reads a file anew for each edit, as tools do."""
 
     def __init__(self, device: Device, word: str, seed: int) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Person(threading.Thread):
 
 
 class Commenter(threading.Thread):
-    """Queues comments on issue 1, one after the other."""
+    """A thread that queues comments on issue 1, one after the other."""
 
     def __init__(self, device: Device, word: str, seed: int) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Commenter(threading.Thread):
 
 
 def misqueued(devices: tuple[Device, Device], commenters: list[Commenter]) -> list[str]:
-    """Wait until nothing is queued. Returns what is lost, doubled or out of order."""
+    """Wait until nothing is queued. Returns which comments are lost, doubled or out of order."""
     until = time.monotonic() + REST
     while time.monotonic() < until:
         waiting = [entry for device in devices for entry in json.loads(device.svc("queue", "list", "--json"))]
@@ -128,7 +128,7 @@ def at_rest(devices: tuple[Device, Device]) -> bool:
 
 
 def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -> int:
-    """Print the faults. Returns their number."""
+    """Print the faults in the files at the end. Returns their number."""
     files = files_of(devices[0])
     deleted = people[0].deleted | people[1].deleted
     where: dict[str, Counter[str]] = {
@@ -160,8 +160,8 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
 
 
 def kill(victim: str, devices: tuple[Device, Device], relay: Relay) -> None:
-    """Kill an agent, the relay, or all, and start again what was killed: together, so that an agent finds the
-    relay away as often as not."""
+    """Kill an agent, the relay, or all, and start again what was killed: all at the same time, so that an
+    agent often finds the relay absent."""
     hit = [device for device in devices if victim in (device.name, "all")]
     for device in hit:
         device.end_agent(9)

@@ -1,9 +1,10 @@
-"""Takes access away from 200 sockets that listen, while somebody types, and looks for frames that come after.
+"""Takes access away from 200 sockets while somebody types, and checks that they receive nothing afterwards.
 
     python -m scripts.live.taken_away [--sockets 200] [--rounds 5]
 
 A member is removed through the route while the owner types without a pause. Each of the member's sockets must
-be refused, and hear nothing after that; none may hear an update that was sent after the removal was answered.
+be refused and receive nothing after that. None may receive an update that was sent after the removal was
+answered.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REST = 3.0  # seconds that are listened after the last key
 
 
 class Reading(threading.Thread):
-    """Reads all sockets; `said`: what each heard."""
+    """A thread that reads all sockets. `said`: socket → the bytes that it received."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class Reading(threading.Thread):
 
 
 def round_of(base: Path, relay: Relay, api: Api, repo_id: str, typist: Typist, sockets: int) -> list[str]:
-    """Returns what was wrong."""
+    """Add a member with so many sockets, remove them while the owner types, and return what was wrong."""
     handle = f"guest{secrets.token_hex(3)}"
     home = base / handle
     guest = Api(Http(relay.origin, next(credentials(home, relay, 1, handle))))

@@ -1,9 +1,9 @@
-"""Two devices type words into one file for a minute, each in an editor that never reloads.
+"""Two devices type words into one file for a minute, each in an editor that never reloads the file.
 
     python -m scripts.live.typing [--seconds 60] [--place apart|near|same] [--way rename|write]
 
-Each word is typed once. In the end both disks have the same file, with every word once; a word in a conflict
-copy is counted apart."""
+Each word is typed once. In the end both disks must have the same file, with every word once; words in
+conflict copies are counted separately."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ START = "".join(f"paragraph {number}: here stands some text that nobody changes\
 
 
 class Editor(threading.Thread):
-    """Loads the file once, types words at one place, saves all of it. `word`: a letter for its words."""
+    """A thread that loads the file once, types words at one place, and saves the whole file after each.
+    `word`: a letter for its words. `way`: how it saves."""
 
     def __init__(self, path: Path, word: str, line: int, way: str, until: float, seed: int) -> None:
         super().__init__()
@@ -61,7 +62,7 @@ def words_of(text: str) -> Counter[str]:
 
 
 def at_rest(first: Device, second: Device) -> bool:
-    """Wait until both files are equal and stay so for a second. Returns whether they became so."""
+    """Wait until both files are equal and stay equal for a second. Returns whether that came in time."""
     until, since = time.monotonic() + QUIET, None
     while time.monotonic() < until:
         texts = [(device.folder / FILE).read_bytes() for device in (first, second)]

@@ -1,13 +1,12 @@
-"""What the front of the local LLM server costs, beside the engine behind it.
+"""Measures what the front of the local LLM server costs in addition to the engine behind it.
 
     python -m scripts.llm.bench [--tokens N] [--model FILE.gguf]
 
-A tiny model makes N tokens in a stream, so the engine does little, and the CPU time of the front for a token
-is what it is with any model. CPU time, not the clock: other work on the machine changes it little. Then a
-model of a real size answers, by turns through the front and by its runner alone: FILE.gguf, else one that is
-made here and needs some 10 ms a token. By the clock the fastest of the rounds counts, as the one that other
-work disturbed least.
-The last column is the bar; exit code 1 if one is missed.
+A tiny model makes N tokens in a stream, so that the engine does little, and the CPU time of the front for a
+token is the same as with any model. It is CPU time, not wall time, because other work on the machine changes
+it little. Then a model of a real size answers, in turns through the front and from its runner directly:
+FILE.gguf, else one that is made here and needs about 10 ms a token. Of the wall times, the fastest round
+counts, which other work disturbed least. The last column is the limit; the exit code is 1 if one is exceeded.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LAYERS = 45  # of the model that is made, which then needs more than 10 ms a tok
 
 
 class Figure(NamedTuple):
-    """A figure, and the most that it may be."""
+    """A measured value, and the limit (`bar`) that it must not exceed."""
 
     name: str
     value: float
@@ -71,7 +70,7 @@ def main() -> int:
 
 
 def measure(server: Kept, tokens: int) -> list[Figure]:
-    """The front's CPU time for a token of each API, its memory, and what it does when nobody asks."""
+    """The front's CPU time for a token by each API, its memory, and its CPU while it has nothing to do."""
     front = server.front()
     figures = []
     stream(server, "/api/generate", 16)  # loads the model
@@ -90,7 +89,7 @@ def measure(server: Kept, tokens: int) -> list[Figure]:
 
 
 def add_real(home: Path, file: Path | None) -> None:
-    """Put the model `real` into the cache."""
+    """Install the model `real`: the file, or one that is made here."""
     if file is None:
         add(home, "real", "loop", context=4096, layers=LAYERS)
         return
@@ -102,7 +101,7 @@ def add_real(home: Path, file: Path | None) -> None:
 
 
 def measure_start(home: Path) -> float:
-    """Seconds that `svc llm start` takes, which ends when the server has answered."""
+    """The seconds that `svc llm start` takes until the server answers."""
     seconds = []
     variables = {**os.environ, "SVC_LLM_HOME": str(home), "SVC_HOME": str(home.parent / "svc")}
     variables["SVC_LLM_PORT"] = str(free_port())
@@ -116,8 +115,8 @@ def measure_start(home: Path) -> float:
 
 
 class Turn(NamedTuple):
-    """One answer of ROUND_TOKENS tokens. Seconds to the first of them and from it to the last; CPU time of
-    the front and of the runner, in milliseconds."""
+    """One answer of ROUND_TOKENS tokens: seconds to the first token, seconds from it to the last, and CPU
+    milliseconds of the front and of the runner."""
 
     first: float
     rest: float
@@ -126,7 +125,7 @@ class Turn(NamedTuple):
 
 
 def compare(server: Kept) -> list[Figure]:
-    """What the front costs where the engine needs its time: tokens a second, and the first token."""
+    """What the front costs if the engine is slow: tokens a second, and time to the first token."""
     list(
         server.talk.stream("/api/generate", {"model": "real", "prompt": "Hi", "options": {"num_predict": 1}})
     )
@@ -163,7 +162,8 @@ def compare(server: Kept) -> list[Figure]:
 
 
 def take_turn(port: int, key: str, pids: tuple[int, int], prompt: str) -> Turn:
-    """Have the model make ROUND_TOKENS tokens by /v1."""
+    """Request ROUND_TOKENS tokens by /v1 from the front or a runner on `port`. `pids`: processes of the front
+    and the runner."""
     before = [cpu_ticks(pid) for pid in pids]
     body = {
         "model": "real",
@@ -185,7 +185,7 @@ def take_turn(port: int, key: str, pids: tuple[int, int], prompt: str) -> Turn:
 
 
 def port_of(pid: int) -> int:
-    """The port on which a process listens."""
+    """The TCP port on which a process listens."""
     inodes = set()
     for name in Path(f"/proc/{pid}/fd").iterdir():
         inodes.add(str(name.readlink()).removeprefix("socket:[").removesuffix("]"))
@@ -197,14 +197,14 @@ def port_of(pid: int) -> int:
 
 
 def stream(server: Kept, path: str, count: int) -> int:
-    """Have the model make tokens. Returns how many came."""
+    """Request `count` tokens from the model. Returns how many came."""
     body = {"model": "loop", "options": {"num_predict": count, "temperature": 0}}
     asks = {"messages": [{"role": "user", "content": "Hi"}]} if path == "/api/chat" else {"prompt": "Hi"}
     return sum(not line.get("done") for line in server.talk.stream(path, {**body, **asks}))
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process that are in memory."""
+    """The resident memory of a process in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

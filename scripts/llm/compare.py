@@ -1,11 +1,11 @@
-"""Compares the local LLM server with a real Ollama: the same calls to both, field by field.
+"""Compares the local LLM server with a real Ollama: the same requests to both, field by field.
 
     python -m scripts.llm.compare OLLAMA
 
 OLLAMA is the program, as `go build` of github.com/ollama/ollama makes it. Both get the same tiny models by
-/api/blobs and /api/create. Of each answer the status, the names of the fields, the types of their values and,
-where they are the same for every server, the values are compared. What differs and is meant to is listed in
-MEANT with its reason. Exit code 1 if anything else differs.
+/api/blobs and /api/create. Of each answer the status, the names of the fields and the types of their values
+are compared, and the values where every server must have the same. Intended differences are listed in MEANT
+with their reasons. The exit code is 1 if anything else differs.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ MEANT: dict[str, str] = {
 
 
 def call(url: str, method: str, path: str, body: Any) -> tuple[int, list[Any]]:
-    """Status, and the answer: the values of its lines, or its text."""
+    """Send a request. Returns (status, [the JSON values of its lines, or its text])."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"}, method=method)
     try:
@@ -138,7 +138,7 @@ def call(url: str, method: str, path: str, body: Any) -> tuple[int, list[Any]]:
 
 
 def differences(ours: Any, theirs: Any, where: str) -> Iterator[str]:
-    """Lines that say where two answers differ."""
+    """Yields a line for each difference between two answers. `where`: the path of the compared value."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in sorted(theirs.keys() - ours.keys()):
             yield f"{where}.{name}: only theirs: {_short(theirs[name])}"
@@ -158,7 +158,7 @@ def differences(ours: Any, theirs: Any, where: str) -> Iterator[str]:
 
 
 def _last(where: str) -> str:
-    """The name of the field."""
+    """The name of the field at the end of a path such as `a.b[0]`."""
     return where.rpartition(".")[2].partition("[")[0]
 
 
@@ -187,7 +187,7 @@ def bring(url: str, name: str, mode: str, context: int) -> None:
 
 @contextlib.contextmanager
 def real(program: str, home: Path) -> Iterator[str]:
-    """A real Ollama with a cache of its own."""
+    """A context that runs a real Ollama with its own models, and yields its address."""
     port = free_port()
     environment = {
         **os.environ, "OLLAMA_HOST": f"127.0.0.1:{port}", "OLLAMA_MODELS": str(home), "HOME": str(home),

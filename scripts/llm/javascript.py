@@ -3,7 +3,7 @@
     python -m scripts.llm.javascript [FOLDER]
 
 npm installs the clients that package.json pins into FOLDER, else into a temporary folder. The server is
-started with tiny models and ends with the script. Exit code 1 if a call answers something else than expected.
+started with tiny models, and ends with the script. The exit code is 1 if a call answers something unexpected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks after relays were killed, for `scripts.relays.two_relays`."""
+"""Checks that nothing is lost after relays were killed, for `scripts.relays.two_relays`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).s
 
 
 async def database(db: Database, ledger: Ledger) -> list[str]:
-    """One line for each broken promise."""
+    """Compare the database with the acknowledged work. Returns a line for each violation."""
     async with db.read(snapshot=True) as tx:
         answers = await tx.all(ANSWERS)
         ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))
@@ -83,7 +83,8 @@ def _audit_events(events: list[int], ledger: Ledger) -> list[str]:
 
 
 def clone(folder: Path, port: int, repository: str) -> list[str]:
-    """A clone by the real command, which verifies every seal and every byte."""
+    """Clone with the real command, which verifies every seal and every byte. Returns a line for each
+    fault."""
     device = Device(f"auditor-{port}", folder, f"http://127.0.0.1:{port}")
     device.folder.parent.mkdir(parents=True)
     target = str(device.folder)

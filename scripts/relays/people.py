@@ -37,7 +37,7 @@ SHARED = "shared.txt"
 
 
 class Relays:
-    """Relay processes on fixed ports; killed ones are started again."""
+    """Relay processes on fixed ports. Those that are killed are started again."""
 
     def __init__(self, data: Path, url: str, count: int, variables: Mapping[str, str]) -> None:
         self._data, self._variables = data, {"DATABASE_URL": url, **variables}
@@ -87,7 +87,7 @@ class Relays:
         raise RuntimeError(f"the relay on port {port} does not come up; see {self._data}/relays.log")
 
     async def kill_at_random(self, every: float) -> None:
-        """Kill a relay with SIGKILL, start it again, and repeat."""
+        """Kill a random relay with SIGKILL and start it again, about every `every` seconds, without end."""
         while True:
             await asyncio.sleep(every * (0.5 + random.random()))
             port = random.choice(self.ports)
@@ -101,7 +101,8 @@ class Relays:
 
 @dataclass
 class Ledger:
-    """Acknowledged work. `updates`: (replica, n) → sequence number in the answer."""
+    """The work that relays acknowledged. `updates`: (replica, number of the update) → sequence number that
+    the relay answered."""
 
     updates: dict[tuple[int, int], int] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)  # lines of the shared file
@@ -113,7 +114,7 @@ class Ledger:
 
 
 class Person:
-    """An account with one device that sends each request to the next relay."""
+    """An account with one device that sends each request to a random relay."""
 
     def __init__(self, relays: Relays, ledger: Ledger, repo_id: str) -> None:
         self.relays, self.ledger, self.repo_id = relays, ledger, repo_id
@@ -128,7 +129,7 @@ class Person:
         await self._http.aclose()
 
     async def ask(self, method: str, path: str, body: Any = None, raw: bytes | None = None) -> httpx.Response:
-        """Send a request until a relay answers; a repeat is signed anew."""
+        """Send a request, again and again until a relay answers; each time it is signed anew."""
         content = raw if raw is not None else b"" if body is None else msgspec.json.encode(body)
         while True:
             port = random.choice(self.relays.ports)
@@ -161,7 +162,7 @@ class Person:
         return f"/api/v1/repos/{self.repo_id}{rest}"
 
     async def bootstrap(self) -> None:
-        """Join the branch and read the lane of the shared file."""
+        """Join the branch, and read the shared file."""
         answer = await self.ask(
             "POST", self.at("/branches/main/live/bootstrap"), {"device_key_id": self.key.id}
         )
@@ -170,7 +171,7 @@ class Person:
         self.shared = next((row.gen for row in found.rows if row.path == SHARED), 0)
 
     async def send(self, kind: str, path: str, **members: Any) -> dict[str, Any]:
-        """Send one signed update until it is answered. Returns the answer."""
+        """Send one signed update until it is answered. Returns the relay's answer to it."""
         self.n += 1
         made = LiveUpdate(n=self.n, settled=0, path=path, kind=kind, signature="", **members)  # type: ignore[arg-type]
         raw = signing_bytes(self.repo_id, self.branch_id, self.replica, self.key.id, made)
@@ -193,7 +194,7 @@ class Person:
         return name
 
     async def write_words(self) -> None:
-        """Append words to the shared file, and sometimes a binary of its own."""
+        """Append words to the shared file, and sometimes write a binary file, without end."""
         while True:
             if random.random() < 0.1:
                 data = secrets.token_bytes(random.randrange(1, 4000))
@@ -204,7 +205,7 @@ class Person:
                 await self._append(f"{self.session[-12:]}-{self.n}")
 
     async def shared_lane(self) -> tuple[LaneState, Lane]:
-        """The state and lane of the shared file."""
+        """(state, CRDT text) of the shared file, as a relay has it."""
         body = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
         answer = await self.ask("POST", self.at("/branches/main/live/lanes"), body)
         if answer.status_code != 200:
@@ -217,7 +218,7 @@ class Person:
         return state, lane
 
     async def _append(self, word: str) -> None:
-        """Append as a typed or as a captured edit."""
+        """Append a word to the shared file, as a typed or as a captured edit."""
         state, lane = await self.shared_lane()
         operation = lane.edit(self.replica, lane.text() + word.encode() + b"\n")
         done = await self.send(
@@ -263,7 +264,8 @@ class Person:
             raise RuntimeError(f"finalize: {answer.status_code} {answer.text}")
 
     async def listen(self, port: int) -> None:
-        """Receive every event of the repository from one relay; reconnect after the last event."""
+        """Receive every event of the repository from one relay, without end. After a lost connection,
+        continue after the last event."""
         heard = self.ledger.heard.setdefault(port, [])
         since = 0
         while True:

@@ -1,11 +1,11 @@
-"""Relays that share one PostgreSQL, killed at random moments while devices edit and seal: is anything lost?
+"""Kills relays that share one PostgreSQL while devices edit and seal, and checks that nothing is lost.
 
     python -m scripts.relays.two_relays --seconds 120        # S3_ENDPOINT, S3_BUCKET …: packs lie there
 
-Every device talks to whichever relay comes next and repeats what was not answered. Afterwards the database is
-audited: every acknowledged update is there once and under the number that was told; every acknowledged seal
-is an ancestor of the head; no two seals have one parent; every listener heard every event; a clone from each
-relay verifies. Exit code 1 and a line for each violation otherwise.
+Every device talks to random relays and repeats what was not answered. Afterwards the database is checked:
+every acknowledged update is there once, under the acknowledged number; every acknowledged seal is an ancestor
+of the newest one; no two seals have one parent; every listener received every event; a clone from each relay
+verifies. Otherwise the exit code is 1, with a line for each violation.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ async def check(
     kill_every: float = 1.2,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], Ledger, int]:
-    """Run and audit. Returns violations, acknowledged work and the number of killed relays. `variables`:
-    further environment variables of the relays."""
+    """Run the relays and clients, then check. Returns (violations, acknowledged work, number of killed
+    relays). `variables`: further environment variables of the relays."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)
@@ -75,7 +75,8 @@ async def check(
 async def _disturb(
     db: PostgresDatabase, running: Relays, everyone: list[Person], seconds: float, kill_every: float
 ) -> int:
-    """Let the clients work while relays are killed, then let the listeners receive the rest."""
+    """Let the clients work while relays are killed, then let the listeners receive the rest. Returns the
+    number of killed relays."""
     listening = [asyncio.create_task(everyone[0].listen(port)) for port in running.ports]
     working = [asyncio.create_task(one.write_words()) for one in everyone[:-2]]
     working += [asyncio.create_task(one.seal_always()) for one in everyone[-2:]]
@@ -106,8 +107,8 @@ async def _disturb(
 
 
 async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
-    """Wait until every listener has received every event: notifications may be lost, but the log is read
-    every 5 s."""
+    """Wait until every listener has received every event, for some seconds. Notifications may be lost, but a
+    relay reads the log every 5 s."""
     async with db.read() as tx:
         events = {row[0] for row in await tx.all(audit.EVENTS)}
     with contextlib.suppress(TimeoutError):
@@ -119,7 +120,7 @@ async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
 async def _settle(
     db: PostgresDatabase, data: Path, running: Relays, ledger: Ledger, people: int
 ) -> list[Person]:
-    """Create accounts with devices, a public repository, and the shared file."""
+    """Create accounts with devices, a public repository, and the shared file. Returns the people."""
     repo_id, signer, now = new_id(), Signer(data), now_ms()
     everyone = [Person(running, ledger, repo_id) for _ in range(people + 2)]
     owner = everyone[0]
@@ -215,7 +216,7 @@ async def _found(db: PostgresDatabase, repo_id: str, everyone: list[Person], now
 
 
 async def _token(signer: Signer, one: Person) -> bytes:
-    """Request a token from the signer, which may still be starting."""
+    """Get a token from the signer, which may still be starting."""
     for _ in range(200):
         with contextlib.suppress(Unavailable):
             return await signer.mint(

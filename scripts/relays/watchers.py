@@ -1,10 +1,10 @@
-"""200 watchers of one seal at two relays of one database: how soon does each of them show a status?
+"""Lets 200 clients watch one seal at two relays of one database, and measures how soon each shows a status.
 
     python -m scripts.relays.watchers --watchers 200 --rounds 5
 
-Each watcher is the one of `svc … --watch` in a thread of its own, half of them at each relay. In every round
-a run is reported to one relay; afterwards nothing happens for some seconds, in which no watcher may ask
-anything. Exit code 1 if a status took longer than a second, or a watcher asked.
+Each watcher is that of `svc … --watch`, in a thread of its own, half of them at each relay. In every round a
+run is reported to one relay; afterwards nothing happens for some seconds, in which no watcher may send a
+request. The exit code is 1 if a status took longer than a second, or a watcher sent a request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUIET = 3.0  # seconds in which nobody asks
 
 
 class Watching(Watcher):
-    """Notes when it showed which state of which check, and how often it read."""
+    """A watcher that records when it showed which state of which check, and how often it read."""
 
     def __init__(self, api: Api, repo_id: str, seal: str) -> None:
         self.seen: dict[tuple[str, str, int], float] = {}
@@ -52,8 +52,8 @@ class Watching(Watcher):
 
 
 async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[list[float], int, float]:
-    """The seconds of each watcher in each round, how often one asked while nothing happened, and the seconds
-    of CPU that the relays took for a round."""
+    """(seconds of each watcher in each round, number of requests while nothing happened, CPU seconds of the
+    relays for a round)."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)
@@ -109,7 +109,7 @@ async def _report(person: Person, body: dict[str, str]) -> None:
 
 
 def _cpu(relays: Relays) -> float:
-    """Seconds of CPU of the relays so far."""
+    """The CPU seconds of the relays so far."""
     ticks = 0
     for process in relays.running.values():
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,11 +1,11 @@
-"""100 webhooks, of which one is dead, one hangs, one drips and one answers 1 GiB: how soon do the others have
-theirs? And what is lost when the relay is killed in the middle of it?
+"""Runs 100 webhooks, of which one is dead, one hangs, one answers byte by byte and one answers 1 GiB.
+Measures how soon the others get their messages, and checks what is lost when the relay is killed.
 
     python -m scripts.relays.webhooks --rounds 5 --kills 5
 
-In each round something happens in every repository. In the second part the relay is killed (SIGKILL) while
-deliveries are under way, and started again: each webhook that answers must have each event at last, under the
-same id. Exit code 1 if one took longer than MOST, or lacks an event.
+In each round something happens in every repository. In the second part the relay is killed (SIGKILL) during
+deliveries and started again: each webhook that answers must have each event in the end, under the same id.
+The exit code is 1 if a message took longer than MOST, or an event is missing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class World:
         self.good["r0"] = self.good["r0"][len(BAD) :]
 
     def _hook(self, n: int, m: int) -> str:
-        """Its path at the receiver. The first ones of the first repository are bad."""
+        """Create webhook `m` of repository `n`. Returns its path at the receiver. The first ones of the first
+        repository are bad."""
         how = BAD[m] if n == 0 and m < len(BAD) else "ok"
         path = f"/{how}/r{n}/{m}"
         url = f"http://127.0.0.1:9{path}" if how == "dead" else self.target.url + path
@@ -50,12 +51,12 @@ class World:
         return path
 
     def happen(self) -> None:
-        """An issue in each repository."""
+        """Open an issue in each repository."""
         for name in self.good:
             self.machine.ok("issue", "create", "-t", "x", "-R", f"{OWNER}/{name}")
 
     def events(self) -> dict[str, set[str]]:
-        """Ids of the issues' events, by the name of the repository."""
+        """Name of the repository → ids of its issues' events."""
         found: dict[str, set[str]] = {name: set() for name in self.good}
         rows = self.node.rows(
             "SELECT event.id, repo.name FROM event JOIN repo ON repo.id = event.repo_id "
@@ -66,7 +67,7 @@ class World:
         return found
 
     def lacking(self) -> int:
-        """How many messages did not come yet."""
+        """The number of messages that have not come yet."""
         come: dict[str, set[str]] = {}
         for one in list(self.target.received):
             come.setdefault(one.path, set()).add(one.headers["webhook-id"])
@@ -77,7 +78,7 @@ class World:
         )
 
     def wait(self, seconds: float) -> int:
-        """How many messages have not come after so long."""
+        """Wait until all messages have come, at most so many seconds. Returns the number of missing ones."""
         until = time.monotonic() + seconds
         while (left := self.lacking()) and time.monotonic() < until:
             time.sleep(0.1)
@@ -85,12 +86,12 @@ class World:
 
 
 def late(one: Received) -> float:
-    """Seconds from the event to its arrival."""
+    """Seconds from the event until the message arrived."""
     return one.at - datetime.fromisoformat(one.message["timestamp"]).timestamp()
 
 
 def soon(world: World, rounds: int) -> bool:
-    """Whether everybody who answers had its messages in time."""
+    """Whether every webhook that answers got its messages in time."""
     world.target.received.clear()
     for _ in range(rounds):
         world.happen()
@@ -107,7 +108,7 @@ def soon(world: World, rounds: int) -> bool:
 
 
 def none_lost(world: World, kills: int, seed: int) -> bool:
-    """Whether each event reached each webhook that answers, whatever died."""
+    """Kill the relay so many times. Returns whether each event reached each webhook that answers."""
     chance = random.Random(seed)  # no secret
     for _ in range(kills):
         world.happen()

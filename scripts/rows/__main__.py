@@ -1,18 +1,18 @@
-"""Statements of the specification, tried from outside: `python -m scripts.rows [PART...]`.
+"""Tries statements of the specification from outside: `python -m scripts.rows [PART...]`.
 
-Each part is a file of this folder, `PART.rows`, played on a relay of its own; `env NAME=VALUE` sets a
-variable of it, and a part with `edition NAME` is played by a build of that edition alone. alice, bob and
-carol sign in with `svc`, each with a folder of their own; anon has no session. One step a line:
+Each part is a file of this folder, `PART.rows`, and runs with its own relay; `env NAME=VALUE` sets a variable
+of the relay, and a part with `edition NAME` runs only with a build of that edition. alice, bob and carol are
+signed in with `svc`, each with a folder of their own; anon has no session. Each line is a step:
 
     IDS | WHO | EXPECTED | COMMAND | CHECK | CHECK …
 
-COMMAND is the words of `svc`; after `$ ` a line of the shell in the person's folder; a method and a path
-are a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is
-`has REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` keeps what went to the
-standard output for `{NAME}` in later lines. IDS name what the step shows, with spaces between; `-` is a
-step that only prepares.
+COMMAND is the words of `svc`; or, after `$ `, a line for the shell in the person's folder; or a method and a
+path, for a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is `has
+REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` stores stdout for `{NAME}` in
+later lines. IDS name the statements that the step shows, with spaces between; `-` is a step that only
+prepares.
 
-Prints `ID holds` or `ID fails: HOW` for each id; exits 1 if a step failed.
+Prints `ID holds` or `ID fails: HOW` for each id, and exits with 1 if a step failed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SVC = f"{shlex.quote(sys.executable)} -P -m svc"
 
 
 class World:
-    """A relay's address, the people's folders, and what was kept under a name."""
+    """A relay's address, the people's folders, and the stored outputs by name."""
 
     def __init__(self, base: Path, server: str) -> None:
         self.base, self.server = base, server
@@ -57,7 +57,7 @@ class World:
                 raise SystemExit(f"{name} cannot sign in: {said}")
 
     def do(self, who: str, command: str) -> tuple[int, str, str]:
-        """The exit code or status of a command, its standard output and all it printed."""
+        """Run a command as `who`. Returns (exit code or status, stdout, all that was printed)."""
         command = NAMED.sub(lambda m: self.kept.get(m[1], m[0]), command)
         method, _, path = command.partition(" ")
         if method in METHODS:
@@ -85,7 +85,7 @@ class World:
         return done.returncode, done.stdout, done.stdout + done.stderr
 
     def step(self, line: str, loud: bool) -> tuple[list[str], str]:
-        """The ids of a line, and how it failed, or nothing."""
+        """Run one line. Returns (ids of the line, how it failed, or "")."""
         ids, who, expected, command, *checks = re.split(r"\s\|\s", line.strip())
         name, _, rest = command.partition("= ")
         keep = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else ""
@@ -107,7 +107,7 @@ class World:
 
 
 def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
-    """The ids of each step of a part, and how it failed, on a relay of its own."""
+    """Run a part with its own relay. Yields (ids, how it failed, or "") of each step."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
     if any(line.startswith("edition ") and line.split()[1] != EDITION for line in lines):
         print(f"{part.stem} is not played: this build is {EDITION}", flush=True)

@@ -1,1 +1,1 @@
-"""What lists of issues cost, and what watchers cost a comment."""
+"""Benchmarks of issues and proposals: what lists, comments, watchers and merges cost the relay."""

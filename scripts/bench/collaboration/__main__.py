@@ -1,11 +1,10 @@
-"""The relay's CPU for lists of issues: 100,000 issues against 1,000, the first page and each filter; and how
-long a comment waits where 1,000 people watch.
+"""Measures what lists of issues cost the relay, and how long a comment takes if 1,000 people watch.
 
     python -m scripts.bench.collaboration [--issues 100000] [--requests 300] [--write]
 
-Both repositories have the same number of hits for each filter, spread over all their issues. Requests are
-ready before the first one is sent; microseconds of the whole process tree of the relay, on SQLite. The plans
-are SQLite's own.
+The lists: 100,000 issues against 1,000, the first page and each filter. Both repositories have the same
+number of hits for each filter, spread over all their issues. Requests are prepared before the first one is
+sent. Figures are microseconds of the relay's whole process tree, on SQLite. The query plans are SQLite's own.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def database(data: Path) -> Iterator[sqlite3.Connection]:
 
 
 def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
-    """Accounts like this one."""
+    """Insert `count` accounts that are like the account `like`."""
     db.executemany(
         "INSERT OR IGNORE INTO account SELECT ?1, kind, ?1, email, name, password_hash, phase, operator, "
         "created_at, disabled_at FROM account WHERE id = ?2",
@@ -84,7 +83,7 @@ def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """`count` issues of AUTHORS people; each HITS-th part of them has what a filter looks for."""
+    """Insert `count` issues by AUTHORS people. For each filter, HITS of them match."""
     now, every = int(time.time() * 1000), count // HITS
     with database(data) as db:
         people(db, "author", AUTHORS, me)
@@ -114,7 +113,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
 
 
 def crowd(data: Path, repo_id: str, me: str) -> None:
-    """WATCHERS people who watch the repository."""
+    """Insert WATCHERS people who watch the repository."""
     with database(data) as db:
         people(db, "watcher", WATCHERS, me)
         for n in range(WATCHERS):
@@ -132,7 +131,7 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, float]:
-    """Microseconds of CPU for a page of each list."""
+    """Name of each list → microseconds of CPU for its first page."""
     figures = {}
     for name, query in FILTERS.items():
         request = caller.get(issues.LIST.target(id=repo_id) + query)
@@ -146,7 +145,7 @@ def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, flo
 
 
 def comments(wire: Wire, caller: Caller, repo_id: str) -> float:
-    """Median seconds until a comment is answered, one after another."""
+    """Send comments one after another. Returns the median seconds until one is answered."""
     body = msgspec.json.encode(CommentBody(body="to all who watch"))
     took = []
     for _ in range(COMMENTS):

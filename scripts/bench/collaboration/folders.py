@@ -1,4 +1,4 @@
-"""Working copies of the command, and seals over HTTP, for the benchmarks of this folder."""
+"""Linked folders for the real command, and seals over HTTP, for the benchmarks of this folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ HANDLE = "bench"
 
 
 def environment(base: Path, server: str) -> dict[str, str]:
-    """Of the command of the account that `scripts.bench.ingest.signed_in` made."""
+    """The environment variables with which `svc` runs as the account that `scripts.bench.ingest.signed_in`
+    made."""
     return {
         **os.environ,
         "SVC_HOME": str(base / "home"),
@@ -32,7 +33,7 @@ def environment(base: Path, server: str) -> dict[str, str]:
 
 
 def svc(folder: Path, env: Mapping[str, str], *words: str) -> str:
-    """The output of a command, which must succeed."""
+    """Run a command, which must succeed. Returns its output."""
     done = subprocess.run(
         [sys.executable, "-m", "svc", *words],
         cwd=folder,
@@ -47,7 +48,7 @@ def svc(folder: Path, env: Mapping[str, str], *words: str) -> str:
 
 
 def linked(api: Api, base: Path, env: Mapping[str, str], name: str) -> tuple[Path, str]:
-    """A folder of a new repository, and its id."""
+    """Create a repository and a folder linked to it. Returns (folder, id of the repository)."""
     made = api.send(repos.CREATE, RepoCreate(name=name))
     folder = base / name
     folder.mkdir()
@@ -66,7 +67,8 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
 
 
 def seal(api: Api, repo_id: str, branch: str, files: Mapping[str, bytes | None], head: str | None) -> str:
-    """Seal these changes onto a branch that stands at `head`, without a folder. Returns the seal."""
+    """Seal these changes (None: remove the file) onto a branch whose newest seal is `head`, without a folder.
+    Returns the id of the new seal."""
     texts = {digest(data): data for data in files.values() if data is not None}
     for pack in write_packs((name, data, True) for name, data in texts.items()):
         api.payload.put_pack(repo_id, pack)

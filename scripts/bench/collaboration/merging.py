@@ -1,12 +1,12 @@
-"""What preparing a merge costs the relay, against `git merge-tree --write-tree` of the same trees; CPU.
+"""Compares what preparing a merge costs the relay with `git merge-tree --write-tree` of the same trees; CPU.
 
     python -m scripts.bench.collaboration.merging [--files 2000] [--edited 200] [--branches 10] [--write]
 
-Main and each branch edit files, half of them the same ones in other lines, and the branch moves some of
-these. git makes each merge twice: the second time there is nothing to write, and that is what the relay
-is compared with. The relay makes each three times: before anybody tried it, after main moved and the job
-tried all, and again. git's figure has the start of its process in it, the relay's the request. The
-relay's first answer, for which it loads its code and reads main, is told apart.
+Main and each branch edit files, half of them the same files in other lines, and the branch moves some of
+these. git makes each merge twice: the second time there is nothing to write, and that is what the relay is
+compared with. The relay makes each merge three times: before anybody tried it, after main moved and the
+relay's job tried all, and again. git's figure includes the start of its process, the relay's the request. The
+relay's first answer, for which it loads code and reads main, is shown separately.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def edited(data: bytes, line: int) -> bytes:
 
 
 def sides(count: int, many: int, branches: int) -> tuple[Files, Files, list[Files]]:
-    """The base, and what main and each branch change of it."""
+    """(files of the base, changes of main, changes of each branch): `count` files, of which each side edits
+    `many`."""
     rng = random.Random(1)
     base = {f"dir{n % 40}/sub{n % 7}/file{n}.txt": text(rng) for n in range(count)}
     names = rng.sample(sorted(base), many)
@@ -69,7 +70,7 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
 
 
 def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, float]:
-    """Milliseconds of CPU of one merge, the first and the second time."""
+    """Milliseconds of CPU of one merge by git: (the first time, the second time)."""
 
     def git(*words: str) -> None:
         subprocess.run(
@@ -104,7 +105,7 @@ def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
 
 
 def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
-    """A repository with a proposal for each branch, and the head of its main."""
+    """Create a repository with a proposal for each branch. Returns (its id, the newest seal of main)."""
     repo_id = api.send(repos.CREATE, RepoCreate(name=name)).id
     head = seal(api, repo_id, "main", base, None)
     for number, files in enumerate(theirs):
@@ -116,7 +117,7 @@ def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files])
 
 
 def await_trials(api: Api, repo_id: str) -> None:
-    """Wait until the merge of each proposal was tried."""
+    """Wait until the relay has tried the merge of each proposal."""
     while True:
         shown = api.send(proposals.LIST, query=ProposalQuery(limit=100), id=repo_id).items
         if all(one.merge_state != "unknown" for one in shown):
@@ -125,8 +126,8 @@ def await_trials(api: Api, repo_id: str) -> None:
 
 
 def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, ...]:
-    """Milliseconds of the relay's CPU for the first prepare after its start, for one of a merge that nobody
-    tried since, for one that was tried, and for the same again."""
+    """Milliseconds of the relay's CPU for preparing a merge: (the first merge after the relay's start, each
+    other one, each one after main moved and all were tried, the same again)."""
     data = folder / "relay"
     with Relay(data) as relay:
         api, _ = signed_in(folder, relay.origin)

@@ -1,10 +1,10 @@
-"""What an event costs the relay for each of 120 sockets that hear of it (an address may open 128), and how
-long a comment waits while somebody pushes 10,000 files.
+"""Measures what an event costs for each socket that receives it, and how long comments take during a push.
 
     python -m scripts.bench.collaboration.sockets [--sockets 120] [--events 100] [--files 10000] [--write]
 
-The events are reactions, given and taken back, from one connection; the same is done with no socket, and the
-difference is theirs. Comments are sent one after another from before the push begins until it has ended.
+There are 120 sockets (one address may open 128); the push has 10,000 files. The events are reactions, added
+and removed, from one connection. The same is done without sockets, and the difference is the cost of the
+sockets. Comments are sent one after another from before the push begins until it has ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OF_ONE = 30  # sockets of one account
 
 
 def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
-    """Microseconds of the relay's CPU for each of so many events."""
+    """Cause `count` events. Returns the microseconds of the relay's CPU for each."""
     cost = Cost()
     with serving(relay.pid, cost):
         for number in range(count):
@@ -47,7 +47,7 @@ def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
 
 
 def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
-    """The API of as many accounts as it takes to open so many sockets, each as often as it may."""
+    """Yields the API of an account for each of so many sockets. Each account opens as many as it may."""
     for number in range(0, sockets, OF_ONE):
         home = base / f"listener{number}"
         env = {**environment(base, relay.origin), "SVC_HOME": str(home)}
@@ -57,7 +57,7 @@ def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
 
 
 def each(api: Api, base: Path, relay: Relay, repo_id: str, sockets: int, count: int) -> float:
-    """Microseconds of CPU for one event and one socket."""
+    """Microseconds of the relay's CPU for one event and one socket."""
     api.send(repos.UPDATE, RepoPatch(visibility="public"), id=repo_id)
     events(api, relay, repo_id, 50)
     alone = events(api, relay, repo_id, count)
@@ -76,7 +76,7 @@ def each(api: Api, base: Path, relay: Relay, repo_id: str, sockets: int, count: 
 
 
 def waits(api: Api, base: Path, relay: Relay, count: int) -> list[float]:
-    """Seconds until each comment was answered while somebody pushed so many new files."""
+    """Send comments while somebody pushes `count` new files. Returns the seconds until each was answered."""
     env = environment(base, relay.origin)
     folder, repo_id = linked(api, base, env, "pushed")
     api.send(issues.CREATE, IssueCreate(title="talk"), id=repo_id)

@@ -1,10 +1,10 @@
-"""What a seal costs the relay in trial merges where 0, 1, 10 or 50 open proposals have its branch as base.
+"""Measures what trial merges cost after a seal, with 0, 1, 10 or 50 open proposals into its branch.
 
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
-CPU of the relay from the seal until it rests, less what the same costs without a proposal, and how long
-somebody else's request waits meanwhile: reads of the repository, one after another. Main and the branches
-change files as in `merging`; medians of the rounds.
+The figures are the relay's CPU from the seal until it has nothing to do, less the same without a proposal,
+and how long somebody else's reads of the repository take meanwhile. Main and the branches change files as in
+`merging`; medians of the rounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ MOST_WAIT = 0.2  # seconds
 
 @dataclass(slots=True)
 class Seen:
-    """Of one seal: seconds of CPU, seconds until the relay rested, seconds that the reads waited."""
+    """What one seal caused: seconds of CPU, seconds until the relay had nothing to do, and seconds of each
+    read."""
 
     cpu: float
     wall: float
@@ -42,7 +43,7 @@ class Seen:
 
 
 def rested(relay: Relay) -> tuple[float, float]:
-    """When the relay began to rest, and its CPU seconds then."""
+    """Wait until the relay has nothing to do. Returns (when that began, its CPU seconds then)."""
     used, since = cpu_of(tree(relay.pid)), time.perf_counter()
     while time.perf_counter() - since < 0.7:
         time.sleep(0.1)
@@ -53,7 +54,8 @@ def rested(relay: Relay) -> tuple[float, float]:
 
 
 def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
-    """Seal a file onto main, wait until the relay rests. Returns the new head too."""
+    """Seal a file onto main, and wait until the relay has nothing to do. Returns (id of the new seal, what it
+    caused)."""
     _, before = rested(relay)
     began = time.perf_counter()
     head = seal(api, repo_id, "main", {"new": text}, head)
@@ -62,7 +64,8 @@ def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple
 
 
 def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
-    """The same, reading until the trials are over."""
+    """Seal a file onto main, and read until the trial merges are over. Returns (id of the new seal, seconds
+    of each read)."""
     waits: list[float] = []
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Small charts on two logarithmic scales, as SVG without a library."""
+"""Draws small charts with two logarithmic scales, as SVG, without a library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STYLE = "font-family:system-ui,sans-serif;font-size:11px;fill:#333"
 
 @dataclass(frozen=True)
 class Panel:
-    """`lines`: name → a value above 0 for each of `xs`."""
+    """One chart. `lines`: name → a value above 0 for each of `xs`."""
 
     title: str
     xs: Sequence[int]

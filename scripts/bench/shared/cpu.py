@@ -1,4 +1,4 @@
-"""CPU seconds, wall time and memory of process trees, from /proc. Linux only."""
+"""Reads CPU seconds, wall time and memory of process trees from /proc. Linux only."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Cost:
-    """CPU (user and system, with waited-for children) and wall time of one task, in seconds."""
+    """What one task took: seconds of CPU (user and system, with ended child processes) and of wall time."""
 
     cpu: float = 0.0
     wall: float = 0.0
 
 
 def tree(pid: int) -> list[int]:
-    """`pid` and all its living descendants."""
+    """The ids of the process `pid` and of all its living descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -34,7 +34,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_of(pids: Sequence[int]) -> float:
-    """CPU seconds of these processes and of their ended children."""
+    """The CPU seconds of these processes and of their ended children."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -45,14 +45,15 @@ def cpu_of(pids: Sequence[int]) -> float:
 
 @contextlib.contextmanager
 def serving(pid: int, cost: Cost) -> Iterator[None]:
-    """Add the CPU of the server's process tree inside the block to `cost.cpu`."""
+    """A context that adds the CPU of the server's process tree meanwhile to `cost.cpu`."""
     before = cpu_of(tree(pid))
     yield
     cost.cpu += cpu_of(tree(pid)) - before
 
 
 def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> Cost:
-    """Run a command. Returns its CPU with that of its children. Raises with its output if it fails."""
+    """Run a command. Returns what it and its children took. Raises RuntimeError with its output if it
+    fails."""
     started = time.perf_counter()
     child = subprocess.Popen(
         [str(word) for word in words],
@@ -74,7 +75,7 @@ def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] |
 
 
 def anonymous(pids: Sequence[int]) -> int:
-    """Bytes of memory of these processes that no file backs (RssAnon)."""
+    """The memory of these processes that no file backs (RssAnon), in bytes."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -84,11 +85,11 @@ def anonymous(pids: Sequence[int]) -> int:
 
 
 class Peak:
-    """The largest anonymous memory of process trees during the block, sampled every few milliseconds. `most`:
-    name → bytes."""
+    """A context that samples the anonymous memory of process trees every few milliseconds. `most`: name →
+    largest number of bytes."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
-        """`roots`: name → pid."""
+        """`roots`: name → process id of the root of a tree."""
         self.roots, self.most = roots, dict.fromkeys(roots, 0)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look)

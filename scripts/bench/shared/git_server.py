@@ -1,4 +1,4 @@
-"""git over HTTP on loopback through the real `git http-backend`: the peer in the comparisons."""
+"""A git server for comparisons: the real `git http-backend` over HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _handler(root: Path) -> type[BaseHTTPRequestHandler]:
 
 @contextlib.contextmanager
 def git_server(root: Path) -> Iterator[tuple[int, str]]:
-    """The server as its own process: (pid, base URL)."""
+    """A context that runs the server in its own process and yields (process id, base URL)."""
     child = subprocess.Popen(
         [sys.executable, "-m", __spec__.name, str(root)],
         stdout=subprocess.PIPE,

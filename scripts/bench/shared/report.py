@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
 
 
 def median(costs: Iterable[Cost]) -> Cost:
-    """The medians of CPU and wall time, each on its own."""
+    """The median of the CPU times and the median of the wall times."""
     found = list(costs)
     return Cost(statistics.median(c.cpu for c in found), statistics.median(c.wall for c in found))
 
@@ -31,7 +31,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def against(ratio: float, most: float | None) -> str:
-    """`0.30× (≤0.33×)`; a missed bar is bold."""
+    """A ratio with the aim that it must not exceed, as text: `0.30× (≤0.33×)`; bold if it exceeds it."""
     if most is None:
         return f"{ratio:.2f}×"
     said = f"{ratio:.2f}× (≤{most:.2g}×)"
@@ -43,7 +43,8 @@ def megabytes(size: float) -> str:
 
 
 def conditions(python: str = sys.executable) -> str:
-    """The commit, the Python that svc ran on, and how busy the machine was while it was measured."""
+    """A sentence about the conditions of a measurement: the commit, the version of Python, and the load of
+    the machine at the end."""
     commit = _said("git", "rev-parse", "--short", "HEAD")
     version = _said(python, "--version")
     load = os.getloadavg()[2]
@@ -55,14 +56,15 @@ def _said(*words: str) -> str:
 
 
 def show(name: str, text: str, write: bool) -> None:
-    """Print the figures, and with `write` put them into the page."""
+    """Print the figures; with `write` also put them into the page."""
     print(f"\n{text}", flush=True)
     if write:
         PAGE.write_text(placed(PAGE.read_text("utf-8"), name, text), "utf-8")
 
 
 def placed(page: str, name: str, text: str) -> str:
-    """The page with `text` in the place called `name`. Raises ValueError if there is none."""
+    """The page with its part called `name` replaced by `text`. Raises ValueError unless there is exactly one
+    such part."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     pattern = re.compile(f"({re.escape(begin)}).*?({re.escape(end)})", re.DOTALL)
     changed, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page)

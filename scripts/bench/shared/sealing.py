@@ -1,6 +1,7 @@
-"""A history: many small edits, each sealed (svc) or committed (git). As a program it seals, in one process:
+"""Makes a history of many small edits, each sealed (svc) or committed (git). As a program it seals the edits
+in one process, in a linked folder:
 
-python -m scripts.bench.shared.sealing COUNT SEED PATH…          in a linked folder
+python -m scripts.bench.shared.sealing COUNT SEED PATH…
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PLACES = 10  # of a revision: as many lines replaced, inserted or deleted, in tu
 
 
 def revise(path: Path, chance: random.Random) -> None:
-    """Change some lines of a text."""
+    """Change some lines of the file."""
     lines = path.read_bytes().splitlines(keepends=True)
     for number in range(PLACES):
         at = chance.randrange(len(lines)) if lines else 0
@@ -34,7 +35,8 @@ def revise(path: Path, chance: random.Random) -> None:
 
 
 def revisions(folder: Path, paths: list[str], count: int, seed: int) -> Iterator[int]:
-    """Revise one of the files for each number that comes. The same seed makes the same history anywhere."""
+    """Edit the files in turn, and yield the number of each edit after it. The same seed makes the same edits
+    anywhere."""
     chance = random.Random(seed)
     for number in range(count):
         revise(folder / paths[number % len(paths)], chance)
@@ -42,7 +44,7 @@ def revisions(folder: Path, paths: list[str], count: int, seed: int) -> Iterator
 
 
 def make(side: Side, folder: Path, paths: list[str], count: int, seed: int) -> None:
-    """`count` seals of that history; for git commits, which one push sends."""
+    """Make `count` edits, each sealed; for git each committed, and all pushed at once."""
     if isinstance(side, Svc):
         side.python("scripts.bench.shared.sealing", str(count), str(seed), *paths, cwd=folder)
         return

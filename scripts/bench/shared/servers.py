@@ -1,4 +1,4 @@
-"""The servers of a comparison, in a temporary folder that goes when it is done."""
+"""Runs the servers of a comparison, in a temporary folder that is deleted at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from scripts.tour import start_relay
 
 @contextlib.contextmanager
 def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
-    """svc with a relay of its own, its data in `base`/relay, both on that Python."""
+    """A context that runs a relay with its data in `base`/relay and yields svc signed in to it. `python`: the
+    Python that runs both."""
     relay, url = start_relay(base / "relay", python)
     try:
         yield Svc(base, url, relay.pid, python)
@@ -26,7 +27,8 @@ def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
 
 @contextlib.contextmanager
 def both(python: str = sys.executable) -> Iterator[tuple[Path, list[Side]]]:
-    """The folder to work in, and svc (on that Python) and git beside their running servers."""
+    """A context that yields (the folder to work in, [svc, git]), with a running server for each. `python`:
+    the Python that runs svc."""
     with contextlib.ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         (base / "git").mkdir()

@@ -1,6 +1,6 @@
-"""svc and git, each doing the same work on the same folders: what the comparisons call.
+"""svc and git as objects with the same methods, which do the same work on the same folders.
 
-A side's verbs answer what the work took: CPU of the client and of the server's process tree together.
+Most methods return what the work took: CPU of the client and of the server's process tree together.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NEXT = ("add", "-A"), ("commit", "-qm", "next"), ("push", "-q", "origin", "main"
 
 
 class Svc:
-    """The real client against a real relay with its data in `base`/relay; signed in as bench. `serving`: the
-    processes whose CPU counts with the client's."""
+    """The real client, signed in as bench, and a real relay with its data in `base`/relay. `serving`: ids of
+    the processes whose CPU counts in addition to the client's."""
 
     name = "svc"
 
@@ -53,7 +53,7 @@ class Svc:
         return Cost(cost.cpu + own.cpu, own.wall)
 
     def open(self, folder: Path, kind: str = "lib") -> None:
-        """Make a repository of the folder's name, and link the folder to it."""
+        """Create a repository with the folder's name, and link the folder to it."""
         self.run("repo", "create", folder.name, "--kind", kind, cwd=folder)
         self.run("repo", "init", f"bench/{folder.name}", cwd=folder)
 
@@ -68,7 +68,7 @@ class Svc:
 
     @contextmanager
     def watched(self, folder: Path) -> Iterator[int]:
-        """The folder has a watcher, whose CPU counts too; its process."""
+        """A context in which a watcher of the folder runs, whose CPU counts too. Yields its process id."""
         self.run("watcher", "start", cwd=folder)
         (watcher,) = running_watchers(Home(self.base / "home"))
         self.serving.append(watcher.pid)
@@ -85,19 +85,19 @@ class Svc:
         return self.run("pull", cwd=folder)
 
     def log(self, folder: Path) -> Cost:
-        """The 30 newest seals: the page that `svc log` shows."""
+        """List the 30 newest seals, which is the page that `svc log` shows."""
         return self.run("log", "--limit", "30", cwd=folder)
 
     def blame(self, folder: Path, path: str) -> Cost:
         return self.run("blame", path, cwd=folder)
 
     def forget(self) -> None:
-        """Empty what the relay has kept of lines' owners."""
+        """Empty the relay's cache of results of blame."""
         with sqlite3.connect(self.base / "relay" / "relay.db", timeout=30) as db:
             db.execute("DELETE FROM blame_cache")
 
     def stored(self) -> dict[str, int]:
-        """Bytes on the relay's disk: packs, and pages of the database that hold something."""
+        """Bytes on the relay's disk: those of packs, and those of used pages of the database."""
         with sqlite3.connect(f"file:{self.base / 'relay' / 'relay.db'}?mode=ro", uri=True) as db:
             ask = ("page_count", "freelist_count", "page_size")
             pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ask)
@@ -105,7 +105,7 @@ class Svc:
 
 
 class Git:
-    """git over HTTP through its own http-backend; bare repositories in `root`."""
+    """git over HTTP with its own http-backend. The bare repositories are in `root`."""
 
     name = "git"
 
@@ -150,10 +150,10 @@ class Git:
         return self.run("blame", path, cwd=folder)
 
     def forget(self) -> None:
-        """git keeps nothing of its blames."""
+        """Do nothing, because git has no cache of results of blame."""
 
     def stored(self) -> dict[str, int]:
-        """Bytes of every object, pack and index on the server, as a push left them: no gc ran."""
+        """Bytes of every object, pack and index on the server, as a push left them, without a gc."""
         return {"objects": sum(stored_bytes(bare / "objects") for bare in self.root.glob("*.git"))}
 
     def _bare(self, folder: Path) -> Path:

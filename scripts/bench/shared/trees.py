@@ -1,4 +1,4 @@
-"""Test trees of third-party files: Python's standard library and the packages of this environment."""
+"""Makes test trees of third-party files: Python's standard library and the packages of this environment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LARGE = 400_000  # tables and bundles above this many bytes are not typical sou
 
 
 def real_tree(into: Path, limit: int | None = None) -> int:
-    """Copy the standard library and site-packages (no caches) below `into`; the number of files copied.
-    Folders whose names the built-in ignore rules leave out are left out here too, so that both tools see
-    the same files."""
+    """Copy the standard library and site-packages (without caches) into the folder `into`. Returns the number
+    of files. Folders that svc's built-in rules ignore are not copied, so that svc and git see the same
+    files."""
     count = 0
     for name in ("stdlib", "purelib"):
         source = Path(sysconfig.get_path(name))
@@ -41,8 +41,8 @@ def real_tree(into: Path, limit: int | None = None) -> int:
 
 
 def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
-    """`files` text files of `size` bytes together, 16 in a folder: the texts of `real_text`, one behind the
-    other, cut behind line ends. The same environment and seed make the same tree."""
+    """Write `files` text files of `size` bytes together, 16 in a folder, cut at line ends from the texts of
+    `real_text`. The same environment and seed make the same tree."""
     chance = random.Random(seed)
     weights = [chance.lognormvariate(0, 1.1) for _ in range(files)]
     unit = size / sum(weights)
@@ -61,8 +61,9 @@ def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
 
 
 def real_text(seed: int) -> Iterator[bytes]:
-    """Texts of the standard library and this environment's packages, neighbours beside each other. When all
-    were given they come again in another alphabet: as compressible, and nothing in them occurred before."""
+    """Yields texts of the standard library and this environment's packages, similar ones after each other.
+    After the last one they come again with other letters: they compress as well, and nothing in them occurred
+    before."""
     chance = random.Random(seed)
     roots = (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib"))
     paths = sorted({path for root in roots for path in root.rglob("*") if path.suffix in _TEXT})
@@ -78,7 +79,8 @@ def real_text(seed: int) -> Iterator[bytes]:
 
 
 def binaries(into: Path, megabytes: int, each: int = 8, seed: int = 1) -> int:
-    """Incompressible files of `each` MiB, the same for the same seed."""
+    """Write files of `each` MiB of random bytes, `megabytes` MiB in all. Returns their number. The same seed
+    makes the same files."""
     into.mkdir(parents=True, exist_ok=True)
     chance = random.Random(seed)
     count = max(1, megabytes // each)
@@ -88,7 +90,7 @@ def binaries(into: Path, megabytes: int, each: int = 8, seed: int = 1) -> int:
 
 
 def edit_some(root: Path, count: int, seed: int = 2) -> list[Path]:
-    """Append a line to `count` Python files, chosen by seed. Returns their paths."""
+    """Append a line to `count` random Python files. Returns their paths."""
     files = sorted(p for p in root.rglob("*.py") if p.is_file())
     chosen = random.Random(seed).sample(files, min(count, len(files)))
     for number, path in enumerate(chosen):
@@ -98,5 +100,5 @@ def edit_some(root: Path, count: int, seed: int = 2) -> list[Path]:
 
 
 def stored_bytes(folder: Path) -> int:
-    """Disk bytes of everything below a folder."""
+    """The size in bytes of all files below a folder."""
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

@@ -1,1 +1,1 @@
-"""Campaigns that read svc with git: histories nobody here made, kills, versions of git (docs/design/019)."""
+"""Campaigns that read svc with git: random and real histories, kills, versions of git (docs/design/019)."""

@@ -1,12 +1,13 @@
-"""Random histories, and what git reads of them: scripts.campaign.git.histories FIRST COUNT [SEALS].
+"""Makes random histories, and checks what git reads of them: scripts.campaign.git.histories FIRST COUNT
+[SEALS].
 
     python -m scripts.campaign.git.histories 1 20 150
 
 Each seed makes a repository by the relay's routes: seals with odd names, renames, binaries, empty files, deep
-folders and files that become folders, merges with two parents, proposals merged by each strategy,
-branches, tags, and a fork. Git clones it now and then. Every commit must have the files of its seal, as the
-relay's own tree says, and the parents of its seal; `git fsck --strict` finds nothing, and the ids stay the
-same when the cache is deleted. The fork is cloned again when the repository that it was made from is deleted.
+folders and files that become folders, merges with two parents, proposals merged by each strategy, branches,
+tags, and a fork. Git clones it now and then. Every commit must have the files of its seal, as the relay's own
+tree says, and the parents of its seal; `git fsck --strict` must find nothing, and the ids must stay the same
+when the cache is deleted. The fork is cloned again when the repository from which it was forked is deleted.
 Prints the seeds that failed.
 """
 
@@ -90,7 +91,7 @@ Files = dict[str, bytes]
 
 
 class World:
-    """A repository that grows at random. `files`: of the head of each branch."""
+    """A repository that grows at random. `files`: branch → the files of its newest seal."""
 
     def __init__(self, seed: int, repository: Repository) -> None:
         self.chance, self.repository = random.Random(seed), repository
@@ -116,7 +117,7 @@ class World:
         self._make(self.chance.choice(list(self.files)), self.chance.choice((1, 1, 2, 5)))
 
     def _make(self, branch: str, count: int) -> None:
-        """Seal some changes of the branch, in one request."""
+        """Seal `count` random versions of the branch's files, in one request."""
         versions = []
         files = self.files[branch]
         for _ in range(count):
@@ -127,7 +128,7 @@ class World:
         self._commit(branch, versions, ())
 
     def _commit(self, branch: str, versions: list[Files], parents: tuple[str, ...]) -> None:
-        """Seal these versions of the branch's files, one after another."""
+        """Seal these versions of the branch's files, one after another, and record them."""
         changes: list[dict[str, bytes | None]] = []
         before = self.files[branch]
         for after in versions:
@@ -159,7 +160,7 @@ class World:
                     self._put(files, f"{to}{one[len(folder) :]}", files.pop(one, b""))
 
     def _put(self, files: Files, path: str, data: bytes) -> None:
-        """A file in its place, where folders and files in its way are gone."""
+        """Put a file into `files`, and remove folders and files that are in its way."""
         if len(path.encode()) > 800 or path.count("/") > 30:
             return
         for other in [one for one in files if one.startswith(f"{path}/") or path.startswith(f"{one}/")]:
@@ -196,7 +197,7 @@ class World:
         self.done["tags"] += 1
 
     def _merge(self) -> None:
-        """A seal with a second parent, of files of both sides."""
+        """Seal a merge: files of two branches, with two parents."""
         branch = self.chance.choice(list(self.heads))
         others = [name for name in self.heads if self.heads[name] != self.heads[branch]]
         if not others:
@@ -210,7 +211,7 @@ class World:
         self.done["merges with two parents"] += 1
 
     def _sealed(self, branch: str) -> Files:
-        """The files of a branch, as the relay has them."""
+        """The files of the newest seal of a branch, as the relay has them."""
         return files_of(self.repository, self.heads[branch])
 
     def _propose(self) -> None:
@@ -258,7 +259,7 @@ def _seal(
     parents: tuple[str, ...],
     chance: random.Random,
 ) -> list[str]:
-    """As `Repository.seal`, with odd authors and messages."""
+    """Seal changes with odd authors and messages. Returns the ids of the seals."""
     for content in {data for files in changes for data in files.values() if data is not None}:
         repository.put(content)
     seals = [
@@ -274,7 +275,7 @@ def _seal(
 
 
 def tree_of(repository: Repository, seal: str) -> dict[str, str]:
-    """Path → digest of its content, as the relay says."""
+    """Path → BLAKE3 of each file of a seal, as the relay says."""
     entries = repository.get(f"/tree/{seal}", recursive=True)["entries"]
     return {one["path"]: one["blake3"] for one in entries if one["kind"] != "dir"}
 
@@ -290,7 +291,7 @@ def ok_bytes(repository: Repository, path: str) -> bytes:
 
 
 class Checked:
-    """Compares clones with what the relay says of each seal."""
+    """Compares clones of a repository with what the relay says about each seal."""
 
     def __init__(self, git: Git, base: Path, repository: Repository, url: str) -> None:
         self.git, self.base, self.repository = git, base, repository
@@ -298,7 +299,7 @@ class Checked:
         self.count = 0
 
     def clone(self) -> str:
-        """A clone that is right. Returns its ids."""
+        """Clone the repository and check the clone. Returns its refs and ids as text."""
         self.count += 1
         folder = self.base / f"clone-{self.count}"
         self.git("clone", "-q", "--mirror", self.address, folder)
@@ -353,7 +354,7 @@ class Checked:
         return parents
 
     def _contents(self, folder: Path) -> Iterator[tuple[str, str]]:
-        """Blob and the BLAKE3 of its content."""
+        """Yields (id, BLAKE3 of the content) of each blob of a clone."""
         raw = self.git.tried("-C", folder, "cat-file", "--batch-all-objects", "--batch").stdout
         at = 0
         while at < len(raw):
@@ -365,7 +366,8 @@ class Checked:
 
 
 def play(base: Path, relay: Relay, seed: int, seals: int) -> Counter[str]:
-    """One history. Raises Failed where a clone is not what it must be."""
+    """Make and check one history. Returns how often each thing was done. Raises Failed if a clone is not as
+    it must be."""
     git = Git(base / "home")
     owner, other = relay.account(f"owner-{seed}"), relay.account(f"other-{seed}")
     with relay.client(owner, event_hooks={}) as http, relay.client(other, event_hooks={}) as second:

@@ -1,4 +1,4 @@
-"""Seals made from the commits of a repository of git, through the relay's own routes."""
+"""Makes seals from the commits of a git repository, by the relay's own routes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MAIN = "main"
 
 
 class Importer:
-    """Makes a seal of each commit, on a branch whose head is the seal of its first parent. `seal_of`: commit
-    and its seal."""
+    """Makes a seal of each commit, on a branch whose newest seal is that of its first parent. `seal_of`: id
+    of a commit → id of its seal."""
 
     def __init__(self, source: Source, repository: Repository) -> None:
         self.seal_of: dict[str, str] = {}
@@ -29,8 +29,8 @@ class Importer:
         self._numbered = 0
 
     def run(self, commits: list[Commit], texts: dict[str, tuple[str, str]], first_parents: set[str]) -> None:
-        """Import these, parents first; those of `first_parents` on main. Parents that are not among the
-        commits count for nothing."""
+        """Import these commits, parents first; those in `first_parents` onto main. Parents that are not among
+        the commits are ignored. `texts`: id of a commit → (author line, message)."""
         known = {commit.id: commit for commit in commits}
         for commit in commits:
             parents = [parent for parent in commit.parents if parent in known]

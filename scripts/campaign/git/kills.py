@@ -1,13 +1,13 @@
-"""Kill the relay while it builds what git reads: scripts.campaign.git.kills [--repository .] [--places 20].
+"""Kills the relay while it builds what git reads: scripts.campaign.git.kills [--repository .] [--places 20].
 
     python -m scripts.campaign.git.kills --repository ../flask --most 1000
 
-A relay gets a seal for each commit of the first-parent line of a repository, and git clones it: these ids
-are right, and the bytes that were written then are the whole of the way. For each place the cache is deleted,
-git begins to clone, and the relay gets SIGKILL when so many parts of these bytes are written, the last places
-while packs are joined. Every second time it has been killed at half of that before, and went on with what was
-left. Then the relay starts again, and a clone must have the same ids, pass `git fsck --strict`, and leave no
-temporary file.
+A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. The ids of
+this clone are the right ones, and the bytes that the relay wrote then are the whole way. For each of the
+places on the way, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it has written
+that part of the bytes; at the last places while it joins packs. Every second time it was also killed at half
+of that before, and continued from what was left. Then the relay starts again, and a clone must have the same
+ids, pass `git fsck --strict`, and leave no temporary file.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
 
 
 def _await_builder(cache: Path) -> None:
-    """Wait until nobody builds or joins packs."""
+    """Wait until no process builds or joins packs in the cache."""
     until = time.monotonic() + PATIENCE
     for folder in cache.glob("*.git"):
         while True:
@@ -101,7 +101,7 @@ def _await_builder(cache: Path) -> None:
 
 
 def _written(cache: Path) -> int:
-    """Bytes of packs, whole or begun, and of the records beside them."""
+    """The bytes of all files in the cache: packs, whole or begun, and their records."""
     size = 0
     for path in cache.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -110,7 +110,7 @@ def _written(cache: Path) -> int:
 
 
 def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
-    """The most bytes that there were while it was built."""
+    """Clone while the cache is built. Returns the largest size of the cache in bytes meanwhile."""
     running, most = _begin(git, base, address), 0
     while running.poll() is None:
         most = max(most, _written(cache))
@@ -119,8 +119,8 @@ def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
 
 
 def _kill_at(git: Git, base: Path, address: str, served: Served, cache: Path, size: int) -> str:
-    """Begin a clone, kill the relay when the cache has so many bytes, or the clone is there, and start it
-    again. Returns what it had."""
+    """Begin a clone, kill the relay when the cache has `size` bytes or the clone has ended, and start the
+    relay again. Returns what the cache had then, in words."""
     running = _begin(git, base, address)
     until = time.monotonic() + PATIENCE
     while running.poll() is None and _written(cache) < size:

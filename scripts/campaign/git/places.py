@@ -1,4 +1,4 @@
-"""What the campaigns with git work with: a relay over a data folder, a git, and what must hold in a clone."""
+"""Tools of the campaigns with git: a relay on a data folder, a git program, and checks of clones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ VARIABLES = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPO_MERGE_ENABLED"
 
 
 class Failed(Exception):
-    """Something that must hold does not; the message says what."""
+    """Raised if a check fails; the message says which."""
 
 
 class Git:
-    """A program of git with nothing of this machine's settings, that never asks."""
+    """A git program that uses none of this machine's settings and never asks for anything."""
 
     def __init__(self, home: Path, program: str = "git") -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -45,11 +45,12 @@ class Git:
         return subprocess.run(self.words(*words), env=self.environment, capture_output=True)
 
     def words(self, *words: str | Path) -> list[str]:
-        """The command as `Popen` takes it."""
+        """The command line of a git command, for `Popen`."""
         return [self.program, *(str(word) for word in words)]
 
     def __call__(self, *words: str | Path, answer: bytes = b"") -> str:
-        """What git prints. Raises Failed where it fails."""
+        """Run a git command, with `answer` as its input. Returns what it prints. Raises Failed if it
+        fails."""
         done = subprocess.run(self.words(*words), env=self.environment, input=answer, capture_output=True)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
@@ -59,7 +60,7 @@ class Git:
 
 @contextlib.contextmanager
 def relay_on(folder: Path, **variables: str) -> Iterator[Relay]:
-    """A relay in this process, its data in `folder`."""
+    """A context that runs a relay in this process, with its data in `folder`."""
     relay = Relay(folder, {**VARIABLES, **variables})
     relay.start()
     try:
@@ -69,11 +70,11 @@ def relay_on(folder: Path, **variables: str) -> Iterator[Relay]:
 
 
 class Served:
-    """A relay in a process of its own over a data folder, at an address that stays the same. `close` ends it,
-    `kill` as a loss of power would."""
+    """A relay in its own process on a data folder, at an address that stays the same when it is started
+    again. `close` ends it, `kill` kills it with SIGKILL."""
 
     def __init__(self, folder: Path, program: str = "git") -> None:
-        """`program`: the git that it starts."""
+        """`program`: the git that the relay uses."""
         self.folder, self._port = folder, 0
         path = f"{Path(program).parent}:{os.environ['PATH']}" if "/" in program else os.environ["PATH"]
         mine = {"PYTHONPATH": str(ROOT), "DATABASE_URL": f"sqlite:///{folder / 'relay.db'}", "PATH": path}
@@ -105,7 +106,7 @@ class Served:
         self._wait()
 
     def client(self, who: Account) -> httpx.Client:
-        """Signs as somebody whom another relay over the same folder has made."""
+        """An HTTP client that signs as this account, which another relay on the same folder has created."""
         signed = Signed(who, self.url.removeprefix("http://"))
         return httpx.Client(base_url=self.url, auth=signed, trust_env=False, timeout=120.0)
 
@@ -116,8 +117,8 @@ class Served:
 
 
 def history(git: Git, clone: Path) -> str:
-    """Refs, and the id, tree and parents of each commit, of a clone in which `git fsck --strict` finds
-    nothing. Raises Failed where it does."""
+    """The refs of a clone, and the id, tree and parents of each commit, as text. Raises Failed if `git fsck
+    --strict` finds something."""
     checked = git.tried("-C", clone, "fsck", "--strict", "--full", "--no-progress")
     if checked.returncode or checked.stdout or checked.stderr:
         raise Failed(f"git fsck --strict of {clone}: {(checked.stdout + checked.stderr).decode()}")
@@ -132,6 +133,6 @@ def say(line: str) -> None:
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise Failed unless it holds."""
+    """Raise Failed with the words `what` unless `holds`."""
     if not holds:
         raise Failed(what)

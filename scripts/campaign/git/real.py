@@ -1,11 +1,12 @@
-"""Import the history of a real repository of git, and compare what git reads back with it.
+"""Imports the history of a real git repository, and compares what git reads back with it.
 
     python -m scripts.campaign.git.real REPOSITORY [--first-parent] [--most 500]
 
-A relay gets a seal for each commit (with --first-parent, of the first-parent line alone). Then git clones it:
-each tree must be the real one with modes made plain, each commit have the parents of its seal, and
-`git fsck --strict` find nothing. The ids must be the same from a second relay on a data folder of its own (a
-copy from before anybody read with git), and after the cache was deleted. Exit code 1 where one does not hold.
+A relay gets a seal for each commit (with --first-parent, only of the first-parent line). Then git clones it:
+each tree must be the original one with plain modes, each commit must have the parents of its seal, and `git
+fsck --strict` must find nothing. The ids must be the same from a second relay on a data folder of its own (a
+copy from before anybody read with git), and after the cache was deleted. The exit code is 1 if something does
+not hold.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def campaign(base: Path, repository: Path, *, first_parent: bool, most: int | No
 
 
 def import_commits(relay: Relay, source: Source, commits: list[Commit]) -> str:
-    """Import into a new public repository. Returns its full name."""
+    """Import the commits into a new public repository. Returns its full name."""
     owner = relay.account(OWNER)
     with relay.client(owner, event_hooks={}) as http:
         made = create(http, owner, NAME, visibility="public", kind="model")
@@ -73,7 +74,8 @@ def import_commits(relay: Relay, source: Source, commits: list[Commit]) -> str:
 
 
 def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
-    """Clone from both, and again after the cache was deleted. Returns the ids, which are the same."""
+    """Clone from both relays, and again after the cache was deleted. Returns the refs and ids, which must be
+    the same each time."""
     clones = {"first": one, "second": two}
     said = []
     for name, relay in clones.items():
@@ -92,8 +94,8 @@ def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
 def compare_trees(
     git: Git, clone: Path, source: Source, commits: list[Commit], *, first_parent: bool
 ) -> None:
-    """Walk the clone from its head beside the real history: each commit has the plain tree of its original,
-    and as many parents, which are those of the original."""
+    """Compare the clone with the real history, from its newest commit back: each commit must have the plain
+    tree of its original, and as many parents, made from the original's parents."""
     listed = git("-C", clone, "log", "--all", "--format=%H %T %P").splitlines()
     made = {row[0]: Commit(row[0], row[1], row[2:]) for row in (line.split() for line in listed)}
     known = {commit.id: commit for commit in commits}

@@ -1,4 +1,4 @@
-"""A repository of the real git, read by git: commits, their trees as svc can have them, and blobs."""
+"""Reads a real git repository with git: commits, their trees as svc can store them, and blobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOT_STORED = (b"120000", b"160000")  # symbolic links and submodules
 
 
 class Child(NamedTuple):
-    """An entry of a tree as git has it; `id` in hex."""
+    """An entry of a git tree; `id` in hex."""
 
     mode: bytes
     name: bytes
@@ -26,11 +26,11 @@ class Commit(NamedTuple):
 
 
 class Source:
-    """Reads a repository. `plain` is the tree that git itself makes where modes are 100644 and 40000, without
-    symbolic links, submodules and directories in which nothing is left."""
+    """Reads a git repository. A plain tree is the tree that git makes with the modes 100644 and 40000 only,
+    without symbolic links, submodules and directories that become empty."""
 
     def __init__(self, repository: Path, scratch: Path) -> None:
-        """`scratch`: a folder that does not exist yet, in which git makes the plain trees."""
+        """`scratch`: path of a folder that does not exist yet, in which git makes the plain trees."""
         self.repository = repository
         subprocess.run(["git", "init", "-q", "--bare", str(scratch)], check=True)
         self._objects = _Pipe("git", "-C", str(repository), "cat-file", "--batch")
@@ -43,19 +43,19 @@ class Source:
         self._makes.close()
 
     def commits(self, *words: str) -> list[Commit]:
-        """Those that `git rev-list` names, parents first."""
+        """The commits that these arguments of `git log` name, parents first."""
         listed = self._git("log", "--topo-order", "--reverse", "--format=%H %T %P", *words, "HEAD")
         rows = (line.split() for line in listed.decode().splitlines())
         return [Commit(row[0], row[1], row[2:]) for row in rows]
 
     def texts(self, *words: str) -> dict[str, tuple[str, str]]:
-        """Author line and message of each commit."""
+        """Id of a commit → (author line, message), for the commits that these arguments of `git log` name."""
         raw = self._git("log", "-z", "--date=raw", "--format=%H%n%an <%ae> %ad%n%B", *words, "HEAD")
         rows = (one.decode("utf-8", "replace").split("\n", 2) for one in raw.split(b"\0") if one)
         return {row[0]: (row[1], row[2].strip()) for row in rows}
 
     def plain(self, tree: str) -> str | None:
-        """The id of the plain tree; None if nothing is left of it."""
+        """The id of the plain tree made from a tree; None if nothing is left of it."""
         if tree not in self._plain:
             lines = []
             for child in self.tree(tree):
@@ -69,7 +69,7 @@ class Source:
         return self._plain[tree]
 
     def changes(self, old: str | None, new: str) -> dict[str, str | None]:
-        """Path → id of its blob, None where it is gone, of plain trees."""
+        """The changes between two plain trees: path → id of its new blob; None if it was removed."""
         changed: dict[str, str | None] = {}
         self._compare(old, new, b"", changed)
         return changed
@@ -78,7 +78,7 @@ class Source:
         return self._objects.object(blob)
 
     def tree(self, tree: str) -> list[Child]:
-        """The children that svc can have."""
+        """The entries of a tree that svc can store."""
         if tree not in self._trees:
             self._trees[tree] = [
                 child for child in _children(self._objects.object(tree)) if child.mode not in _NOT_STORED
@@ -113,7 +113,7 @@ class Source:
 
 
 class _Pipe:
-    """A process of git that answers until it is closed."""
+    """A git process that answers requests on its input until it is closed."""
 
     def __init__(self, *words: str) -> None:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,11 +1,11 @@
-"""Versions of git against a relay: scripts.campaign.git.versions PROGRAM...
+"""Tries versions of git with a relay: scripts.campaign.git.versions PROGRAM...
 
     python -m scripts.campaign.git.versions git /opt/git-2.30.0/bin/git /opt/git-2.55.0/bin/git
 
-With each as the client it clones, fetches, clones with a depth and takes the rest later, clones without blobs
-and with version 0 of the protocol, asks for a commit by its id and fetches into a clone with commits of its
-own. Then each is the git of the relay. The ids are always the same, and `git fsck --strict` of each version
-finds nothing.
+As the client, each version clones, fetches, clones with a depth and gets the rest later, clones without blobs
+and with version 0 of the protocol, asks for a commit by its id, and fetches into a clone with commits of its
+own. Then each is the git that the relay uses. The ids must always be the same, and `git fsck --strict` of
+each version must find nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def main() -> int:
 
 
 def fill(base: Path) -> tuple[Account, str, str]:
-    """Seals on two branches, a merge and a tag."""
+    """Fill a relay in `base` with seals on two branches, a merge and a tag. Returns (owner, full name of the
+    repository, its id)."""
     with relay_on(base / "relay") as relay:
         owner = relay.account("owner")
         with relay.client(owner, event_hooks={}) as http:
@@ -74,7 +75,7 @@ def fill(base: Path) -> tuple[Account, str, str]:
 
 
 def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
-    """Read in every way. Returns the ids up to the tag."""
+    """Read the repository in every way. Returns the refs and ids up to the tag, as text."""
     work = Path(tempfile.mkdtemp(dir=base))
     whole, shallow, lazy, old, single = (
         work / name for name in ("whole", "shallow", "lazy", "old", "single")
@@ -115,7 +116,7 @@ def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
 
 
 def require_server(address: str, program: str) -> None:
-    """Raise Failed unless it is this git that answers."""
+    """Raise Failed unless the relay answers with this version of git."""
     headers = {"git-protocol": "version=2"}
     told = httpx.get(f"{address}/info/refs?service=git-upload-pack", headers=headers, timeout=60.0)
     expected = f"agent=git/{version(program).split()[2]}"
