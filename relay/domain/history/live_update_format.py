@@ -41,7 +41,8 @@ class Author(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The members of a signed edit that its Change lacks."""
+    """The members of a signed edit that are not in its `Change`: signature, operations, and the numbers that
+    the device gave."""
 
     seq: int
     n: int
