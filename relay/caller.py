@@ -295,8 +295,8 @@ class View(Caller):
             self.require_active()
 
     def may(self, operation: Operation) -> bool:
-        """Whether `require_allowed` lets the caller request this operation on the repository. Pages ask this
-        for each of their controls."""
+        """Whether the caller may request this operation on the repository, as `require_allowed` checks it.
+        Pages call this for each of their controls."""
         me = self.principal
         if me is not None and me.is_guest and not operation.guest:
             return False
@@ -305,7 +305,8 @@ class View(Caller):
         return operation.archived or self.repo.state != "archived"
 
     def _has_right(self, may: Operation) -> bool:
-        """Whether the role, or being a reader of a public repository, suffices for the operation."""
+        """Whether the caller's role suffices for the operation, or the operation is open to all readers of a
+        public repository."""
         return may.least is None or self.has(may.least) or self._as_public(may)
 
     def _as_public(self, may: Operation) -> bool:

@@ -37,8 +37,8 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """The manifest of a backup. `revision`: revision of the database's schema; `database`: a file in folder
-    `id`."""
+    """The manifest of a backup. `id`: name of the folder with its `database` and `private` files; `revision`:
+    revision of the database's schema."""
 
     v: int
     id: str

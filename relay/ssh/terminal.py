@@ -24,8 +24,9 @@ _CHECKED = {
 
 
 def environment(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
-    """The environment variables of a session: those of the client's variables that an app reads and that are
-    well formed."""
+    """The environment variables of a session: TERM, LANG, those of the client's variables that are allowed
+    and well formed, and a mark that the app runs over SSH. `term`: the terminal type that the client
+    requested."""
     variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
         value = client_variables.get(name.encode(), b"").decode("ascii", "replace")

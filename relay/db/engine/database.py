@@ -118,8 +118,8 @@ class Database(Protocol):
     async def close(self) -> None: ...
     def read(self, snapshot: bool = False, *, near: bool = False) -> AbstractAsyncContextManager[Tx]:
         """A read-only transaction; writes fail. `snapshot`: all statements see the same state (two more round
-        trips). `near`: every statement reads a few small rows by key: SQLite runs them on the event loop,
-        where one takes 10 µs; handing it to a thread costs the loop 50 µs, and others the rest."""
+        trips). `near`: every statement reads only a few small rows by key. SQLite then runs them on the event
+        loop, where each takes 10 µs; passing it to a thread takes 50 µs on the loop."""
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
         """The first row of the last committed state, read outside of a transaction; None without one. For

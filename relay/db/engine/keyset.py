@@ -32,7 +32,7 @@ class Keyset:
 
     def into(self, shape: type[T]) -> Callable[[Row], T]:
         """A function that turns a row into the struct `shape`, whose members are among the selected columns.
-        SQLite returns booleans as numbers."""
+        It turns the numbers that SQLite returns for boolean columns into booleans."""
         members = [(name, self._places[name]) for name in shape.__struct_fields__]
         flags = {name for name, place in members if isinstance(self._selected[place].type, Boolean)}
         return lambda row: shape(

@@ -187,8 +187,8 @@ class SqliteTx:
 
 
 class NearTx(SqliteTx):
-    """Reads of a few rows by key, on the event loop (see `Database.read`). `near`: the connection of the
-    loop's own thread. Where that one would have to wait, a reader thread does."""
+    """Runs statements that read a few rows by key on the event loop (see `Database.read`). `near`: the
+    connection for that. A statement that would have to wait is run by a reader thread instead."""
 
     def __init__(self, database: SqliteDatabase, near: sqlite3.Connection) -> None:
         self._database, self._near = database, near

@@ -12,5 +12,5 @@ PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
 
 
 def booleans(table: Table) -> list[int]:
-    """Positions of the columns of booleans, which SQLite stores as numbers."""
+    """The indexes of the table's boolean columns, whose values SQLite stores as numbers."""
     return [n for n, column in enumerate(table.columns) if isinstance(column.type, Boolean)]

@@ -78,8 +78,9 @@ async def remove(view: View, handle: str) -> None:
 
 
 async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """(account id, row of its open invitation; None if it has a role) for this handle. Raises NotFound if the
-    account has neither a role nor an invitation. Only callers who may change others learn who is invited."""
+    """(account id, row of its open invitation; None if it has a role) for this handle; "me" is the caller.
+    Raises NotFound if the account has neither a role nor an invitation, and Forbidden for another account, or
+    an invitation, unless the caller may change other people's roles."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:

@@ -73,7 +73,7 @@ async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
 async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
     """Grant a request: the role begins
 
-    The account gets the requested role, or `role`, which the owner may set.
+    The account gets the role that `body` names or, if it names none, the requested role.
     """
     async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
         row = await _find_open_request(tx, caller, request_id)

@@ -81,8 +81,8 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The events of a subject that inboxes need, at most two: the newest, which goes to everybody except its
-    author, and before it the newest by somebody else, which goes to that author."""
+    """At most two of the events, which are about one issue, proposal or repository: the newest, for everybody
+    except its author, and before it the newest by somebody else, for that author."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]

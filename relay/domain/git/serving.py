@@ -58,8 +58,8 @@ def register(node: Node) -> None:
         await sweep(node)
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Follow the log: build on the caches of repositories that grow, and delete those of repositories
-        that git may not read any more."""
+        """Follow the log: build on the caches of repositories that grow, and delete the caches of
+        repositories that git may not read any more."""
         for repo_id in sorted(
             {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
         ):

@@ -41,7 +41,7 @@ class Author(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The members of a signed edit that its Change lacks."""
+    """An edit as its device signed it, without the members that are in its `Change` already."""
 
     seq: int
     n: int

@@ -1,5 +1,5 @@
-"""Sealed trees for callers with hidden paths: proofs of the trees, and checks which digests these callers may
-read.
+"""Sealed trees for callers with hidden paths: makes proofs of the trees, and refuses digests of files that
+these callers may not see.
 """
 
 from __future__ import annotations

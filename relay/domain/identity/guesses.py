@@ -22,8 +22,9 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """The limit for one handle: `strangers` failed tries from all unknown networks together, which refills
-    within `seconds`. `what`: the secrets that are guessed, in words."""
+    """Limits on guesses of a secret: for each handle and network, and for each handle `strangers` tries from
+    all unknown networks together, which refill within `seconds`. `what`: the secrets that are guessed, in
+    words."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(

@@ -70,8 +70,9 @@ class Worked:
 
 
 async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
-    """Run `attempt`, a transaction that lands a seal. It receives the landing, computed outside of
-    transactions, and recomputed if the files changed meanwhile."""
+    """The result of `attempt`, which lands a seal in a transaction, and raises NotWorkedOut if the landing
+    must be computed first. It is called with None, and after that with the landing, which is computed outside
+    of transactions. Raises Unavailable if the files change during every one of ATTEMPTS attempts."""
     try:
         return await attempt(None)
     except NotWorkedOut as first:

@@ -30,7 +30,8 @@ AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, 
 async def get(view: View, number: str) -> Proposal:
     """One proposal
 
-    Its merge is tried.
+    If it is open, its merge into the current base is tried first, so that the answer says whether it has
+    conflicts.
     """
     async with view.read() as tx:
         row = await states.find(tx, view, number)

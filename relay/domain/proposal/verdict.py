@@ -35,8 +35,9 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
-    """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. The parameters
-    are those of `merge_state`."""
+    """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. `merge_base`:
+    merge base of the proposal; `base_now`: head of the base branch; `trial`: files in which the merge would
+    conflict, None if it was not tried."""
     if base_now is None:
         return None
     if merge_base == base_now:

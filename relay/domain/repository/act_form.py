@@ -55,7 +55,7 @@ class ActForm(Sent, frozen=True):
 
     @property
     def about(self) -> str:
-        """The object that a button appends to its act; "" for none."""
+        """The object of the act, such as a name, which the pressed button appended to `act`; "" for none."""
         return self.act.partition(" ")[2]
 
 

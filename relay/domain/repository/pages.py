@@ -55,18 +55,19 @@ START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
-    """The query of a repository's pages for developers.
+    """The query of a repository's pages for developers; `tab` selects the page, and `cursor` the part of its
+    list.
 
-    - `at`: a branch, tag, `pr:N` or seal; `path`: a path in it; `plain`: show the source of Markdown;
-      `lines`: N or N-M, lines to mark.
-    - `view`: `history` or `blame` of the path; `travel`: the path at `seal`, one of the seals that changed
-      it; `compare`: the changes of `head` since its merge base with `base`; `files`: the changes of a
-      proposal; `edit`: the form of an issue or of its `comment`; `new`: the form of a new issue; of settings:
-      the panel.
-    - `seal`: one seal and its changes.
-    - `n`: one issue or proposal; without it a list of `kind`, `issues` or `proposals`, with the filters of
-      the API.
-    - `note`: what was just done, or what a page of settings asks about.
+    - Tab `code`: `path` is a file or folder at `at` (a branch, tag, `pr:N` or seal); `plain` shows the source
+      of Markdown, `lines` (N or N-M) marks lines. `view` is `history` or `blame` of the path, `travel` (the
+      path as it was at `seal`), or `compare` (the changes of `head` since its merge base with `base`). `seal`
+      without a `view`: one seal and its changes.
+    - Tab `issues`: `n` is one issue or proposal; its `view` is `edit` (the form of the issue or of its
+      `comment`) or `files` (the changes of the proposal). Without `n`: a list of `kind`, `issues` or
+      `proposals`, with the filters of the API; or with the view `new` a form.
+    - Tab `settings`: `view` is the panel, `note` the act that the page asks about. On tab `overview` `note`
+      says what was just done.
+    - `wait`: the number of times that a waiting page was loaded (`relay.domain.repository.waiting`).
     """
 
     tab: str = "overview"

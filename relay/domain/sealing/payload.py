@@ -55,9 +55,9 @@ def check_message(message: str) -> None:
 
 
 def capability(view: View) -> str:
-    """The authority under which a seal is made: `ROLE/KIND/ID`, with the caller's role and the kind and id of
-    the session or token. A key without a session gives `self` and the key's id. `KIND+narrowed`: the token
-    was narrowed."""
+    """The authority under which a seal is made, as `ROLE/KIND/ID`: the caller's role, and the kind and id of
+    the session or token. `KIND` ends with `+narrowed` if the token was narrowed. A key without a session
+    gives `self` and the key's id."""
     me = view.me
     kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
     return f"{view.role or 'none'}/{kind}/{me.session_id}"

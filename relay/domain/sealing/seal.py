@@ -203,7 +203,7 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
     """Raise NotFound if the seal was landed for another purpose. Called before a repeated request to finalize
-    gets the answer of the first one.
+    gets the answer of the first request.
 
     A seal of the live frontier is recognised by its live updates, because its prepared row was deleted when
     it landed. The prepared rows of other seals are kept as long as repeats are answered.

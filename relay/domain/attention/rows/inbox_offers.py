@@ -80,8 +80,8 @@ def page(filters: frozenset[str]) -> Keyset:
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of declined invitations, newest first; for their inviter, while a member of
-    the organisation. `filters`: names of the filters."""
+    """The statements of a page of the invitations that an account made and others declined, newest first, in
+    organisations of which the account is still a member. `filters`: names of the filters."""
     return _filter_newest_first(_ANSWERS, filters)
 
 
