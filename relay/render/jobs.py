@@ -7,6 +7,7 @@ import msgspec
 MARKDOWN_BYTES = 256 * 1024  # of a text that is rendered; longer ones are shown as they are
 SOURCE_BYTES = 512 * 1024
 SOURCE_LINES = 20_000
+HTML_CHARS = 2 * 1024 * 1024  # of a result; of 256 KiB of `#1` links of 6 MiB would be made
 
 
 class Links(msgspec.Struct, frozen=True):

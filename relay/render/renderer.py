@@ -65,8 +65,6 @@ class Renderer:
 
     async def _warm(self, after: float) -> None:
         await asyncio.sleep(after)
-        # The first text that a process renders costs it some hundred milliseconds: it reads what lexers there
-        # are.
         await self.source("warm = True\n", "warm.py")
 
     async def _render(self, job: Job) -> Rendered:
@@ -74,6 +72,8 @@ class Renderer:
         if (cached := self._rendered.get(key)) is not None:
             return cached
         rendered = await self._workers.render(job)
+        if rendered is None:  # the next reader may find a process
+            return Rendered(None)
         self._rendered.put(key, rendered)
         return rendered
 

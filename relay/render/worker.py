@@ -1,7 +1,8 @@
 """A process that renders one job after the other: `python -m relay.render.worker`.
 
-On stdin and stdout each message is its length, four bytes big-endian, and msgpack. The process ends when
-stdin ends, or nobody reads its answers. It limits its own memory; its parent limits its time by killing it.
+On stdin and stdout each message is its length, four bytes big-endian, and msgpack; an empty one says that the
+process takes jobs. The process ends when stdin ends, or nobody reads its answers. It limits its own memory;
+its parent limits its time by killing it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from relay.render import highlight, markdown
-from relay.render.jobs import Job, MarkdownJob, Rendered, SourceJob
+from relay.render.jobs import HTML_CHARS, Job, Links, MarkdownJob, Rendered, SourceJob
 
 MEMORY = 512 * 1024 * 1024
 
@@ -23,6 +24,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a relay that was killed reads no answers
+    # The first text costs some hundred milliseconds: what lexers there are is read then.
+    render(MarkdownJob("```python\nwarm = True\n```\n", Links("", "", "", "")))
+    render(SourceJob("warm = True\n", "warm.py"))
+    sys.stdout.buffer.write(bytes(4))
+    sys.stdout.buffer.flush()
     serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
@@ -37,11 +43,13 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 
 
 def render(job: MarkdownJob | SourceJob) -> Rendered:
-    """The result of a job; empty if the libraries fail."""
+    """The result of a job; empty if the libraries fail, or if it is too long to send."""
     try:
         if isinstance(job, MarkdownJob):
-            return Rendered([markdown.to_html(job.text, job.links)])
-        return Rendered(highlight.lines_of(job.text, job.name))
+            html = [markdown.to_html(job.text, job.links)]
+        else:
+            html = highlight.lines_of(job.text, job.name)
+        return Rendered(html if sum(map(len, html)) <= HTML_CHARS else None)
     except (RecursionError, MemoryError, ValueError, IndexError, KeyError):
         return Rendered(None)
 

@@ -13,25 +13,27 @@ from relay.render.jobs import Job, Rendered
 
 SECONDS = 1.0  # for one job
 PATIENCE = 1.0  # seconds for which a job waits for a free process
-STARTS_WITHIN = 10.0  # seconds of a process that has just been started, with its first job
+STARTS_WITHIN = 10.0  # seconds until a process that was started takes jobs
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
 class Workers:
-    """At most `count` processes. A job fails if no process becomes free in time, or if it takes too long."""
+    """At most `count` processes. A job that takes too long fails; one for which no process becomes free in
+    time is not tried."""
 
     def __init__(self, count: int = 2) -> None:
         self._free = asyncio.Semaphore(count)
         self._idle: list[Process] = []
         self._decoder = msgspec.msgpack.Decoder(Rendered)
 
-    async def render(self, job: Job) -> Rendered:
-        """The result of a job; empty if no process is free in time."""
+    async def render(self, job: Job) -> Rendered | None:
+        """The result of a job, which is empty if the job takes too long; None if no process is free in time,
+        or none can be started."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._free.acquire()
         except TimeoutError:
-            return Rendered(None)
+            return None
         try:
             return await self._answer(job)
         finally:
@@ -42,13 +44,12 @@ class Workers:
         while self._idle:
             await _end(self._idle.pop())
 
-    async def _answer(self, job: Job) -> Rendered:
+    async def _answer(self, job: Job) -> Rendered | None:
+        process = self._idle.pop() if self._idle else await _start()
+        if process is None:
+            return None
         try:
-            process, seconds = (self._idle.pop(), SECONDS) if self._idle else (await _start(), STARTS_WITHIN)
-        except OSError:  # the machine has no room for another process now
-            return Rendered(None)
-        try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(SECONDS):
                 raw = await _ask(process, msgspec.msgpack.encode(job))
         except (TimeoutError, OSError, EOFError):
             await _end(process)
@@ -60,16 +61,36 @@ class Workers:
         return self._decoder.decode(raw)
 
 
-async def _start() -> Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "relay.render.worker"), stdin=PIPE, stdout=PIPE, start_new_session=True
-    )
+async def _start() -> Process | None:
+    """A process that takes jobs at once; None if the machine has no room for another one now. What it has to
+    load is not counted as time of its first job."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "relay.render.worker"), stdin=PIPE, stdout=PIPE, start_new_session=True
+        )
+    except OSError:
+        return None
+    try:
+        async with asyncio.timeout(STARTS_WITHIN):
+            await _read_message(process)
+    except (TimeoutError, OSError, EOFError):
+        await _end(process)
+        return None
+    except BaseException:
+        await _end(process)
+        raise
+    return process
 
 
 async def _ask(process: Process, job: bytes) -> bytes:
-    assert process.stdin is not None and process.stdout is not None  # noqa: S101 - both are pipes
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
     process.stdin.write(len(job).to_bytes(4) + job)
     await process.stdin.drain()
+    return await _read_message(process)
+
+
+async def _read_message(process: Process) -> bytes:
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
     size = int.from_bytes(await process.stdout.readexactly(4))
     if size > ANSWER_BYTES:
         raise EOFError

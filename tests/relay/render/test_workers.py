@@ -11,7 +11,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from relay.render.jobs import SOURCE_LINES, Links, MarkdownJob, SourceJob
+from relay.render import workers as rendering
+from relay.render.jobs import MARKDOWN_BYTES, SOURCE_LINES, Links, MarkdownJob, Rendered, SourceJob
 from relay.render.renderer import Renderer
 from relay.render.workers import Workers
 from tests.patience import PATIENCE
@@ -29,10 +30,9 @@ async def workers() -> AsyncIterator[Workers]:
 
 
 async def test_a_text_is_rendered(workers: Workers) -> None:
-    markdown = await workers.render(MarkdownJob("*a*", LINKS))
-    source = await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py"))
-    assert markdown.html == ["<p><em>a</em></p>\n"]
-    assert source.html == ["a = <i class=m>1</i>", "", "b = <i class=m>2</i>"]
+    source = ["a = <i class=m>1</i>", "", "b = <i class=m>2</i>"]
+    assert await workers.render(MarkdownJob("*a*", LINKS)) == Rendered(["<p><em>a</em></p>\n"])
+    assert await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py")) == Rendered(source)
 
 
 @pytest.mark.parametrize("module", ["relay.render.worker", "tui.lexing"])
@@ -56,8 +56,25 @@ def test_a_process_whose_answers_nobody_reads_ends_in_silence(module: str) -> No
 
 async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(workers: Workers) -> None:
     await workers.render(SourceJob("a", "x.py"))  # a process has started
-    assert (await workers.render(ENDLESS)).html is None
-    assert (await workers.render(SourceJob("1", "x.py"))).html == ["<i class=m>1</i>"]
+    assert await workers.render(ENDLESS) == Rendered(None)
+    assert await workers.render(SourceJob("1", "x.py")) == Rendered(["<i class=m>1</i>"])
+
+
+async def test_the_first_text_of_a_process_has_no_more_time(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "STARTS_WITHIN", 3600.0)
+    async with asyncio.timeout(PATIENCE):
+        assert await workers.render(ENDLESS) == Rendered(None)
+
+
+async def test_a_process_that_does_not_start_is_ended(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "STARTS_WITHIN", 0.0)
+    assert await workers.render(SourceJob("1", "x.py")) is None
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    assert await workers.render(SourceJob("1", "x.py")) is None
 
 
 async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
@@ -67,7 +84,7 @@ async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     answers = await asyncio.gather(*(workers.render(SourceJob(str(n), "x.py")) for n in range(20)))
-    assert [answer.html for answer in answers] == [[f"<i class=m>{n}</i>"] for n in range(20)]
+    assert answers == [Rendered([f"<i class=m>{n}</i>"]) for n in range(20)]
 
 
 async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
@@ -80,8 +97,16 @@ async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
         assert await renderer.source("a", "x.py") == ["a"]
         assert await renderer.source(ENDLESS.text, ENDLESS.name) is None
         assert await renderer.source("b", "x.py") is None
+        renderer._workers = Workers()  # that nothing could be rendered then is not kept
+        assert await renderer.source("b", "x.py") == ["b"]
     finally:
         await renderer.close()
+
+
+async def test_a_result_that_is_too_long_is_none(workers: Workers) -> None:
+    numbers = "#1 " * (MARKDOWN_BYTES // 3)
+    assert await workers.render(MarkdownJob(numbers[:3000], LINKS)) != Rendered(None)
+    assert await workers.render(MarkdownJob(numbers, LINKS)) == Rendered(None)
 
 
 async def test_a_process_stands_ready_and_ends_with_the_node() -> None:
