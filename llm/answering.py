@@ -195,7 +195,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
 
 
 class _Told:
-    """Turns the engine's events into lines of an answer, and collects the figures for the last line."""
+    """Turns the engine's events into lines of an answer, and collects counts and times for the last line."""
 
     def __init__(self, work: Work) -> None:
         self._work = work

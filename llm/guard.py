@@ -18,8 +18,8 @@ _METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 
 
 def require_local(host: str, origin: str | None) -> dict[str, str]:
-    """The response headers that let an allowed page read the answer. Raises Refused for a foreign Host or
-    Origin. `origin`: None if the request has no such header."""
+    """Raises Refused for a foreign Host or Origin. Returns the response headers that let an allowed page read
+    the answer. `origin`: None if the request has no Origin header."""
     if not _HOST.fullmatch(host):
         raise Refused(
             403, f"the Host {host[:100]!r} is not this machine; ask http://localhost or http://127.0.0.1"

@@ -25,7 +25,7 @@ class Idle:
         self._since = time.monotonic()
 
     def used(self, open_requests: int) -> None:
-        """Record that the number of open requests changed to this."""
+        """Record the new number of open requests. Called whenever it changes."""
         self._open = open_requests
         self._since = time.monotonic()
 

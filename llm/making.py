@@ -124,7 +124,7 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
-    """Store the record under the name `target`, and yield the lines of the answer."""
+    """Store `record` under the name `target`. Yields the lines of the answer, which report the progress."""
     for digest in record.digests:
         yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)

@@ -25,8 +25,8 @@ class Task(msgspec.Struct, kw_only=True):
 
 
 class Started(msgspec.Struct, kw_only=True):
-    """The report of a runner that has started: its address `url`, or the `error` because of which it did
-    not."""
+    """The report of a runner after its start: its address `url`, or the `error` because of which it did not
+    start."""
 
     url: str = ""
     error: str = ""

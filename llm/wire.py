@@ -127,7 +127,7 @@ class OfEngine(msgspec.Struct, kw_only=True):
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """The body, decoded from JSON as `kind`. Raises Refused if it is not such a body."""
+    """The body of a request, decoded from JSON as `kind`. Raises Refused if it is not valid for that."""
     if not data.strip():
         raise Refused(400, "missing request body")
     try:

@@ -90,7 +90,7 @@ def test_files(root: Path) -> list[str]:
 
 
 def quick(files: Iterable[str]) -> Choice:
-    """The test files that take little time each; the others are left."""
+    """The test files that take little time each; the others are in `left`."""
     chosen, left = [], []
     for file in files:
         (chosen if schedule.seconds(file) <= QUICK else left).append(file)

@@ -1,7 +1,7 @@
 """Measures how the relay is divided into subjects, and the share of import lines: `python -m
 scripts.figures`. docs/design/012-wiring.md says why.
 
-Lines are those of files; a subject is a folder of `relay/domain`; a noun is a module of
+Lines are counted in files; a subject is a folder of `relay/domain`; a noun is a module of
 `localstore/core/model` that declares endpoints.
 """
 

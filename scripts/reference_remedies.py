@@ -30,7 +30,8 @@ def remedies() -> dict[str, list[str]]:
 
 @functools.cache
 def sentences() -> set[tuple[str, str, str]]:
-    """(error code, command, sentence that names it) of each such sentence, with `…` in place of values."""
+    """For each sentence of an error that names a command: (error code, command, sentence with `…` in place of
+    values)."""
     known = {kind.__name__: kind for kind in classes()}
     return {
         (code, command, sentence)

@@ -1,7 +1,7 @@
 """Writes the constants of `relay/base/edition.py` into a copy of the sources, and can build that copy.
 
-python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages python -m scripts.stamp
-EDITION --build dist       the wheel of it
+python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages
+python -m scripts.stamp EDITION --build dist       the wheel of it
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ def _require_utf8_names() -> None:
 
 
 def _prepare_streams() -> None:
-    """Let output never fail because of a character: characters that the terminal's encoding lacks are
-    escaped. In UTF-8 mode, the locale's encoding is still used for the terminal, and for arguments that are
-    not UTF-8, because a person typed them and they name no files."""
+    """Escape characters in output that the terminal's encoding lacks, so that printing never fails. In UTF-8
+    mode, the terminal and arguments that are not UTF-8 still use the locale's encoding, because people typed
+    them and they name no files."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,11 +1,12 @@
 """Attacks a relay's fairness, and measures how long another person's requests take meanwhile.
 
-    python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]   # DATABASE_URL holds
+    python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]
 
 Each attack has its own relay and its own processes; it runs for a limited time, over loopback alone.
 Meanwhile somebody else signs in, looks at a repository, pushes one edit and seals one file, over and over.
 The table shows how long each of these requests took, and the largest memory of the relay (RssAnon). The
 attackers come from 127.0.0.2, the other person from 127.0.0.1; with --same-address all come from 127.0.0.1.
+The relays use the database that DATABASE_URL names, if it is set.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Kills a writer of the object store with SIGKILL, over and over, and checks that nothing it acknowledged is
 lost.
 
-    python scripts/attack/store.py [ROUNDS]        # S3_ENDPOINT, S3_BUCKET …: packs lie there
+    python scripts/attack/store.py [ROUNDS]
 
 A child process stores objects and prints each digest once the store has acknowledged it. The parent kills the
-child at a random moment, opens the store anew, and reads everything that was printed, verified.
+child at a random moment, opens the store anew, and reads everything that was printed, verified. The packs are
+stored in the bucket that S3_ENDPOINT, S3_BUCKET … name, if they are set, else in a folder.
 """
 
 from __future__ import annotations

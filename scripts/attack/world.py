@@ -87,8 +87,7 @@ class Person:
 
 
 class Edited:
-    """A text that a device edits live, with the device's copy of its CRDT text (lane). `texts`: number of
-    texts that were begun before it."""
+    """A text file that a device edits live on main. `lane`: the device's copy of its CRDT text."""
 
     def __init__(self, person: Person, data: bytes) -> None:
         self._person, self._data, self._n = person, data, 0

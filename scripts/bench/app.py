@@ -106,7 +106,7 @@ def relay_on(data: Path) -> Iterator[str]:
 
 
 class Watched(Terminal):
-    """The app on a terminal of this size, and the measurement of what its keys cost."""
+    """The app on a terminal of this size. Its methods measure the cost of keys."""
 
     def __init__(self, folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
         super().__init__([str(Path(sys.executable).with_name("svc")), "tui"], folder, *size, env)

@@ -118,7 +118,7 @@ def rows_of(document: str, written: Written, created_at: object) -> list[tuple[o
 
 
 def store(url: str, document: str, written: Written, created_at: object) -> None:
-    """Replace the updates of a document in a database by those of `written`."""
+    """Replace the updates of a document in a database by the updates in `written`."""
     databases.rows(url, "DELETE FROM document_update WHERE document_id = ?", document)
     columns = "(document_id, number, first, base, operations, created_at)"
     for row in rows_of(document, written, created_at):

@@ -210,8 +210,8 @@ def _document(file: Path) -> str:
 
 
 def faults_of(files: Mapping[str, bytes], written: Iterable[bytes], deleted: bytes) -> tuple[list[str], int]:
-    """(what is lost, doubled, or in another document than it was written in; number of documents with two
-    names). `deleted`: contents that people deleted or replaced knowingly."""
+    """(words that are lost, doubled, or in another document than they were written in; number of documents
+    with two names). `deleted`: contents that people deleted or replaced knowingly."""
     faults, places = [], dict[bytes, list[str]]()
     names: dict[bytes, set[bytes]] = {}
     for path, content in files.items():

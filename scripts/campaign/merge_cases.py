@@ -102,7 +102,7 @@ class Repository:
         return self._asked(f"{commit}^{{tree}}")[0]
 
     def _blob(self, name: str) -> bytes | None:
-        """The content of the blob; None if the id stands for no file."""
+        """The content of the blob; None if the id means that there is no file."""
         return None if _is_nothing(name) else self._asked(name)[1]
 
     def _asked(self, name: str) -> tuple[str, bytes]:
@@ -125,7 +125,7 @@ class Repository:
 
 
 def _is_nothing(name: str) -> bool:
-    """Whether this mode or id, as git prints it, stands for no file."""
+    """Whether this mode or id, as git prints it, means that there is no file."""
     return set(name) == {"0"}
 
 

@@ -238,8 +238,10 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
 
 
 def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
-    """Merge one history with git and svc. Returns (verdict, ""), with the verdict clean, conflict, crossed or
-    stricter; or ("wrong", what differs). " moved" is added to the verdict if a side moved files."""
+    """Merge one history with git and svc. Returns (verdict, what differs or ""). Verdicts: `clean`,
+    `conflict` (the same in both), `wrong` (different); if there are several merge bases: `crossed` (the
+    same), `stricter` (only one of them has conflicts), `otherwise` (different, with `moves`). " moved" is
+    added if a side moved files, unless it is wrong."""
     made, ours, theirs = history(folder, seed, moves)
     verdict, why = _compared(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why

@@ -1,11 +1,12 @@
 """Sends a running relay valid and invalid requests by its OpenAPI document, and checks every answer.
 
-    python -m scripts.fuzz.api [--examples 500] [--seed 1] [--only repo.]      # DATABASE_URL, S3_… hold
+    python -m scripts.fuzz.api [--examples 500] [--seed 1] [--only repo.]
 
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
 them are often replaced by existing ones, so that requests reach the handlers. Each is sent without a session,
 as a guest, as the owner's terminal or browser, or with a forged token. An answer must have a status, a
-content type and a body that the document names, and every 404 must be the constant one.
+content type and a body that the document names, and every 404 must be the constant one. The relay gets this
+environment, so DATABASE_URL and S3_… can name its stores.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class Served:
 
 @contextlib.contextmanager
 def serving(folder: Path, **variables: str) -> Iterator[Served]:
-    """A context that runs a relay with a new data folder below `folder`. `variables`: of its environment."""
+    """A context that runs a relay with a new data folder below `folder`. `variables`: added to its
+    environment."""
     log = folder / "relay.log"
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TR_", "RELAY_"))}
     command = [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(folder / "data")]
@@ -142,7 +144,7 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 
 
 class Bound(requests.auth.AuthBase):
-    """Adds the token of a terminal to a request, and the signature to one that changes something."""
+    """Adds the token of a terminal to each request, and a signature if the request changes something."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

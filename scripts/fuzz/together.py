@@ -12,8 +12,8 @@ TOPIC, PATH = "topic", "t.txt"
 
 
 def together(repo: Repository) -> Names:
-    """Make these things in the repository. Returns the names by which requests refer to them, by parameter or
-    member."""
+    """Make an issue, a proposal and so on in the repository. Returns the names by which requests refer to
+    them, by parameter or member."""
     http, url = repo.http, repo.url
     (start,) = repo.seal({PATH: b"one\ntwo\n"}, branch="main")
     repo.branch(TOPIC, start)

@@ -56,7 +56,8 @@ class Cable:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def become(self, mode: str) -> None:
-        """Behave in this way from now on. Open connections are cut if they would hide the change."""
+        """Behave as `mode` says, one of those of the class. Open connections are cut if they would hide the
+        change."""
         before, self._mode = self._mode, mode
         if mode in ("closed", "no sockets") or before == "silent":
             for end in list(self._ends):

@@ -160,8 +160,8 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
 
 
 def kill(victim: str, devices: tuple[Device, Device], relay: Relay) -> None:
-    """Kill an agent, the relay, or all, and start again what was killed: all at the same time, so that an
-    agent often finds the relay absent."""
+    """Kill an agent, the relay, or all, and start them again at the same time, so that an agent often finds
+    the relay absent."""
     hit = [device for device in devices if victim in (device.name, "all")]
     for device in hit:
         device.end_agent(9)

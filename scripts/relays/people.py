@@ -37,7 +37,7 @@ SHARED = "shared.txt"
 
 
 class Relays:
-    """Relay processes on fixed ports. Those that are killed are started again."""
+    """Relay processes on fixed ports. Killed ones are started again."""
 
     def __init__(self, data: Path, url: str, count: int, variables: Mapping[str, str]) -> None:
         self._data, self._variables = data, {"DATABASE_URL": url, **variables}

@@ -1,11 +1,12 @@
 """Kills relays that share one PostgreSQL while devices edit and seal, and checks that nothing is lost.
 
-    python -m scripts.relays.two_relays --seconds 120        # S3_ENDPOINT, S3_BUCKET …: packs lie there
+    python -m scripts.relays.two_relays --seconds 120
 
 Every device talks to random relays and repeats what was not answered. Afterwards the database is checked:
 every acknowledged update is there once, under the acknowledged number; every acknowledged seal is an ancestor
 of the newest one; no two seals have one parent; every listener received every event; a clone from each relay
-verifies. Otherwise the exit code is 1, with a line for each violation.
+verifies. Otherwise the exit code is 1, with a line for each violation. The packs are stored in the bucket
+that S3_ENDPOINT, S3_BUCKET … name, if they are set, else in a folder.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Open the text of one client, or store one edit from the changes that a client typed. Returns
-        whether there was anything to do."""
+        """Do one piece of work, if there is any: open the text of a client, or store the changes that a
+        client typed as one edit. Returns whether there was any."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:

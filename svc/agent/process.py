@@ -259,7 +259,7 @@ class _Agent:
             ]
 
     def _close_lines(self) -> None:
-        """Close the connections to servers that no folder and no look uses."""
+        """Close the connections to servers that no watched folder and no `Look` uses."""
         with self._lock:
             used = {look.line for _, look in self._looks.values()}
             for origin, line in list(self._lines.items()):

@@ -39,7 +39,8 @@ class FolderRounds:
     it. `svc.agent.folder.Watched` runs them."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
-        """`join`: tells the connection to the server that the folder's `Place` has changed."""
+        """`join`: called with the connection to the server when the folder's `Place` (the parameters for
+        opening its channel) has changed."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
@@ -64,8 +65,9 @@ class FolderRounds:
             self._place_now(copy)
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
-        """Set the size cap of a file if the repository's kind or `.svc.yaml` has changed. If the cap was
-        raised, files that were left out count as saved. A malformed `.svc.yaml` never raises the cap."""
+        """Set the largest size of a file again if the repository's kind or `.svc.yaml`, which determine it,
+        has changed. If it grew, files that were left out are handled like saved ones. A malformed `.svc.yaml`
+        never raises it."""
         info = copy.files.stat(MANIFEST)
         version = None if info is None else (info.st_ino, info.st_size, info.st_mtime_ns)
         now = (copy, copy.repo_kind, version)
@@ -124,8 +126,8 @@ class FolderRounds:
 
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
-        """A context for the handling of saves of these paths and below these folders, which may need the
-        relay. If it fails, the saves are queued again, because no event reports them a second time."""
+        """A context for handling saves of `paths` and of everything below the folders `below`, which can need
+        the relay. If it fails, the saves are queued again, because no event reports them a second time."""
         try:
             yield
         except BaseException:
@@ -216,7 +218,8 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
-        """Write received changes to the folder. Returns whether any path is finished."""
+        """Write received changes to the folder. Returns whether fewer paths wait to be written than
+        before."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):

@@ -133,7 +133,8 @@ class FolderState:
     # --- events
 
     def say(self, event: str, **members: Any) -> None:
-        """Send an event to the followers; `members`: the other members of `Said`."""
+        """Send an event to the followers. `members`: the members of the message, a `Said`, besides event,
+        folder and time."""
         at = timestamp(datetime.now(UTC))
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 

@@ -43,7 +43,8 @@ class HistoryCalls:
         return replace(first, files=files, next_cursor=None)
 
     def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
-        """The changed files of `compare`. Each page is requested when the iteration reaches it."""
+        """Yields the changed files between two seals. Each page is requested when the iteration reaches
+        it."""
         for page in self._compare_pages(repo_id, query):
             yield from page.files
 

@@ -90,9 +90,9 @@ def diff(
 
 
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
-    """For each new conflict copy (a file that keeps one side of a conflict): its path → a line to show
-    instead of its text, which is mostly that of another file. Without copies that the user named in
-    `typed`."""
+    """For each conflict copy among the new files (a file that keeps one side of a conflict): its path → a
+    line to show instead of its text, which is mostly that of another file. Copies that the user named in
+    `typed` are left out."""
     added = [file.path for file in files if file.status == "added"]
     if not added:
         return {}

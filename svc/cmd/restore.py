@@ -80,9 +80,9 @@ def restore(
 
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
-    """Withdraw edits of the paths `on_the_way`, which an earlier command had begun to send, unless the server
-    has them already. Prints which edits were withdrawn and which had arrived; without the server, that this
-    is unknown."""
+    """Withdraw edits of the paths `on_the_way`, which an earlier command began to send, and print for each
+    whether it was withdrawn or had already arrived. If the server does not answer, print that this is
+    unknown."""
     paths = path_list(on_the_way)
     try:
         with copy_for_pulling(ctx.obj) as copy:

@@ -42,8 +42,8 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """The escape sequences, or the text, for marks that were held back, now that the character after them
-        (`following`) is known."""
+        """The output for the marks that were held back, now that the character after them (`following`) tells
+        their meaning: escape sequences, or the marks as text."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""

@@ -116,9 +116,10 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print one thing, a struct or dict, with its fields. `model`: struct whose members are further
-        fields for `--json`. `body`: text below the fields, on a terminal only; `drawn`: it is already escaped
-        and coloured. `text`: the member that has this text, which becomes a column in a pipe and in data."""
+        """Print the fields of one struct or dict, one below the other. `model`: struct whose members are
+        further fields for `--json`. `body`: text below the fields, on a terminal only; `drawn`: it is already
+        escaped and coloured. `text`: the member that has this text, which becomes a column in a pipe and in
+        data."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -263,7 +264,7 @@ class Out:
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
-        """A time for a page about one thing: on a terminal its age and the full time, as in `2 h ago
+        """A time, for a page about one object: on a terminal its age and the full time, as in `2 h ago
         (2026-…)`; elsewhere the full time."""
         return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 

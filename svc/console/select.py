@@ -40,8 +40,8 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
-    """The names of the fields to print: those of `--json`, or all if only `--jq` or `--template` is given.
-    `columns` and `more`: the fields that exist. Raises UsageError for an unknown field."""
+    """The names of the fields to print: the ones given to `--json`, or all if only `--jq` or `--template` is
+    given. `columns` and `more`: the fields that exist. Raises UsageError for an unknown field."""
     valid = list(dict.fromkeys([*columns, *more]))
     if fmt.fields is None:
         return valid
@@ -108,7 +108,8 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
 
 
 def check_template(text: str, fields: Sequence[str]) -> None:
-    """Raise UsageError for an invalid template, or one that uses names other than `fields`."""
+    """Raise UsageError if `text`, the template of `--template`, is invalid or uses names other than
+    `fields`."""
     from jinja2 import TemplateError, meta
 
     environment = _environment()

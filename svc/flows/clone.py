@@ -285,8 +285,8 @@ def _entry(item: _Made, row: Row | None) -> PathRecord:
 
 
 def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
-    """Files whose names differ only by case from another one, if this file system ignores case. They are not
-    written; the record notes them, and they are returned as skipped."""
+    """The files whose names differ only by case from another file's, if this file system ignores case. They
+    are not written; the record notes them as left out."""
     if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [

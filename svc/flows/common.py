@@ -60,9 +60,9 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send the updates that were sent before but not answered once more, if the folder still has their
-    change; withdraw the others. Edits waiting to be sent that were undone in the folder are dropped. Returns
-    whether there were unanswered updates."""
+    """Send updates again that were sent but not answered, if the folder still has their change; withdraw the
+    others. Edits that waited to be sent but were undone in the folder are dropped. Returns whether there were
+    unanswered updates."""
     drop_undone(copy)
     if not copy.db.flight_kinds():
         return False
@@ -73,7 +73,8 @@ def finish_sending(copy: WorkingCopy) -> bool:
 
 
 def moved_back_words(copy: WorkingCopy) -> str:
-    """The sentence that tells that the branch on the server is older than what it had confirmed here."""
+    """A sentence for the user: the branch on the server is older than the state that the server had confirmed
+    here."""
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
@@ -106,8 +107,8 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """For a user who may only read, and so sees no unsealed edits: record the files of the branch's newest
-    seal as the branch's current state. Returns the id of that seal; None without one."""
+    """Record the files of the branch's newest seal as the branch's current state, for a user who may only
+    read, to whom unsealed edits are not shown. Returns the id of that seal; None without one."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -160,8 +161,8 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The changes of a seal, taken from the recorded state of the branch, which equals the seal's files if
-    there are no unsealed edits. None if they differ from the seal's signed digest, or cannot be compared."""
+    """The changes of a seal, taken from the recorded state of the branch: without unsealed edits, it equals
+    the seal's files. None if it does not match the seal's signed digest, or cannot be compared."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()

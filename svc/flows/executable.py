@@ -40,9 +40,10 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """A context for writing files and then setting their executable bits (`mark`). If the command is killed
-    inside, a note in the record makes the next command set the rest. `needed`: whether `.svc.yaml` may be
-    among the written files; if not, and it lists no files now, no note is made."""
+    """A context for writing files and then setting their executable bits (`mark`). If the process is killed
+    inside, a note in the record makes the next command set the missing bits. `needed`: whether `.svc.yaml`,
+    which lists the executable files, can be among the written files; if not, and it lists none now, no note
+    is made."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
@@ -52,8 +53,8 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Set the executable bit, for everybody who may read the file, on those of the `paths` that `.svc.yaml`
-    lists."""
+    """Set the executable bit of the files among `paths` that `.svc.yaml` lists, for everybody who may read
+    them."""
     listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:
@@ -71,7 +72,7 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the `paths` whose files are executable here but not listed in `.svc.yaml`, sorted."""
+    """The files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -79,7 +80,8 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """The executable files of the folder. `write`: also add those that are not listed to `.svc.yaml`."""
+    """The executable files of the folder. `write`: also add the files that `.svc.yaml` does not list to
+    it."""
     paths = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, paths))
     listed = _listed_by_manifest(copy)

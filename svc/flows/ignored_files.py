@@ -170,7 +170,8 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
 
 
 def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
-    """Those of `texts` that were not reported before. From now on they count as reported."""
+    """The members of `texts` that were not reported to the user before. From now on they count as
+    reported."""
     raw = copy.db.get(NOTED)
     noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
     fresh = {*texts} - {*noted}

@@ -132,8 +132,8 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """The edited files that can be kept, because the target has the same file before the edit. Raises
-    LocalEdits if there are others."""
+    """The edited files, if the switch can keep them all: the target has each file as it was before or after
+    the edit. Raises LocalEdits if it cannot."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))

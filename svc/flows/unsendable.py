@@ -30,7 +30,7 @@ class Unsendable(NamedTuple):
 def unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
-    """Those of the changed, new and removed paths that a push does not send."""
+    """The changes among the changed, new and removed paths that a push does not send."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     uncarried = Uncarried(copy, scan, caps.over)

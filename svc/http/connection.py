@@ -89,8 +89,8 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes` bytes; b"" at the end. `timeout`: seconds; counts only for WebSockets and for
-        callers with a deadline, the limits of this class count for others. Raises ConnectionLimitExceeded,
+        """Up to `max_bytes` bytes; b"" at the end. `timeout`: seconds; used only for WebSockets and for
+        callers with a deadline, all others have the limits of this class. Raises ConnectionLimitExceeded,
         Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()

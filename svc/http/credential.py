@@ -1,4 +1,4 @@
-"""What a client signs its requests with."""
+"""The secrets with which a client signs its requests."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Slow:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A context to wait for one answer in."""
+        """A context in which to wait for one answer."""
         if self._notified:
             yield
             return

@@ -34,8 +34,8 @@ MOST_WAIT = 0.2  # seconds
 
 @dataclass(slots=True)
 class Seen:
-    """What one seal caused: seconds of CPU, seconds until the relay had nothing to do, and seconds of each
-    read."""
+    """What the relay did after one seal. `cpu`: seconds of CPU; `wall`: seconds until it had nothing to do;
+    `waits`: seconds of each read meanwhile."""
 
     cpu: float
     wall: float

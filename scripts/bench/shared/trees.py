@@ -41,7 +41,7 @@ def real_tree(into: Path, limit: int | None = None) -> int:
 
 
 def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
-    """Write `files` text files of `size` bytes together, 16 in a folder, cut at line ends from the texts of
+    """Write `files` text files of `size` bytes in all, 16 in a folder, cut at line ends from the texts of
     `real_text`. The same environment and seed make the same tree."""
     chance = random.Random(seed)
     weights = [chance.lognormvariate(0, 1.1) for _ in range(files)]

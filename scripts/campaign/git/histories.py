@@ -366,8 +366,8 @@ class Checked:
 
 
 def play(base: Path, relay: Relay, seed: int, seals: int) -> Counter[str]:
-    """Make and check one history. Returns how often each thing was done. Raises Failed if a clone is not as
-    it must be."""
+    """Make and check one history. Returns how often each kind of step was done. Raises Failed if a clone is
+    not as it must be."""
     git = Git(base / "home")
     owner, other = relay.account(f"owner-{seed}"), relay.account(f"other-{seed}")
     with relay.client(owner, event_hooks={}) as http, relay.client(other, event_hooks={}) as second:

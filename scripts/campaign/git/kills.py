@@ -2,12 +2,12 @@
 
     python -m scripts.campaign.git.kills --repository ../flask --most 1000
 
-A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. The ids of
-this clone are the right ones, and the bytes that the relay wrote then are the whole way. For each of the
-places on the way, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it has written
-that part of the bytes; at the last places while it joins packs. Every second time it was also killed at half
-of that before, and continued from what was left. Then the relay starts again, and a clone must have the same
-ids, pass `git fsck --strict`, and leave no temporary file.
+A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. This clone
+gives the right ids, and the number of bytes that the relay writes to its cache for it. Then, for each of
+`--places` parts of that number, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it
+has written so many bytes; in the last rounds, while it joins packs. In every second round it is killed at
+half of that first, and continues from what was left. Then the relay starts again, and a clone must have the
+same ids, pass `git fsck --strict`, and leave no temporary file.
 """
 
 from __future__ import annotations

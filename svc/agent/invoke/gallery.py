@@ -169,7 +169,7 @@ def _key(context: Asked, place: str, on_server: bool) -> str:
 
 
 def _on_disk(root: str) -> Iterator[Image]:
-    """The images below a folder, except ignored ones."""
+    """Yields the images below a folder, except ignored ones."""
     open_ = [("", matcher.root(_rules(root, "")))]
     while open_:
         prefix, scope = open_.pop()

@@ -47,7 +47,8 @@ class Thumbnail(msgspec.Struct):
 
 
 class Refused(msgspec.Struct):
-    """The bytes are not an image of FORMATS, or a damaged or too large one."""
+    """The answer for bytes that are not an image of FORMATS, or a damaged or too large one; `error` is a
+    sentence."""
 
     error: str
 

@@ -136,7 +136,7 @@ def revoke(
 
 
 def _find_own_key(ctx: Ctx, id: str) -> DeviceKey:
-    """The active device key of the account whose id begins with `id`. Raises NotFound unless there is exactly
+    """The account's active device key whose id begins with `id`. Raises NotFound unless there is exactly
     one."""
     begins = id.removeprefix(KEY_MARK)
     keys = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]

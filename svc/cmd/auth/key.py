@@ -150,7 +150,7 @@ def _user(ctx: Ctx) -> str:
 
 @contextmanager
 def _explain_missing_key(key_id: str) -> Iterator[None]:
-    """A context that gives NotFound a message about the missing key."""
+    """A context in which every NotFound is replaced by one that names the missing key."""
     try:
         yield
     except NotFound:

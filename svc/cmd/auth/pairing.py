@@ -57,8 +57,8 @@ def pair(
 
 
 def read_code(ctx: Ctx, qr: str) -> PairingText:
-    """Read the text of a pairing code. Raises UsageError if it is no such code, or one of another server than
-    --server names; ConfirmationNeeded if nobody is there to compare the digits."""
+    """Read the text of a pairing code. Raises UsageError if it is not a pairing code, or of another server
+    than --server names; ConfirmationNeeded if nobody is there to compare the digits."""
     from svc.flows.sign_in import pairing
 
     text = pairing.read_code(qr)

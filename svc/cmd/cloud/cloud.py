@@ -101,7 +101,7 @@ def stop(ctx: Ctx, machine: Machine) -> None:
 
 @contextmanager
 def _explain_missing_machine(machine: str) -> Iterator[None]:
-    """A context that gives NotFound a message about the missing machine."""
+    """A context in which every NotFound is replaced by one that names the missing machine."""
     try:
         yield
     except NotFound:

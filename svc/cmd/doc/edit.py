@@ -79,8 +79,8 @@ def _others_wrote(old: Document, new: Document) -> bool:
 
 
 def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
-    """A context that yields a file with the content of a document, for the editor. An error that ends it gets
-    the path of the file, which then keeps the user's text."""
+    """A context that yields a file with the content of a document, for the editor. If an error ends it, the
+    file with the user's text stays, and the error's sentence or a note names it."""
 
     def say_where(file: Path, error: BaseException) -> None:
         where = f"what you wrote is in {file}"

@@ -50,7 +50,7 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    """The documents among which the one with this id is: those of this device, or those of the server. Raises
+    """The documents of this device or those of the server, whichever can have a document with this id. Raises
     UsageError for --queue with a document of this device."""
     return on_device(ctx) if is_local(document_id) else on_server(ctx)
 

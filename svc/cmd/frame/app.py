@@ -89,8 +89,8 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _folder() -> tuple[Path, bool]:
-    """(current folder, whether it has been deleted). For a deleted folder, the root of the file system stands
-    in."""
+    """(current folder, whether it has been deleted). If it has, the root of the file system is returned in
+    its place."""
     try:
         return Path.cwd(), False
     except FileNotFoundError:

@@ -36,7 +36,7 @@ def catalogue(run: Run) -> Commands:
 
 
 def fields(path: str) -> list[Field]:
-    """The parameters of the command at `path`, arguments first."""
+    """The parameters of the command at `path`, such as `issue list`; arguments first."""
     from svc.cmd.frame.command import build
 
     own = sorted(build(path).own_params, key=lambda param: param.param_type_name != "argument")

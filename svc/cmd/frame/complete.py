@@ -141,9 +141,9 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields (number, title) of the issues and proposals that this machine has listed, newest first, if
-    `numbers`; else (name, description) of its labels. `proposals`: proposals are wanted, so that in the
-    folder of a fork those of its parent are listed."""
+    """Yields (number, title) of the issues and proposals that this machine has listed for the folder's
+    repository, newest first, if `numbers`; else (name, description) of its labels. `proposals`: proposals are
+    wanted; in the folder of a fork, its parent's are then listed."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall

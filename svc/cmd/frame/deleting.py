@@ -11,9 +11,9 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Before the deletion of a branch or tag that alone leads to some seals, store the ids of these seals
-    and, unless `ask` is False, ask for confirmation. Returns the command that creates the branch or tag
-    again; "" if other branches or tags lead to all its seals. Raises NotFound if it does not exist."""
+    """Before a branch or tag is deleted: store the ids of the seals that only it leads to, and ask for
+    confirmation unless `ask` is False. Returns the command that creates it again; "" if there are no such
+    seals. Raises NotFound if it does not exist."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:
         return ""

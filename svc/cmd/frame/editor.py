@@ -65,9 +65,9 @@ CUT = "# ------------------------ >8 ------------------------"
 
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Open an editor on the text `initial`, with `remarks` below a line that marks its end; the text itself
-    may have lines that begin with #. A context that yields (text that the user wrote, its file). The file is
-    deleted at the end, unless the block raises."""
+    """Open an editor on the text `initial`, followed by a marking line and `remarks`. Only what is above the
+    marking line is the text, so it can have lines that begin with #. A context that yields (text that the
+    user wrote, its file). The file is deleted at the end, unless the block raises."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

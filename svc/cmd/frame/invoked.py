@@ -99,8 +99,8 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """The parameters of a command by name. An option has its name on the command line, without the leading
-    dashes and with underscores in place of other dashes; if an argument has that name, the option gets its
+    """The parameters of the command at `path`, such as `issue list`, by name. An option is named as on the
+    command line, without leading dashes and with underscores for dashes; if an argument has that name, by its
     Python name."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}

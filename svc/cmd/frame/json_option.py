@@ -1,6 +1,5 @@
-"""Parses `--json [FIELDS]`: decides whether the word after `--json` is its value.
-
-The option parser knows only options that always or never take a value.
+"""Parses `--json [FIELDS]`: decides whether the word after `--json` is its value, because the option parser
+knows no option whose value is optional.
 """
 
 from __future__ import annotations

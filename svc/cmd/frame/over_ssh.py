@@ -1,5 +1,5 @@
-"""The commands that may run for a user who connected over SSH: those that send requests to the relay and
-touch no file.
+"""The commands that a user who connected over SSH may run: they send requests to the relay, and touch no
+file.
 """
 
 from __future__ import annotations

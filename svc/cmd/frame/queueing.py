@@ -80,8 +80,8 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether a change can be queued: it stands alone, there is a session to send it with later, and the
-    repository (if `with_repo`) is known without asking the server."""
+    """Whether a change can be queued instead of sent: the command allows it for these arguments, there is a
+    session to send it with later, and the repository (if `with_repo`) is known without asking the server."""
     return (
         where.can_queue
         and (not with_repo or (where.linked is not None and where.named_repo is None))

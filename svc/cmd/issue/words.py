@@ -123,8 +123,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """A context that gives a bare 404 of the server a sentence: there is no issue or proposal of this number.
-    A 404 that has a sentence already is left unchanged."""
+    """A context in which a 404 of the server without a sentence becomes a NotFound that says: there is no
+    issue of this number, or it is a proposal's. A 404 with a sentence is left unchanged."""
     try:
         yield
     except NotFound as error:

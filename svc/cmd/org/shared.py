@@ -23,8 +23,8 @@ def handle_of(typed: str) -> str:
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """A context that gives a bare 404 of the server a sentence: the organisation is missing or hidden from
-    the caller. A 404 that has a sentence already is left unchanged."""
+    """A context in which a 404 of the server without a sentence becomes a NotFound that says: the caller is
+    not a member of an organisation of this name. A 404 with a sentence is left unchanged."""
     try:
         yield
     except NotFound as error:

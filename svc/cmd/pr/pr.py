@@ -136,7 +136,7 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _waiting_for_me(ctx: Ctx, reviewing: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Yields those of the proposals `reviewing` for which the caller was asked for a review and has not given
+    """Yields the proposals among `reviewing` for which the caller was asked for a review and has not given
     it."""
     me = ""
     for proposal in reviewing:

@@ -324,8 +324,8 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads whose ids begin with `ids`, one for each. Raises NotFound if none does, UsageError if
-    several do."""
+    """For each of `ids`, the thread whose id begins with it. Raises NotFound if there is none, UsageError if
+    there are several."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

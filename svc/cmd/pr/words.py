@@ -48,8 +48,8 @@ def head_of(record: dict[str, Any]) -> str:
 
 
 def reviewed(record: dict[str, Any]) -> list[str]:
-    """Each reviewer with their verdict, such as `bob approve (stale)`; stale: the change is another one
-    since."""
+    """Each reviewer with their verdict, such as `bob approve (stale)`. Stale: the change was edited after the
+    verdict."""
     return [
         f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
         f"{' (stale)' if reviewer['stale'] else ''}"
@@ -151,7 +151,7 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
     """(repository, number) of the proposal that the user names, for a command that changes it. With
-    `--queue`, which asks no server, only a number names a proposal; raises UsageError for anything else."""
+    `--queue`, no server is asked, so the user must name a number; raises UsageError for anything else."""
     if ctx.obj.queues:
         number = finding.number_in(typed)
         if number is None:

@@ -111,8 +111,8 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The actions whose ids begin with `ids`, one for each. Raises NotFound if none does, UsageError if
-    several do."""
+    """For each of `ids`, the action whose id begins with it. Raises NotFound if there is none, UsageError if
+    there are several."""
     entries = outbox.list()
     selection = []
     for typed in ids:

@@ -203,7 +203,7 @@ def delete(ctx: Ctx, version: Version) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, version: str) -> Release:
-    """The release with this version; the newest if the version is empty. Raises NotFound."""
+    """The release with this version; the newest if the version is empty. Raises NotFound if there is none."""
     if version:
         with explained_not_found(repo, f"release {version}", LIST):
             return ctx.reader.send(releases.GET, id=repo.id, v=version)

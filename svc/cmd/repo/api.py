@@ -142,8 +142,8 @@ def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
 
 
 def _fill_placeholders(ctx: Ctx, path: str) -> str:
-    """The path of the request, with {owner}, {repo} and {id} replaced by those of the current repository.
-    Raises UsageError for the address of another server."""
+    """The path of the request, with {owner}, {repo} and {id} replaced by the owner, name and id of the
+    current repository. Raises UsageError for the address of another server."""
     origin = ctx.reader.origin
     if "://" in path:
         if not path.startswith(origin + "/"):

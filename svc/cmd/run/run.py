@@ -129,7 +129,8 @@ def view(
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
-    """The run whose id begins with `typed`. Raises NotFound, or UsageError if several ids do."""
+    """The run whose id begins with `typed`. Raises NotFound if there is none; UsageError if there are
+    several, or `typed` is not a part of an id."""
     if not re.fullmatch(rf"[0-9a-f]{{4,{ID_CHARS}}}", typed):
         raise UsageError(f"a run is named by 4 to {ID_CHARS} hex digits of its id; see: {LIST}")
     if len(typed) == ID_CHARS:

@@ -52,9 +52,9 @@ def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
 
 
 class Bringing:
-    """Makes models available to the server on a port. `shared`: whether that server loads models from svc's
-    own store of models. `note`: called with a sentence about the chosen model; `tell`: called with the
-    progress of pulls."""
+    """Makes the models that an app needs available to the LLM server on a port, and pulls missing ones.
+    `shared`: whether that server loads models from svc's own store of models. `note`: called with a sentence
+    about the chosen model; `tell`: called with the progress of pulls."""
 
     def __init__(
         self, where: Where, models: Models, port: int, shared: bool, note: Callable[[str], None], tell: Tell

@@ -227,8 +227,8 @@ class Supervisor:
 
 
 def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for an app: those of `environment` without svc's secrets, and the address of
-    the LLM server if the app needs it (`values`)."""
+    """The environment variables for an app: `environment` without svc's secrets, and the address of the LLM
+    server taken from `values`, which is empty if the app does not need it."""
     variables = {name: value for name, value in environment.items() if name not in SECRETS}
     if values:
         variables["OLLAMA_HOST"] = f"{values['llm.host']}:{values['llm.port']}"

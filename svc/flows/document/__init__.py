@@ -1,1 +1,1 @@
-"""Documents: those of the account, on the server, and those that only this device has."""
+"""Documents of the account, on the server, and documents that only this device has."""

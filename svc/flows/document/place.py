@@ -139,7 +139,7 @@ def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
 
 @contextmanager
 def explained_missing(document_id: str) -> Iterator[None]:
-    """A context that gives NotFound a message about the missing document."""
+    """A context in which every NotFound is replaced by one that names the missing document."""
     try:
         yield
     except NotFound:

@@ -23,8 +23,8 @@ def written(content: Any) -> str:
 
 
 def parsed(text: str, json: bool) -> Any:
-    """The content that the text of a file stands for: the text itself, or its JSON value if `json`. Raises
-    UsageError if it is not JSON then."""
+    """A document's content from the text of a file: the text itself, or the JSON value in it if `json`.
+    Raises UsageError if that is not JSON."""
     if not json:
         return text
     try:

@@ -81,8 +81,8 @@ def span_of(typed: str) -> tuple[int, int | None]:
 
 
 def within(lines: Sequence[BlamedLine], span: tuple[int, int | None], name: str) -> list[BlamedLine]:
-    """Those of the lines that are in the span. Raises NotFound if the file ends before the span; `name`: the
-    file, for the error."""
+    """The lines that are in the span. Raises NotFound if the file ends before the span; `name`: the file, for
+    the error."""
     first, last = span
     if first > len(lines):
         many = "1 line" if len(lines) == 1 else f"{len(lines)} lines"

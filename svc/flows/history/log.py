@@ -1,4 +1,5 @@
-"""Finds the seals that `svc log` lists: from a ref back, those of a branch or of some paths."""
+"""Finds the seals that `svc log` lists: the history of a ref, or the seals in it that changed the given
+paths."""
 
 from __future__ import annotations
 
@@ -104,8 +105,8 @@ def query_of(
 
 
 def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
-    """(ref that the first word names, seal to exclude with its ancestors, which is A of A..B). Both are None
-    if the word is a path."""
+    """(ref that the first word of `svc log` names, seal whose ancestors and itself are not listed: A of
+    A..B). Both are None if the word is a path. Raises UsageError for A...B."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
         return _find_named_ref(where, repo, word), None

@@ -21,8 +21,9 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """The state of a port: `llm` if an LLM server answers, or that nothing, another program, or a program
-    that is silent or not healthy yet is there. `seconds`: time limit for the answer."""
+    """The state of a port of this machine: `llm` if an LLM server answers, `free` if nothing listens,
+    `silent` if a program gives no answer in time or is still starting, `foreign` for other programs.
+    `seconds`: time limit for the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")

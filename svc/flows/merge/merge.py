@@ -77,8 +77,8 @@ class _Work(msgspec.Struct):
 
 
 def prepare(copy: WorkingCopy) -> str | None:
-    """Bring the folder's record up to date, before a merge. Returns the id of the folder's last seal; None
-    without one. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal, MergeOpen."""
+    """Bring the folder's record up to date before a merge. Returns the id of the folder's last seal; None if
+    there is no seal yet. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal, MergeOpen."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)
@@ -193,7 +193,8 @@ def _take(
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
-    """Add the result at one path, which has no conflict, to the work."""
+    """Add the result at a path without conflict to `work`. `way`: None if the file is removed, the merged
+    text, or the file to take. `mine`: this side's file."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)

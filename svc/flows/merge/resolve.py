@@ -103,8 +103,8 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
-    """Path of the conflict copy → path that it conflicts with, for those of `paths` that are, or are in,
-    copies of unresolved conflicts."""
+    """For each of `paths` that is, or is in, the conflict copy of an unresolved conflict: this path → path of
+    the file in conflict."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     if not recorded:
         return {}

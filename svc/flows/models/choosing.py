@@ -27,8 +27,8 @@ class Choice(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """The result of a choice that is another repository's model: its name, which this repository lists under
-    `models:`."""
+    """The result of a choice when the chosen model belongs to another repository: its name, as listed under
+    `models:` of this one."""
 
     name: str
 

@@ -120,7 +120,8 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
 
 
 def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
-    """Raise BadModel unless the downloaded files (by SHA-256) are one model, and the projector is one."""
+    """Raise BadModel unless the downloaded `files` (their SHA-256) are all the parts of one model.
+    `projector`: SHA-256 of the file that must be a projector, which turns pictures into the model's input."""
     abouts = [about for about in map(models.about, files) if about is not None]
     label = terminal_safe(looked.files[0].path)
     if len(abouts) != len(files) or any(about.header.is_projector for about in abouts):

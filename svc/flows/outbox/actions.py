@@ -277,8 +277,8 @@ def _may_pass(error: SvcError) -> bool:
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that have a value: those that are not None and not an empty list. An empty list
-    counts where the member can be any JSON value, such as the content of a document."""
+    """The members of a body that are not None and not an empty list. An empty list is included if the member
+    can be any JSON value, such as the content of a document."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}

@@ -56,14 +56,15 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def joined(value: dict[str, Any]) -> dict[str, Any]:
-    """The value of an action that the server did not carry out, with its `later` edits joined into it."""
+    """An action's value to send when the server did not carry out the action: with its `later` edits joined
+    into it."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 
 
 def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
-    """The value of the next action, with the `later` edits of the one that the server answered; None if there
-    are none. Raises TooLarge, DocumentDamaged."""
+    """The value of a next action that sends the `later` edits of an action, after the server answered that
+    one; None if nothing is left to send. Raises TooLarge, DocumentDamaged."""
     later = value.get("later")
     if later is None:
         return None

@@ -22,8 +22,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context that replaces a bare 404 of the relay, which is the same for a deleted repository and a
-    mistyped name, by NotFound with the repository's name."""
+    """A context in which a 404 of the relay without a sentence, which does not tell a deleted repository from
+    a mistyped name, becomes a NotFound with the repository's name."""
     try:
         yield
     except NotFound as error:
@@ -122,8 +122,8 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How a command waits until it may lock the folder: under the name of the command, which other waiting
-    commands show, and for a limited time. `link`: the link that the folder must still have then."""
+    """How a command waits for the lock of the folder: for how long, and under which name others see it.
+    `link`: the link that the folder must still have when the lock is free."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")

@@ -35,7 +35,7 @@ def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
 
 
 def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Iterator[SealSummary]:
-    """Yields the seals. When the iteration ends, stores the ids of those that were yielded."""
+    """Yields the seals unchanged. When the iteration ends, stores the ids of the yielded ones."""
     seen: list[str] = []
     try:
         for seal in seals:

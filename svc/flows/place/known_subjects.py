@@ -23,7 +23,7 @@ KEPT = 500  # of each kind
 
 
 class Numbered(Protocol):
-    """An issue or a proposal: something with a number and a title."""
+    """An object with a number and a title: an issue or a proposal."""
 
     @property
     def number(self) -> int: ...
@@ -71,7 +71,8 @@ def store_base(home: Home, repo_id: str, base: str) -> None:
 
 
 def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterator[Label]:
-    """Yields labels, storing their names."""
+    """Yields the labels unchanged. When the iteration ends, stores their names and descriptions in SVC_HOME,
+    for completion."""
     seen: dict[str, str] = {}
     for label in labels:
         if label.name == terminal_safe(label.name):

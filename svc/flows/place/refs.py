@@ -223,8 +223,8 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """A context that replaces a bare 404 of the server by NotFound with the sentence that `repo` has no such
-    thing (`what`), and the `remedy`, a command. A 404 that has a sentence already is left unchanged."""
+    """A context in which a 404 of the server without a sentence becomes a NotFound that says: `repo` has no
+    `what`. `remedy`: the command to name at the end. A 404 with a sentence is left unchanged."""
     try:
         yield
     except NotFound as error:

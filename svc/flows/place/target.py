@@ -20,8 +20,8 @@ from svc.flows.switch import Target
 
 
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
-    """The branch, tag or seal of the link's repository that the user typed, as the target of a switch. Raises
-    NotFound."""
+    """The branch, tag or seal that the user typed, of the link's repository, as the target of a switch.
+    Raises NotFound if the repository has none of that name."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     ref = resolve_ref(where, repo, typed)
     if ref.kind == "branch":

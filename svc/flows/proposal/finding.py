@@ -131,8 +131,8 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 @contextmanager
 def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """A context that gives a bare 404 of the server a sentence: there is no proposal of this number, or it is
-    an issue's. `more`: end of the sentence."""
+    """A context in which a 404 of the server without a sentence becomes a NotFound that says: there is no
+    proposal of this number, or it is an issue's. `more`: end of the sentence."""
     try:
         yield
     except NotFound as error:

@@ -36,8 +36,8 @@ Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The merge that the user requests. `message`: of the new seal; None: the server's, or those of the
-    merged seals."""
+    """The merge that the user requests. `message`: of the new seal; None: the server's, or for a rebase the
+    merged seals' own."""
 
     proposal: Proposal
     message: str | None = None
@@ -60,8 +60,8 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal that this machine computed, to compare with the prepared one. `source`: the seal that it stands
-    for. `message`: None if any message is allowed."""
+    """A seal that this machine computed, to compare with the prepared one. `source`: id of the seal whose
+    changes it brings in. `message`: None if any message is allowed."""
 
     source: str
     files: Files

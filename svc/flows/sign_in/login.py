@@ -194,8 +194,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """Decrypt a challenge of the server. Raises ServerMisbehaved if it is another server's, because the
-    answer would sign this server in there."""
+    """Decrypt a challenge of the server. Raises ServerMisbehaved if it cannot be decrypted or names another
+    server as its origin, because this server could use the answer to sign in there."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"

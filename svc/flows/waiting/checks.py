@@ -43,9 +43,9 @@ Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to watch checks. `required`: only enabled checks count; `only`: only the check of this name.
-    `fail_fast`: stop at the first failure. `interval`: seconds between two readings; `timeout`: seconds,
-    None: no limit. `appear`: seconds to wait for the first check if there is none."""
+    """How to watch checks. `required`: only required (that is, enabled) checks count; `only`: only the check
+    of this name. `fail_fast`: stop at the first failure. `interval`: seconds between two readings; `timeout`:
+    seconds, None: no limit. `appear`: seconds to wait for the first check if there is none."""
 
     required: bool = False
     only: str | None = None
@@ -76,7 +76,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
-    """Those of the checks that count by the options."""
+    """The checks that decide the result by the options `required` and `only`."""
     only = options.only and options.only.casefold()
     return [
         check
