@@ -14,7 +14,7 @@ from localstore.agent.server import Follower
 from localstore.agent.talk import Folder, Light, Person, Said
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model.protection import BranchProtected
-from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
+from localstore.core.model.sync import Answers, Event, Gap, Hidden, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
 from svc.agent.editing import OpenTexts
@@ -198,6 +198,8 @@ class Watched:
                 with naming_link(self._state.link), limits:
                     self._rounds.run()
                     self._rounds.post()
+                if not self._state.flying:
+                    self._state.barred = 0.0  # what the branch did not take is sent, or gone
                 if not self._state.barred:
                     self._state.trouble = ""
             except Cancelled:
@@ -211,6 +213,8 @@ class Watched:
         moments = [self._walk_at, *self._texts.moments()]
         if state.waiting:
             moments.append(state.look_at)
+        if state.reopen_at:
+            moments.append(state.reopen_at)
         due = state.saves.next_due()
         if due is not None:
             moments.append(due)
@@ -232,6 +236,8 @@ class Watched:
         now, state = time.monotonic(), self._state
         if now >= state.look_at:
             state.waiting = set()
+        if 0.0 < state.reopen_at <= now:
+            state.reopen_at, state.whole = 0.0, True
         if now >= self._walk_at and state.ears is not None:
             self._walk_at = now + state.ears.walk_seconds
             state.saves.changed_below("", now - 1)
@@ -316,6 +322,7 @@ class Watched:
                 returned = state.light == "offline"  # the branch may have moved back meanwhile
                 state.behind = state.behind or returned or state.place is None
                 state.returned = state.returned or returned
+                state.reopen_at = 0.0
         state.light, state.why = light, why
         state.say("light", state=light, detail=terminal_safe(why))
 
@@ -327,6 +334,7 @@ class Watched:
             case Gap():
                 state.behind = True
             case Opened():
+                state.refusal = ""
                 state.people.clear()
                 state.tell_here()
                 if message.head != state.last_seal:
@@ -340,8 +348,9 @@ class Watched:
             case People():
                 self._take_people(message)
             case Event():
-                state.whole = state.whole or self._is_about_folder(message)
+                state.whole = self._is_about_folder(message) or state.whole
             case _:  # Resync, Hidden: pull
+                state.unheard = state.unheard or isinstance(message, Hidden)
                 state.whole = True
 
     def _is_about_folder(self, event: Event) -> bool:
@@ -352,13 +361,19 @@ class Watched:
             return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal
         if event.kind.startswith("protection."):
             self._state.barred = min(self._state.barred, time.monotonic())
-        return event.kind.startswith(("repo.", "access.", "protection."))
+        if not event.kind.startswith(("repo.", "access.", "protection.")):
+            return False
+        self._state.reopen_at = 0.0  # the folder may have got rights
+        return True
 
     def _take_refusal(self, message: Refused) -> None:
         if message.id is None:
-            self._state.place, self._state.refusing = None, True
-            self._say_trouble(terminal_safe(message.detail))
-            self._state.whole = True
+            self._state.place, self._state.whole = None, True
+            self._state.reopen_at = time.monotonic() + BARRED_SECONDS
+            detail = terminal_safe(message.detail)
+            if detail and detail != self._state.refusal:  # without one the pull says why
+                self._state.refusal = detail
+                self._say_trouble(detail)
         elif self._state.out is not None and self._state.out.number == message.id:
             self._state.out = None
             self._state.not_before = time.monotonic() + max(1.0, float(message.retry_after))
@@ -399,7 +414,7 @@ class Watched:
         elif isinstance(error, Unauthorized):
             self._new_place()
         elif isinstance(error, NotFound | Forbidden):
-            wait = 30.0
+            self._state.reopen_at, wait = 0.0, 30.0
         elif isinstance(error, CopyBusy):
             wait = 0.0
         self._state.not_before = time.monotonic() + wait

@@ -156,6 +156,7 @@ class Look:
                 self._meet(message)
             case Refused() if message.id is None:
                 self.place, self._whole = None, True
+                self._again = time.monotonic() + AGAIN
             case Event():
                 concerns = message.kind in HEADS and self.branch in (
                     message.data.get("branch"),

@@ -29,7 +29,7 @@ ROUND = 0.2  # seconds of a round, if its work can be divided
 AT_ONCE = 100  # saves of one step
 LOOK = 0.02  # seconds between two checks of a file that a program has open
 AGAIN = 5.0  # seconds before a round that failed is tried again
-BARRED_SECONDS = 60.0  # until a protected branch is tried again
+BARRED_SECONDS = 60.0  # until a protected branch, or a channel that was refused, is tried again
 LINED_BYTES = 1 << 20  # of a text of which is said in which line it was edited
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
 
@@ -50,7 +50,8 @@ class FolderRounds:
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
-            state.link = copy.repo
+            if copy.repo != state.link:
+                state.link, state.reopen_at = copy.repo, 0.0
             work.begin(copy, state.turn)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):
@@ -174,6 +175,10 @@ class FolderRounds:
         state.tell(copy, state.work.saved_below(copy, [""], heard=True))
         state.say_skipped(done.skipped)  # after the walk, which knows what the branch keeps because of a file
         state.hears = state.hears_all
+        if state.unheard and state.line is not None:
+            state.unheard = False
+            self._join(state.line)
+            state.whole = True  # what happened before it hears again is not reported
 
     def _catch_up(self, copy: WorkingCopy) -> None:
         state = self._state
@@ -266,7 +271,7 @@ class FolderRounds:
         ):
             state.place.since = since
             return
-        if state.whole or state.refusing:
+        if state.whole or state.reopen_at:
             return
         state.place = Place(copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since)
         if state.line is not None:

@@ -58,7 +58,9 @@ class FolderState:
         # The server
         self.line: Line | None = None
         self.place: Place | None = None  # under which the line opens the folder's channel; None: it has none
-        self.refusing = False  # the relay opens no channel for this folder
+        self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
+        self.refusal = ""  # why the relay opens no channel
+        self.unheard = False  # the relay hid the repository, and reports none of its events since
         self.light: Light = "offline"
         self.why = "connecting"  # of the light
         self.since = int(time.time())  # of the light
@@ -108,7 +110,7 @@ class FolderState:
             server=self.link.server,
             light=self.light,
             since=self.since,
-            why=self.trouble or self.work.removals.words or self.why,
+            why=self.trouble or self.refusal or self.work.removals.words or self.why,
             queued=self.flying + len(self.work.removals.held),
             detached=detached,
             followers=followers,

@@ -14,12 +14,12 @@ from localstore.core.model import repo as repos
 from localstore.core.model.repo import Repo, RepoPatch
 from localstore.core.names import repository_name
 from localstore.core.paths import terminal_safe
-from localstore.folder.link import write_repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Description, DryRun, Repository
 from svc.cmd.frame.queueing import queueable
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
+from svc.flows.place.folder import rename_link
 from svc.http.checked import argument, checked
 
 DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
@@ -76,9 +76,7 @@ def rename(
     if ctx.out.interactive:
         ctx.confirm(f"Renaming {repo.full_name} to {name}")
     changed = _patch(ctx, changes, "Renamed to {0}", repo)
-    linked = ctx.obj.linked
-    if linked is not None and linked[1].repo_id == changed.id:
-        write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
+    rename_link(ctx.obj, changed)
 
 
 @answers(COLUMNS, Repo)

@@ -4,11 +4,12 @@ use."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from localstore.core.errors import NotFound
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.repo import Repo
+from localstore.errors import CopyBusy
 from localstore.folder import lock
 from localstore.folder.link import RepoLink
 from localstore.folder.lock import Holder
@@ -119,6 +120,16 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
         looked_at(root, where.home, transport_of(where, link), where.progress, look) as copy,
     ):
         yield copy
+
+
+def rename_link(where: Where, repo: Repo) -> None:
+    """Store the name of `repo` in the link of the folder, if the folder is linked to it. While another
+    process works in the folder nothing is stored; the next pull does it then."""
+    if where.linked is None or where.linked[1].repo_id != repo.id:
+        return
+    with suppress(CopyBusy), opened(where.linked[0], where.home, turn=turn(where)) as copy:
+        if copy.repo.repo_id == repo.id:
+            copy.rename(repo.full_name, repo.class_)
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:

@@ -196,6 +196,7 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     assert not (second.folder / "barred.txt").exists()
     first.svc("repo", "protect", "clear", "main")
     until(lambda: (second.folder / "barred.txt").exists())
+    until(lambda: not first.state()["why"], "the reason goes with the rule")
     process.terminate()
     said = [json.loads(line) for line in process.stdout]
     process.wait()
@@ -389,3 +390,34 @@ def test_an_emptied_folder_is_asked_about(watched: tuple[Device, Device]) -> Non
     first.svc("push", "-m", "Gone", "--yes")
     until(lambda: not any((second.folder / name).exists() for name in names))
     until(lambda: json.loads(first.svc("watch", "list", "--json", "queued"))[0]["queued"] == 0)
+
+
+def test_what_others_save_arrives_again_after_the_repository_was_restored(
+    watched: tuple[Device, Device],
+) -> None:
+    first, second = watched
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "svc", "watch", "--json", "event,detail"],
+        cwd=second.folder,
+        env=second.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_interrupts,
+    )
+    until(lambda: json.loads(second.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    repo_id = json.loads((first.folder / ".svc" / "repo.json").read_text())["repo_id"]
+    first.svc("repo", "delete", "ann/app", "--yes")
+    for device in watched:
+        until(lambda: "deleted, or is hidden" in device.state()["why"], "the watch says why")  # noqa: B023
+    first.svc("repo", "restore", repo_id)
+    for device in watched:
+        until(lambda: not device.state()["why"], "the watch goes on")  # noqa: B023
+    for giver, taker in (watched, watched[::-1]):
+        name = f"from {giver.name}.txt"
+        (giver.folder / name).write_text("after\n")
+        until(lambda: (taker.folder / name).exists(), f"{name} arrives")  # noqa: B023
+    process.send_signal(signal.SIGINT)
+    told = [json.loads(line) for line in process.communicate()[0].splitlines()]
+    reasons = [event["detail"] for event in told if event["event"] == "trouble"]
+    assert reasons
+    assert all(reasons)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from localstore.folder import lock
+from localstore.folder.link import read_repo
 from svc.flows.place.folder import rounds
 from svc.flows.place.where import Where
 from svc.flows.pull import pull
@@ -109,3 +110,18 @@ def test_status_and_diff_do_not_wait_for_a_long_command(
         assert f"svc push (process {os.getpid()}, since " in refused.err
         assert "is working in" in refused.err
     assert "+two" in alice("diff").out
+
+
+def test_a_rename_writes_no_link_while_another_process_works_in_the_folder(
+    alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me, folder = os.environ["TEST_HANDLE"], tmp_path / "work"
+    assert alice("repo", "create", "demo3").code == 0
+    assert alice("repo", "init", f"{me}/demo3").code == 0
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
+    with rounds(Where(dict(os.environ), folder, command="svc watch")).round():
+        renamed = alice("repo", "rename", "demo4")
+        assert (renamed.code, renamed.out) == (0, f"{me}/demo4\n")
+        assert read_repo(folder).repo == f"{me}/demo3"
+    assert alice("repo", "rename", "demo5").code == 0
+    assert read_repo(folder).repo == f"{me}/demo5"
