@@ -92,7 +92,8 @@ class Desk(Protocol):
     own."""
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request. For `follow` and `look` this is the first answer."""
+        """Carry out a request and return its answer. Events that follow a `follow` or `look` are sent
+        later."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         """Run a command and return its answer. The command is cancelled once `hung_up` says that its client
@@ -218,7 +219,7 @@ def is_ours(peer: socket.socket) -> bool:
 
 
 def _has_hung_up(peer: socket.socket) -> bool:
-    """Whether the client has disconnected. A client that has sent its next request has not."""
+    """Whether the client has disconnected. False if it has sent its next request instead."""
     try:
         # select.select takes no descriptor above 1023.
         with selectors.DefaultSelector() as waiting:

@@ -154,12 +154,12 @@ class Said(msgspec.Struct, omit_defaults=True):
     sent      an edit of this folder is on the branch
     came      an edit of `by` was written here (`gone`: the file was removed)
     merged    an edit of this folder was merged with one of `by`
-    kept      a file was saved from an old buffer, without `lines` of `by`; those lines stay until the same
-    text is saved again
+    kept      a file was saved from an old buffer, without `lines` of `by`; they stay in it until the same
+              text is saved again
     conflict  the version of `by` stays, or is removed (`gone`); the whole version of this folder is in
-    `kept_as`
+              `kept_as`
     renamed   `path` is `to` now, and has an edit that was made at `path`; `back`: the edit does not fit
-    there, and both files stay
+              there, and both files stay
     refused   the relay refuses `path`, for the reason `detail`
     skipped   `path` cannot be sent, for the reason `detail`
     held      removals of most of the branch are not sent; `detail` has their number and the remedy
@@ -204,7 +204,7 @@ class Seen(msgspec.Struct, omit_defaults=True):
 
     light     the connection is `state` now (live, polling, offline); `detail` if it is not live
     frontier  the answer to `look`: `paths` differ from the seal `head` (None: nothing is sealed) of the
-    branch `branch_id`; paths that do not fit into one line follow as `changed`
+              branch `branch_id`; paths that do not fit into one line follow as `changed`
     changed   `paths` changed; the paths in `same` are as sealed again
     people    everybody else on the branch
     ended     the branch is no longer looked at, for the reason `detail`"""
@@ -224,10 +224,11 @@ class Sheet(msgspec.Struct, omit_defaults=True):
 
     text      the `text` at the beginning; it includes all updates of the session up to number `n`
     update    others changed the text: `update`, a CRDT update in base64
-    change    others changed the text of an editor plugin: the agent's change number `change`, as `splices`;
-    valid only if the client's last change is number `n`, otherwise the client drops it and gets it again
+    change    others changed the text of an editor plugin: the agent's change number `change`, as
+              `splices`; valid only if the client's last change is number `n`, otherwise the client drops
+              it and gets it again
     kept      all updates up to `n` are in the file; `state`: how the folder is connected; `queued`: some
-    edits of the file are not on the branch yet; `detail`: the reason why the server refuses them
+              edits of the file are not on the branch yet; `detail`: why the server refuses them
     people    others in the file
     notice    `detail` describes a failure of the folder
     ended     the text is no longer edited, for the reason `detail`"""

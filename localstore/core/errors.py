@@ -85,8 +85,9 @@ class NotFound(SvcError):
 
     @property
     def bare(self) -> bool:
-        """Whether the error has no specific sentence, so that a caller may give it one. Answers of the server
-        that the client cannot tell apart have only the title as `detail`."""
+        """Whether the error has only the general title as its sentence, so that a caller may replace it by a
+        specific sentence. The server's answers have only the title, because missing and hidden must look
+        alike."""
         return self.args == (self.title,)
 
 
@@ -201,8 +202,8 @@ class NoSpace(SvcError):
 
 
 class QuotaExceeded(NoSpace):
-    """A quota is used up. `used` and `limit` of `what`: bytes, objects, repositories of the owner; accounts
-    of an address."""
+    """A quota is used up. `what`: which one (bytes, objects or repositories of the owner; accounts of an
+    address); `used`, `limit`: how much of it."""
 
     code = "quota_exceeded"
 

@@ -260,8 +260,9 @@ class Rounds:
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """The files into which an edit of their old path, or of an earlier version, was moved since the last
-        call. Those that are not written yet, and files whose edit must wait, are left to the next `bring`."""
+        """Of the files to whose old path, or earlier version, an edit was made: those into which the edit was
+        moved since the last call. If such a file is not written yet, or its edit must wait, the next `bring`
+        handles it."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -340,8 +341,8 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """`done`, to which the written paths `changed` and the merges and conflicts that the working copy has
-        noted are added, each once."""
+        """Adds the written paths `changed` to `done`, and the merges and conflicts that the working copy has
+        noted, each once. Returns `done`."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)
@@ -376,8 +377,8 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The paths among `paths` that need an update: they have captured edits, or a change that is not captured
-    yet (bytes, removed files, and files whose kind changed)."""
+    """The ones of `paths` that need an update: they have captured edits, or a change that is not captured (of
+    a file that is not text, a removal, or a change of the file's kind)."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:

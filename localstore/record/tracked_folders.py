@@ -20,7 +20,8 @@ class TrackedFolders:
         self._sql: sqlite3.Connection | None = None
 
     def hold(self, folder: str) -> bool:
-        """Whether the record, or git, has a file below this folder."""
+        """Whether the client's record of the working copy, or git's index, contains a file below this
+        folder."""
         self._git.refresh()
         return self._recorded_below(folder) or self._git.keeps_below(folder)
 

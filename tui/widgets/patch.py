@@ -321,8 +321,8 @@ class Patches:
         return [*parts, (" " * (self._half - used), fill)]
 
     def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
-        """The changed words of a line, compared with the line beside it on the other side; none if there is
-        no such line. `old`: for the old line."""
+        """The changed words of a line, found by comparing it with the line beside it on the other side; none
+        without such a line. `old`: of the line on the old side."""
         if not self._old[index] or not self._new[index]:
             return ()
         both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))

@@ -49,8 +49,9 @@ def text_in_authorization(value: str) -> str:
 
 
 def text_in_password(value: str) -> str:
-    """The token text of an Authorization header, which may also be the password of Basic authentication (RFC
-    7617), as git sends it; the user name is ignored. Raises as `text_in_authorization`."""
+    """The token text of an Authorization header: a Bearer token, or the password of Basic authentication (RFC
+    7617), as git sends it; the user name is ignored. Raises Unauthorized for another scheme, and for a script
+    token sent whole, since that contains its private key."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "basic":
         return text_in_authorization(value)
@@ -91,8 +92,8 @@ def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
 
 
 def parse_script_token(text: str) -> ScriptToken:
-    """The parts of SVC_TOKEN. Raises Unauthorized, without quoting the text. The first format is refused,
-    because it does not name its server."""
+    """The parts of the text in SVC_TOKEN. Raises Unauthorized for any other text, without quoting it. Also
+    refused is the old format `svct_…`, because it does not name its server."""
     if text.startswith(_FIRST_PREFIX):
         raise Unauthorized(
             "SVC_TOKEN is of the first form (svct_…), which does not say which server it is for, and is sent "

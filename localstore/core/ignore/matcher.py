@@ -84,7 +84,8 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class _Layer(msgspec.Struct, frozen=True):
-    """One ignore file in effect, with its rules that have a slash and can still apply."""
+    """An ignore file that applies in a folder. `reachable`: its rules with a slash that can still match below
+    the folder."""
 
     rules: Rules
     reachable: list[PathRule]

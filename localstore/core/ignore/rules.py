@@ -75,7 +75,8 @@ class PathRule:
 
 
 class _NameTable:
-    """The rules without a slash for one kind of entry, indexed by name."""
+    """The rules of an ignore file that have no slash, indexed by the names that they match. There is one
+    table for files and one for directories."""
 
     __slots__ = ("_globs", "_literals", "_suffix_text", "_suffixes")
 

@@ -229,18 +229,20 @@ class Weave:
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
     def _until(self, point: Point) -> int:
-        """The item that ends with the unit at `point`; a longer item is split behind it."""
+        """The item that ends with the UTF-16 unit at `point` (client, clock). A longer item is split after
+        that unit."""
         item = self._at(point)
         self._cut(item, point[1] + 1)
         return item
 
     def _from(self, point: Point) -> int:
-        """The item that begins with the unit at `point`; an item that begins earlier is split."""
+        """The item that begins with the UTF-16 unit at `point` (client, clock). An item that begins earlier
+        is split before that unit."""
         item = self._at(point)
         return self._cut(item, point[1])
 
     def _cut(self, item: int, clock: int) -> int:
-        """Split an item before `clock`. Returns the item that begins there."""
+        """Split an item before the unit with this clock. Returns the item that begins there."""
         start, end, client = self._clock[item], self._end[item], self._client[item]
         if clock in (start, end):
             return item

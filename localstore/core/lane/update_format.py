@@ -184,7 +184,8 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(vector: StateVector) -> set[int]:
-    """The client ids of genesis texts in a state vector; a valid lane has at most one."""
+    """The client ids in a state vector that wrote the first text of a lane (its genesis). A valid lane has at
+    most one."""
     return {client for client in vector if client & GENESIS_BIT}
 
 

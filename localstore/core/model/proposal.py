@@ -105,15 +105,15 @@ class AutoMerge(Model, frozen=True):
 
 class Proposal(Model, frozen=True):
     """A proposal to merge a branch into another. `head_seal`: the head of the newest version, number
-    `version`. `base_seal`: head of the base branch; for a closed proposal, the base of the newest
-    version. `merge_base`: None while unknown. `reviews`: the reviews behind the verdicts of `reviewers`.
-    `checks`: the checks on `head_seal`. `merge_state`: `clean` (it can be fast-forwarded), `behind` (its
-    base has moved on, and it merges without conflict), `conflicts` (whatever else is in the way),
-    `blocked` (by what `blocked_by` lists as codes), `draft`, or `unknown` (no merge has been tried yet).
-    The member `conflicts`: files in which a merge conflicts, the first 100 that the caller sees.
-    `mergeable`: whether a merge would not conflict, None while unknown. `depends_on`: open proposals
-    whose head branch is the base of this one. `closes`: issues that merging closes. `head_repo`: None if
-    it was deleted or is hidden; `cross_repository`: it is another repository."""
+    `version`. `base_seal`: head of the base branch; for a closed proposal, the base of the newest version.
+    `merge_base`: None while unknown. `reviews`: the reviews behind the verdicts of `reviewers`. `checks`: the
+    checks on `head_seal`. `merge_state`: `clean` (it can be fast-forwarded), `behind` (its base has moved on,
+    and it merges without conflict), `conflicts` (even if something else hinders it too), `blocked`
+    (`blocked_by` lists why, as codes), `draft`, or `unknown` (no merge has been tried yet). The member
+    `conflicts`: files in which a merge conflicts, the first 100 that the caller sees. `mergeable`: whether a
+    merge would not conflict, None while unknown. `depends_on`: open proposals whose head branch is the base
+    of this one. `closes`: issues that merging closes. `head_repo`: None if it was deleted or is hidden;
+    `cross_repository`: it is another repository."""
 
     number: int
     title: str

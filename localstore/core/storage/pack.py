@@ -165,8 +165,8 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """The parts as one zstd frame that declares its length. A new block begins after each part with which
-        the block has at least BLOCK_LEAST bytes."""
+        """The parts as one zstd frame that declares its length. Its blocks end where parts end; all but the
+        last have at least BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)

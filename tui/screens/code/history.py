@@ -26,8 +26,8 @@ MESSAGE = 12  # rows of a message that are shown above the changes
 
 
 class History(Differing, FileView):
-    """The history of a file: shows seals in `file`, and in `seal_pane` what the one under the cursor
-    changed."""
+    """Shows the history of a file in the tab Code: its seals in the list `file`, and in `seal_pane` what the
+    seal under the cursor changed."""
 
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows

@@ -354,8 +354,7 @@ class Insights(Split):
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:
-    """(share of the runs that passed, number of runs that passed or failed). The share is of those that
-    passed or failed."""
+    """(the share of passed runs among those that passed or failed, how many passed or failed)."""
     states = Counter(state_of(run.status, run.conclusion) for run in runs)
     decided = states["pass"] + states["fail"]
     return (states["pass"] / decided if decided else 0.0), decided

@@ -1,4 +1,4 @@
-"""The screen of this machine: the local LLM server, models, downloads of models (pulls) and apps. It is read
+"""The screen "this machine": the local LLM server, models, downloads of models (pulls) and apps. It is read
 again about every second."""
 
 from __future__ import annotations

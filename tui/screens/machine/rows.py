@@ -1,4 +1,4 @@
-"""The rows of the screen about this machine, made from an overview."""
+"""The rows of the screen "this machine", made from an `Overview` of the machine's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen of this machine does with models and apps. All calls block and return a sentence for the
+"""What the screen "this machine" does with models and apps. All calls block and return a sentence for the
 user."""
 
 from __future__ import annotations
