@@ -21,7 +21,7 @@ _OF_NETWORK = (
 def clean_environment(
     environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
 ) -> dict[str, str]:
-    """Those variables of `environment` that a program of the server may see. `ollama`: also variables for
+    """The variables of `environment` that a program of the server may see. `ollama`: also variables for
     ollama and the network; `network`: also variables for the network, such as proxies, for programs that
     download models."""
     prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))

@@ -105,8 +105,8 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """The times (monotonic seconds) at which the typed edits are to be stored and the cursor is to be
-        reported."""
+        """The times (monotonic seconds) at which typed edits must be stored, and at which the cursor must be
+        reported to others. Empty if nothing waits."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
@@ -115,7 +115,7 @@ class OpenTexts:
         return moments
 
     def is_due(self) -> bool:
-        """Whether typed edits are to be stored now."""
+        """Whether typed edits must be stored now."""
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:

@@ -228,7 +228,7 @@ def _light_sentence(light: str, why: str) -> str:
 
 
 def sentence_of(event: Said) -> str:
-    """A line that tells an event to the user."""
+    """A line that describes an event to the user."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
         who += " (agent)"
@@ -257,8 +257,7 @@ def sentence_of(event: Said) -> str:
 
 
 def _moved_sentence(event: Said, who: str) -> str:
-    """A line that tells an event after which an edit is in another file than before: a rename, or a conflict
-    copy."""
+    """A line that describes an event which moved an edit into another file: a rename, or a conflict copy."""
     if event.event == "renamed" and event.back:
         return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
     if event.event == "renamed":

@@ -118,8 +118,8 @@ class Out:
     ) -> None:
         """Print the fields of one struct or dict, one below the other. `model`: struct whose members are
         further fields for `--json`. `body`: text below the fields, on a terminal only; `drawn`: it is already
-        escaped and coloured. `text`: the member that has this text, which becomes a column in a pipe and in
-        data."""
+        escaped and coloured. `text`: name of the member with the text of `body`, which is a field in a pipe
+        and in data; "": none."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)

@@ -28,8 +28,9 @@ class Column(msgspec.Struct, frozen=True):
     """One field of a list or record. `get`: computes its value from the record; None: the value is the member
     `name`.
 
-    `kind`: how people see it; `name` is for words that they type again, which are never cut. `spare`: on a
-    narrow terminal, columns with the highest number are dropped first; 0: never dropped."""
+    `kind`: how the value is formatted for people. Values of the kind `name` are never cut, because users type
+    them again. `spare`: on a narrow terminal, columns with the highest number are dropped first; 0: never
+    dropped."""
 
     name: str
     get: Callable[[Record], Any] | None = None

@@ -20,8 +20,8 @@ class ConnectionLimitExceeded(Exception):
 
 
 class ConnectionLimits:
-    """Counts what one request has waited and received, and raises ConnectionLimitExceeded beyond the limits.
-    All times are seconds of a monotonic clock."""
+    """Counts the waiting time and the bytes of one request, and raises ConnectionLimitExceeded beyond the
+    limits. All times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self.in_head = True

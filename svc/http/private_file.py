@@ -20,8 +20,8 @@ def read_private(path: Path) -> bytes | None:
 
 
 def mark_private(folder: Path) -> None:
-    """Mark a folder with data of svc, so that no repository tracks its files. Raises ClientError if that
-    fails."""
+    """Create a folder for data of svc, unless it exists, and mark it so that its files are never part of a
+    repository. Raises ClientError if that fails."""
     try:
         mark_own_folder(folder)
     except OSError as error:

@@ -121,8 +121,8 @@ class Sessions:
             ) from None
 
     def credential(self, origin: str, now: datetime | None = None) -> Credential | None:
-        """What to sign requests to `origin` with: SVC_TOKEN if set, else the stored session; None if there is
-        neither.
+        """The token and key for requests to `origin`: SVC_TOKEN if set, else the stored session; None if
+        there is neither.
 
         Raises Unauthorized if the session has expired, or if SVC_TOKEN is for another server.
         """

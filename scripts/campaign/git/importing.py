@@ -15,8 +15,8 @@ MAIN = "main"
 
 
 class Importer:
-    """Makes a seal of each commit, on a branch whose newest seal is that of its first parent. `seal_of`: id
-    of a commit → id of its seal."""
+    """Makes a seal of each commit, on top of the seal of its first parent: on main, or on another branch,
+    which it creates. `seal_of`: id of a commit → id of its seal."""
 
     def __init__(self, source: Source, repository: Repository) -> None:
         self.seal_of: dict[str, str] = {}

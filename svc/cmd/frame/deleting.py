@@ -1,4 +1,5 @@
-"""Asks for confirmation before the deletion of a branch or tag that is the only one to lead to some seals."""
+"""Asks for confirmation before a branch or tag is deleted, if no other branch or tag leads to some of its
+seals."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def list_threads(
     """List the comments on lines of a proposal
 
     Shows where their lines are now: moved, edited since, or gone. People who may write also see the effect of
-    unsealed edits; the fields place and live are without and with these.
+    unsealed edits: the field live is with them, the field place without.
 
     Examples:
     svc pr threads 12 --state open

@@ -167,10 +167,9 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Yields blobs on this machine that may contain chunks of a file of this size, beginning with those that
-    have a stored list of chunks and a similar size. A blob without such a list has to be read whole; `note`
-    is called with a sentence about it. At most CUT of these are yielded, with together at most CUT_FACTOR
-    times `size` bytes."""
+    """Yields blobs on this machine that may contain chunks of a file of `size` bytes: first the blobs with a
+    stored list of chunks, then others, which must be read whole; `note` is called with a sentence about each
+    of these. At most CUT of the others are yielded, with at most CUT_FACTOR times `size` bytes in all."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")

@@ -60,7 +60,7 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
     """Find the model that the typed name means. A repository's manifest may refer to another repository of
-    the same server, or to a model of a registry, but not to another server; then NoSuchModel is raised."""
+    the same server, or to a model of a registry. Raises NoSuchModel, also if it refers to another server."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)

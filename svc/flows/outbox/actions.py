@@ -188,9 +188,9 @@ def replay(
     queued. Raises ClientError while another process is sending.
 
     `connect`: returns the API for (origin, account); raises Unauthorized if that account must sign in.
-    `on_action`: called with each action that was sent, or with its error if it was refused. `only`: send just
-    the actions of this (origin, account, path), which must not depend on others, and wait if another process
-    is sending.
+    `on_action`: called with each action that was sent, or with its error if it was refused. `only`: (origin,
+    account, path) of the only actions to send; other actions must not have to come before them. While another
+    process is sending, it then waits.
     """
     report = Report()
     try:

@@ -38,8 +38,8 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
-    """Yields the refs, and stores their names. A complete list (shorter than `limit`) replaces the stored
-    names."""
+    """Yields the refs unchanged. When the iteration ends, stores their names; a complete list (shorter than
+    `limit`) replaces the stored names."""
     seen = []
     for ref in refs:
         seen.append(ref.name)

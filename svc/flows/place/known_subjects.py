@@ -52,7 +52,8 @@ def recall(home: Home, repo_id: str) -> Known:
 
 
 def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
-    """Yields issues or proposals, storing their numbers and titles."""
+    """Yields issues or proposals unchanged. When the iteration ends, stores their numbers and titles in
+    SVC_HOME, for completion."""
     seen: dict[str, str] = {}
     for subject in subjects:
         seen[str(subject.number)] = terminal_safe(subject.title)

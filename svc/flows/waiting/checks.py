@@ -97,8 +97,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks with an event applied; None if the event says nothing new about this seal. An event may be
-    older than the checks: so an attempt never goes back, and the newest attempt counts."""
+    """The checks with an event applied; None if the event says nothing new about this seal. An event can be
+    older than the checks, so an older attempt never replaces a newer one."""
     data = event.data
     name, attempt = str(data.get("name", "")), data.get("attempt")
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
