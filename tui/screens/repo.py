@@ -133,13 +133,13 @@ class RepoScreen(RepoPage):
     def title_parts(self) -> Sequence[Part]:
         at = f" @ {self.seal[:8]}" if self.seal else " · no seal yet" if self.read else ""
         current = next((ref for ref in self.refs if ref.name == self.ref_name), None)
-        kind = "tag " if current is not None and current.type == "tag" else ""
+        is_tag = current is not None and current.type == "tag"
         older = current is not None and self.seal not in (None, current.head)
         newer = " · ] newer" if self._tab == TABS_CODE else ""
         return (
-            (f" {safe(self.repo.full_name)}  ", "title"),
-            (kind, "dim"),
-            (f"{safe(self.ref_name)}{at}", "accent"),
+            (f" {safe(self.repo.full_name)}", "title"),
+            ("  tag" if is_tag else "", "dim"),
+            (f"{' ' if is_tag else '  '}{safe(self.ref_name)}{at}", "accent"),
             (f"  {self.back_words or 'not the newest seal'}{newer}" if older else "", "warn"),
         )
 

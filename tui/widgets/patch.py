@@ -311,8 +311,8 @@ class Patches:
             mark = f"{kind}_mark" if kind else "text"
             pieces: list[Part] = [(numbered, "gutter"), (SIGNS[role], mark), (safe(text), role)]
         elif kind is None:
-            shown = self._new[index]  # colours are those of the new text, whose number differs
-            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, shown, text, None, ())]
+            numbered_new = self._new[index]  # colours are those of the new text, whose number differs
+            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, numbered_new, text, None, ())]
         else:
             words = self._words_beside(file, index, old=old)
             pieces = [*self._marks(kind, numbered), *self._pieces(file, number, text, kind, words)]
