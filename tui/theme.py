@@ -63,7 +63,7 @@ FAINT: Final = frozenset({"dim", "gutter", "line", "comment", "quote", "struck",
 """Roles that the line of the cursor shows as text, because its tint would swallow them."""
 
 _LABEL = re.compile(r"label ([0-9a-f]{6})")
-_TINTED = re.compile(r"(?:on ([0-9a-f]{6}|\d{1,3})|under) (\w+)")  # see tui.tints
+_TINTED = re.compile(r"(?:on ([0-9a-f]{6}|\d{1,3})|(under|found)) (\w+)")  # see tui.tints
 _LABELS = 500  # colours of labels that are kept
 _SEEN = 1.6  # the least contrast of a label's dot
 
@@ -94,11 +94,11 @@ class Styles(dict[str, Style]):
         self[role] = style
         return style
 
-    def _tinted(self, role: str, ground: str | None, of: str) -> Style:
+    def _tinted(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
         """Make and return the style of `role`: the style of the role `of` on another background; without
-        `ground`, underlined."""
+        `ground`, underlined, and with `how` "found" reversed too."""
         if ground is None:
-            other = Style(underline=True)
+            other = Style(underline=True, reverse=True if how == "found" else None)
         else:
             other = Style(bgcolor=f"#{ground}" if len(ground) == 6 else f"color({int(ground) % 256})")
         self[role] = style = self[of] + other

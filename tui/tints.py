@@ -1,7 +1,9 @@
 """The backgrounds of changed lines, by theme and by what the terminal can show.
 
 A role `on GROUND ROLE` is the role ROLE on another background: six hex digits, or a number of the 256
-colours. `under ROLE` is ROLE underlined. `tui.theme.Styles` makes the styles of both."""
+colours. `under ROLE` is ROLE underlined, `found ROLE` is ROLE where a search found it. `tui.theme.Styles`
+makes the styles of all three.
+"""
 
 from __future__ import annotations
 

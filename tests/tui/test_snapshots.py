@@ -30,7 +30,7 @@ WRITE = os.environ.get("TEST_WRITE") == "1"
 STOPS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "home": ((), "Repositories 1", "Read me."),
     "overview": (("enter", "1"), "Read me.", "Read me."),
-    "code": (("enter", "2"), "README.md", "1 entry"),
+    "code": (("enter", "2"), "README.md", "1 file"),
     "issues": (("enter", "3"), "Stalls at night", "see #2"),
     "issue": (("enter", "3", "enter"), "see #2", "see #2"),
     "workflows": (("enter", "4"), "lint", "no summary"),

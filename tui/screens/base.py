@@ -497,8 +497,12 @@ class Base(Screen[None], inherit_bindings=False):
         self._search(-1)
 
     def _search(self, step: int) -> None:
-        if self.lines is not None and not self.lines.search(step):
+        if self.lines is None:
+            return
+        if not self.lines.search(step):
             self.say("nothing matches; type what to look for: /", "warn")
+        elif self.lines.found_words:
+            self.say(f"{self.lines.found_words}   n next   N previous", "dim")
 
     def _move(self, act: Callable[[Lines], None]) -> None:
         if self.lines is not None:

@@ -12,7 +12,6 @@ from tui import reads
 from tui.screens.base import READING_SECONDS
 from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.widgets.fuzzy import Fuzzy
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import Made
 
@@ -140,12 +139,6 @@ class ChooseSeveral(Choose):
             self._apply(added, removed)
         else:
             below.say("nothing was changed; space marks what enter applies", "dim")
-
-
-class ChooseFile(Choose):
-    """A card to choose a path by typing some of its letters."""
-
-    LINES = Fuzzy
 
 
 class ChooseRepo(Choose):

@@ -7,64 +7,34 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
-from textual.app import ComposeResult
-
 from localstore.core.model.history import SealSummary
 from localstore.core.model.proposal import ProposalQuery
 from localstore.core.model.ref import Ref
 from tui import contents
 from tui.branches import Standing, standings
 from tui.listed import ListedProposal
-from tui.screens.base import Base
-from tui.screens.choose import Choose
+from tui.screens.choose_beside import ChooseBeside
 from tui.screens.lists.glance import seal_line
 from tui.screens.repo_page import RepoPage
-from tui.screens.split import Panes
 from tui.text import Part, brief, safe
-from tui.theme import css_colour
 from tui.widgets.lines import Item, heading, sequence
 
 Standings = Mapping[str, Standing]
 Numbers = Mapping[str, int]  # branch → number of its open proposal
 NO_STANDINGS: Standings = MappingProxyType({})
 NO_NUMBERS: Numbers = MappingProxyType({})
-SHARE = 56  # hundredths of the card that the list takes
 
 
-class ChooseRef(Panes, Choose):
+class ChooseRef(ChooseBeside):
     """A card with the branches and tags of a repository, the newest first once that is known."""
 
-    WIDTH, LEAST = 140, 14
-    SHARE = 70
-    LIST = "choices"
+    LIST_SHARE = 56
     EMPTY = "no branch or tag"
 
     def __init__(self, of: RepoPage, chosen: Callable[[Ref], None]) -> None:
         self._of, self._standings, self._numbers = of, NO_STANDINGS, NO_NUMBERS
         current = next((ref for ref in of.refs if ref.name == of.ref_name), None)
         super().__init__("branches and tags", self._rows(), chosen, current)
-
-    @property
-    def front(self) -> Base:
-        return self
-
-    def content(self) -> ComposeResult:
-        yield from self.two_panes()
-
-    def titled(self) -> tuple[Part, ...]:
-        return (("branches and tags", "title"),)
-
-    def place_panes(self) -> None:
-        """Show the list, and beside it the seals of the chosen branch where there is room; both are in the
-        frame of the card."""
-        rows, preview = self.listed, self.preview
-        preview.display = self.previews
-        preview.styles.border_left = ("solid", css_colour(self._svc.colours, "line"))
-        rows.styles.width = f"{SHARE}%" if self.previews else "1fr"
-        rows.styles.padding = (0, 1, 0, 0) if self.previews else 0
-
-    def _say_where(self) -> None:
-        self._say_position()
 
     def on_mount(self) -> None:
         # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.

@@ -132,9 +132,15 @@ class RepoScreen(RepoPage):
 
     def title_parts(self) -> Sequence[Part]:
         at = f" @ {self.seal[:8]}" if self.seal else " · no seal yet" if self.read else ""
+        current = next((ref for ref in self.refs if ref.name == self.ref_name), None)
+        is_tag = current is not None and current.type == "tag"
+        older = current is not None and self.seal not in (None, current.head)
+        newer = " · ] newer" if self._tab == TABS_CODE else ""
         return (
             (f" {safe(self.repo.full_name)}", "title"),
-            (f"  {safe(self.ref_name)}{at}", "accent"),
+            ("  tag" if is_tag else "", "dim"),
+            (f"{' ' if is_tag else '  '}{safe(self.ref_name)}{at}", "accent"),
+            (f"  {self.back_words or 'not the newest seal'}{newer}" if older else "", "warn"),
         )
 
     def on_mount(self) -> None:
@@ -147,7 +153,7 @@ class RepoScreen(RepoPage):
 
     @property
     def opens(self) -> bool:
-        return hasattr(self.view, "on_lines_chosen")
+        return self.view is not None and self.view.opens
 
     def queue_changed(self) -> None:
         if self.view is not None and self.view.is_mounted:
@@ -271,9 +277,13 @@ class RepoScreen(RepoPage):
         before, self.refs = self.head, refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
-        self.read = True
+        first, self.read = not self.read, True
         if self.seal in (None, before):
             self.go_to(self.ref_name, self.head or self.seal)
+        if first and self.seal is None:  # tabs know only now that there is none
+            for view in self._views.values():
+                if view.is_mounted:
+                    view.moved()
         self._count_tabs()
         if self._waits is not None:
             act, self._waits = self._waits, None

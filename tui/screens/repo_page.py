@@ -19,6 +19,7 @@ class RepoPage(Base):
         self.refs: list[Ref] = []
         self.read = False  # whether the branches are
         self.seal: str | None = None  # that all tabs show, None without one
+        self.back_words = ""  # how many seals back that is, in words; "" where that is not known
         self._waits: Callable[[], None] | None = None  # what waits for the branches
 
     @property
@@ -37,4 +38,6 @@ class RepoPage(Base):
 
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal. `name`: of the branch or tag."""
+        if seal != self.seal:
+            self.back_words = ""
         self.ref_name, self.seal = name, seal

@@ -35,6 +35,11 @@ class View(Vertical):
         """The actions for what the tab shows now."""
         return self.ACTIONS
 
+    @property
+    def opens(self) -> bool:
+        """Whether enter on a row does something."""
+        return hasattr(self, "on_lines_chosen")
+
     def mine(self) -> bool:
         """Whether the account is the author of what the row under the cursor shows."""
         return False

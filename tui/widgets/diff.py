@@ -13,7 +13,7 @@ from tui.tints import Tints
 from tui.widgets.coloured_file import FileColours
 from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
-from tui.widgets.patch import Key, Look, Noted, Patches, Spot
+from tui.widgets.patch import Key, Look, Noted, Patches, Spot, divided
 
 COLOURED = 24  # files whose colours are kept
 NOTE_MAX = 96  # columns of a note at most
@@ -98,6 +98,11 @@ class Diff(Lines):
         look = Look(self._tints, self.colours)
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
         notes = self._notes(self._rooms(half, patches)) if self._notes is not None else {}
+        if half:
+            notes = {
+                spot: [note._replace(left=divided(note.left, half, spot.side)) for note in rows]
+                for spot, rows in notes.items()
+            }
         self.show(Noted(patches, notes) if notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)

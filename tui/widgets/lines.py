@@ -5,7 +5,8 @@ There is no scroll bar; the title of the pane shows the position."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -26,6 +27,7 @@ LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with 
 UNMATCHED = "nothing matches; esc lists all"
 WHEEL = 3  # rows of one step of the wheel
 NONE_MATCHED: tuple[str, Sequence[int]] = ("", ())  # the last filter, and the places of what it matched
+COUNTED = 20_000  # rows in which what a search finds is counted
 HEADINGS = 200  # rows among which there may be headings
 
 
@@ -109,6 +111,11 @@ class Lines(Framed, can_focus=True):
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._matched = NONE_MATCHED
         self._filter = ""
+        self._found: tuple[Rows, str, Sequence[int]] = (
+            (),
+            "",
+            (),
+        )  # rows, text sought, places of rows with it
 
     @property
     def item(self) -> Item | None:
@@ -187,15 +194,42 @@ class Lines(Framed, can_focus=True):
         """Go to the next (`step` 1) or previous (−1) row that contains the typed text. Returns False if there
         is none."""
         words, count = self._filter.casefold(), len(self.rows)
+        self.refresh()
         if not words:
             return False
-        text = getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
+        if count <= COUNTED:
+            places = self._places_found(words)
+            after = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
+            if places:
+                self.go(places[after % len(places)], step)
+            return bool(places)
+        text = self._text_of()
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
             if words in text(index).casefold():
                 self.go(index, step)
                 return True
         return False
+
+    def _text_of(self) -> Callable[[int], str]:
+        """The function that returns the text of a row, by its index."""
+        return getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
+
+    def _places_found(self, words: str) -> Sequence[int]:
+        """The indices of the rows that contain a text, found once for the same rows."""
+        if self._found[0] is not self.rows or self._found[1] != words:
+            text = self._text_of()
+            places = [index for index in range(len(self.rows)) if words in text(index).casefold()]
+            self._found = self.rows, words, places
+        return self._found[2]
+
+    @property
+    def found_words(self) -> str:
+        """Which of the rows that a search finds the cursor is on: `3 of 41`; "" if they are not counted."""
+        rows, _, places = self._found
+        at = bisect_left(places, self.cursor)
+        on_one = rows is self.rows and at < len(places) and places[at] == self.cursor
+        return f"{at + 1} of {len(places)}" if on_one else ""
 
     def move(self, by: int) -> None:
         """Move the cursor by this many rows. It stops at the ends and skips headings."""
@@ -343,6 +377,8 @@ class Lines(Framed, can_focus=True):
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
+        if self.searches and self._filter and item.key is not None:
+            left = found(left, self._filter.casefold())
         parts = columns(left, right, width + self.shift - self.marked)
         over = styles[self._over] if chosen else None
         bare = self._bare(item, len(mark), chosen)
@@ -439,6 +475,30 @@ def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]
     if item.key is None and not item.below:
         return ((), ()), (item.left, item.right)
     return (item.left, item.right), (item.below, ())
+
+
+def found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
+    """The parts, with what contains `words` marked. Numbers beside a text are not searched."""
+    begins = next((at for at, (_, role) in enumerate(parts) if not role.endswith("gutter")), len(parts))
+    text = "".join(part for part, _ in parts[begins:])
+    lower = text.casefold()
+    if words not in lower or len(lower) != len(text):
+        return tuple(parts)
+    cuts: list[int] = []  # where what was found begins and ends, in turn
+    at = lower.find(words)
+    while at >= 0:
+        cuts += [at, at + len(words)]
+        at = lower.find(words, at + len(words))
+    marked: list[Part] = list(parts[:begins])
+    start = 0
+    for part, role in parts[begins:]:
+        first, last = bisect_right(cuts, start), bisect_left(cuts, start + len(part))
+        edges = [start, *cuts[first:last], start + len(part)]
+        for place, (begin, end) in enumerate(itertools.pairwise(edges), first):
+            base = role.rpartition(" ")[2] if place % 2 else role
+            marked.append((text[begin:end], f"found {base}" if place % 2 else role))
+        start += len(part)
+    return tuple(marked)
 
 
 def text_of(item: Item) -> str:

@@ -311,7 +311,8 @@ class Patches:
             mark = f"{kind}_mark" if kind else "text"
             pieces: list[Part] = [(numbered, "gutter"), (SIGNS[role], mark), (safe(text), role)]
         elif kind is None:
-            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, number, text, None, ())]
+            numbered_new = self._new[index]  # colours are those of the new text, whose number differs
+            pieces = [(numbered, "gutter"), (" ", "text"), *self._pieces(file, numbered_new, text, None, ())]
         else:
             words = self._words_beside(file, index, old=old)
             pieces = [*self._marks(kind, numbered), *self._pieces(file, number, text, kind, words)]
@@ -353,6 +354,16 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
             at = min(end, last)
         if at < end:
             yield at, end, role, False
+
+
+def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
+    """The parts of a note side by side, with the line between both sides. `half`: columns of each side."""
+    line: Part = (" │ ", "line")
+    if side == "new":
+        (blank, role), *rest = parts
+        return (" " * half, role), line, (" " * (len(blank) - half - len(line[0])), role), *rest
+    used = sum(cell_len(text) for text, _ in parts)
+    return *parts, (" " * max(0, half - used), "text"), line
 
 
 class Noted:

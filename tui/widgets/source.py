@@ -7,16 +7,24 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 
 from localstore.core.model.history import BlameRange
-from tui.text import Part, ago, safe
+from tui.text import Part, brief, safe
 from tui.widgets.lines import Item
 
-WHO = 10  # columns of a name beside a line
+WHO = 10  # columns of a name beside a line, at most
+SHORT = 4  # digits of a seal where there is little room
+MONTH = len("2026-01")  # what is shown of a date
+UNITS = {
+    "w": "accent",
+    "m": "accent",
+    "h": "accent",
+    "d": "text",
+}  # the last letter of a fresh age → its role
 
 
 class Source:
     """The rows of one file. `lines`: the parts of each line. `blame`: who changed which lines last. `marks`:
     parts at the right end of a line, by line number. `changed`: numbers of the lines that have a sign before
-    them; None: there is no column for signs."""
+    them; None: there is no column for signs. `digits`: how many digits of a seal the blame shows."""
 
     def __init__(
         self,
@@ -25,12 +33,17 @@ class Source:
         now: float = 0.0,
         marks: Mapping[int, tuple[Part, ...]] = MappingProxyType({}),
         changed: Collection[int] | None = None,
+        digits: int = SHORT,
     ) -> None:
         self._lines, self._marks = lines, marks
         self._changed = None if changed is None else frozenset(changed)
         self._digits = len(str(len(lines)))
-        self._now = now
         self._blame = sorted(blame, key=lambda blamed: blamed.start)
+        times = {blamed.sealed_at for blamed in blame}
+        self._ages = {time: brief(time, now)[:MONTH] for time in times}
+        self._age_width = max(map(len, self._ages.values()), default=0)
+        self._who_width = min(WHO, max((len(_name(blamed)) for blamed in blame), default=0))
+        self._seal_digits = digits
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -39,18 +52,24 @@ class Source:
         number = index + 1
         gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
         if self._blame:
-            blamed = self.blamed(number)
-            first = blamed is not None and (number == blamed.start or index == 0)
-            if blamed is not None and first:
-                name = safe(blamed.who.handle or blamed.who.id)[:WHO]
-                gutter.append(
-                    (f"{blamed.seal_id[:4]} {name:<{WHO}} {ago(blamed.sealed_at, self._now):>11} ", "dim")
-                )
-            else:
-                gutter.append((" " * (4 + 1 + WHO + 1 + 11 + 1), "dim"))
+            gutter += self._blame_parts(number)
         if self._changed is not None:
             gutter.append(("+ ", "add_mark") if number in self._changed else ("  ", "gutter"))
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
+
+    def _blame_parts(self, number: int) -> list[Part]:
+        """Who changed a line last; blank where that is the same as in the line above. What is new is bright,
+        and dim after thirty days."""
+        blamed = self.blamed(number)
+        if blamed is None or number not in (blamed.start, 1):
+            return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
+        age = self._ages[blamed.sealed_at]
+        role = UNITS.get(age[-1:], "dim")
+        return [
+            (f"{blamed.seal_id[: self._seal_digits]} ", role),
+            (f"{_name(blamed)[: self._who_width]:<{self._who_width}} ", "dim"),
+            (f"{age:>{self._age_width}} ", role),
+        ]
 
     def text_of(self, index: int) -> str:
         """The text of the row `index` in which searches look: the line without its number."""
@@ -65,3 +84,7 @@ class Source:
         if unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None
+
+
+def _name(blamed: BlameRange) -> str:
+    return safe(blamed.who.handle or blamed.who.id)

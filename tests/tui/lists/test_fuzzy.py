@@ -14,7 +14,7 @@ from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
-from tui.screens.choose import ChooseFile
+from tui.screens.choose import Choose
 from tui.widgets.fuzzy import Fuzzy, distance
 from tui.widgets.lines import Item
 from tui.widgets.made import Made
@@ -89,6 +89,12 @@ async def test_letters_with_others_between_find_a_file(
         lines = pilot.app.screen.query_one(Fuzzy)
         assert [lines.rows[at].key for at in range(len(lines.rows))] == ["src/shape.py"]
         assert "CIRCLE" in await press(pilot, "enter")
+
+
+class ChooseFile(Choose):
+    """A card that finds paths by some of their letters."""
+
+    LINES = Fuzzy
 
 
 async def test_a_hundred_thousand_paths_hold_no_key_for_long(

@@ -216,9 +216,9 @@ async def test_the_file_and_the_seal_under_the_cursor_are_previewed(listed: str,
     async with open_app().run_test(size=(120, 40)) as pilot:
         await issues(pilot)
         await press(pilot, "2")
-        await sees(pilot, "src/", "main.py", "1 entry")
+        await sees(pilot, "src/", "main.py", "1 file")
         await press(pilot, "G")
-        await sees(pilot, "256 bytes")
+        await sees(pilot, "256 B")
         await press(pilot, "k")
         await sees(pilot, "Read me.")
         await pilot.resize_terminal(80, 24)

@@ -3,7 +3,7 @@ comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from textual.timer import Timer
 
 from localstore.agent.talk import Person
 from localstore.core.model.history import Blame, Blob, Tree
+from svc.console.table import size
 from tui import contents
 from tui.actions import Action
 from tui.highlight import coloured, plain
@@ -20,8 +21,9 @@ from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
 from tui.screens.code.begin_edit import EDIT, BeginEdit
 from tui.screens.code.clipboard import copy
 from tui.screens.code.differing import DIFF_ACTIONS
+from tui.screens.code.folder_tree import FolderTree
 from tui.screens.code.history import History
-from tui.screens.code.live import HERE_EVERY, Live, who_is_in
+from tui.screens.code.live import HERE_EVERY
 from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
 from tui.screens.split import REST
@@ -33,7 +35,7 @@ from tui.widgets.frame import Line
 from tui.widgets.framed import Pane
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.picture import Picture
-from tui.widgets.source import Source
+from tui.widgets.source import SHORT, Source
 
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
@@ -41,12 +43,13 @@ if TYPE_CHECKING:
 OF_FILES = frozenset(
     {"find_file", "blame", "history", "replay", "edit", "live"}
 )  # not keys of a list of seals
+OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
 TREE_WIDTH = 34
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
 
-class Code(History, BeginEdit, Live, Replay, Pictured):
+class Code(History, BeginEdit, FolderTree, Replay, Pictured):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
@@ -60,6 +63,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         Action("split", ("v",), "source of Markdown; old and new side by side", "svc diff"),
         *(action for action in DIFF_ACTIONS if action.id != "split"),
         Action("copy", ("y",), "copy path or line"),
+        Action("unfold", ("l",), "unfold the folder, open the file"),
     )
     DEFAULT_CSS = """
     Code #tree_pane { width: 32; }
@@ -70,13 +74,11 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
-        self.folder = ""
         self.path: str | None = None
         self._blob: Blob | None = None
         self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
-        self._tree: Tree | None = None
         self._people: list[Person] = []
         self._moves: Timer | None = None  # until the cursor in the tree rests
         self._glimpsed = False  # whether the file is shown because the cursor rests on it
@@ -86,6 +88,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def actions(self) -> tuple[Action, ...]:
         """The actions; the footer shows those of the list of seals while that is shown."""
+        if self.is_empty:
+            return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
         if self._mode == "file":
             return self.ACTIONS
         return tuple(
@@ -126,8 +130,9 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def _arrange(self) -> None:
         """Show the panes that fit: both, or only the tree or the file. A history always covers the tree."""
-        opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
-        self.query_one("#tree_pane").display = self._mode == "file" and (self.wide or not opened)
+        opened = (self.path is not None and not self._glimpsed) or self._mode != "file" or self.is_empty
+        shows_tree = self._mode == "file" and not self.is_empty
+        self.query_one("#tree_pane").display = shows_tree and (self.wide or not opened)
         self.query_one("#file_pane").display = self.wide or opened
         self.place_seals()
         if self._mode != "file" or self.path is None:
@@ -176,42 +181,47 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     def _focus(self, name: str) -> None:
         self.screen.set_focus(self.query_one(f"#{name}", Lines))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show, because nothing is sealed on the branch."""
+        return self.of.read and self.of.seal is None and not self.live
+
+    @property
+    def opens(self) -> bool:
+        return not self.is_empty
+
     def moved(self) -> None:
         self.leave_replay()
         if self.live and self.of.ref_name != self._looked_ref:
             self.leave_live()
+        self._arrange()
+        if self.is_empty:
+            self._show_first_steps()
+            return
         self._load_folder(self.folder)
         if self.path is not None:
             self.open_file(self.path, glimpsed=self._glimpsed)
 
-    def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
-        repo, seal = self.of.repo, self.of.seal
-        self._rests_no_more()
-        if seal is None:
-            self.query_one("#tree", Lines).show(())
-            return
-
-        def paint(tree: Tree, at: float) -> None:
-            self.folder, self._tree = folder, tree
-            self._paint_tree(cursor)
-
-        self.svc.load(contents.tree(repo.id, seal, folder), paint)
-
-    def _paint_tree(self, cursor: Hashable | None = None) -> None:
-        """Paint the entries of the folder, and the people in them."""
-        sealed = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
-        entries = {**sealed, **self.live_entries()}
-        items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
-        for path, kind in sorted(entries.items(), key=lambda entry: (entry[1] != "dir", entry[0])):
-            name = safe(path.rsplit("/", 1)[-1])
-            marks = (*self.live_entry(path), *who_is_in(self._people, path))
-            if kind == "dir":
-                items.append(Item(("dir", path), (("▸ ", "dim"), (f"{name}/", "accent")), marks))
-            else:
-                items.append(Item(("file", path), ((f"  {name}", "text"),), marks))
-        self.query_one("#tree", Lines).show(sequence(items), cursor)
-        self._frame()
-        self._rest()
+    def _show_first_steps(self) -> None:
+        """Say how something gets here."""
+        file, name = self.query_one("#file", Lines), safe(self.of.repo.full_name)
+        rows: list[tuple[Part, ...]] = [
+            (),
+            ((" Nothing is sealed here yet.", "title"),),
+            (),
+            ((" In a folder with your files:", "text"),),
+            (),
+            (("   svc repo init ", "accent"), (name, "accent")),
+            (('   svc push -m "First seal"', "accent"),),
+            (),
+            (
+                (" What is pushed is shown here at once. ", "dim"),
+                (":", "accent"),
+                (" runs a command.", "dim"),
+            ),
+        ]
+        file.show(sequence([Item(None, row) for row in rows]))
+        self._head(f"{safe(self.of.ref_name)} · no seal yet", "")
 
     def _look_for_people(self) -> None:
         """While this tab is in front, ask the agent which files other people are in."""
@@ -265,26 +275,12 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.svc.load(folder, lambda tree, at: self._show_entries(key, tree))
         if key[0] != "file":
             return
-        entries = self._tree.entries if self._tree is not None else ()
-        if any(entry.path == key[1] and entry.size <= PREVIEWED for entry in entries):
+        if self._sizes.get(str(key[1]), PREVIEWED + 1) <= PREVIEWED:
             self.open_file(str(key[1]), glimpsed=True)
 
-    def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder under the cursor, as its preview. `key`: its row in the tree;
-        `folder`: its entries."""
-        file = self.query_one("#file", Lines)
-        if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
-            return
+    def show_no_file(self) -> None:
         self.path = self._blob = None
         self.show_picture(None)
-        rows: list[tuple[Part, ...]] = []
-        for entry in sorted(folder.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
-            name = safe(entry.path.rsplit("/", 1)[-1])
-            rows.append(((f"{name}/", "name"),) if entry.kind == "dir" else ((name, "text"),))
-        file.show(sequence([Item(None, row) for row in rows]))
-        count = len(rows)
-        words = f"{count} entr{'y' if count == 1 else 'ies'}"
-        self._head(f"{safe(key[1])}/", words)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -312,7 +308,11 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             return
         if path != self.path:
             self._blob = self._blame = None
-            self.query_one("#file", Lines).show(())
+            self.show_picture(None)
+            file = self.query_one("#file", Lines)
+            file.show(())
+            file.waiting = "◐ asking the server"
+            self._head(safe(path), "")
         self.path, self._mode, self._playing = path, "file", None
         self._glimpsed = glimpsed
         self._rests_no_more()
@@ -320,9 +320,16 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._tell_here()
         if self.live_file(path):
             return
-        self.svc.load(contents.file(repo.id, seal, path), self._paint_sealed)
+        self.svc.load(contents.file(repo.id, seal, path), self._paint_sealed, lambda _: self._not_shown(path))
         if self._blaming:
             self._load_blame()
+
+    def _not_shown(self, path: str) -> None:
+        """Called when the open file cannot be read; why not stands in the line of keys."""
+        file = self.query_one("#file", Lines)
+        if path == self.path and file.waiting:
+            file.waiting = "not read; r asks again"
+            file.refresh()
 
     def _paint_sealed(self, blob: Blob, at: float) -> None:
         """Paint the text of a sealed file, unless the user has opened another file since it was requested, or
@@ -369,7 +376,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
                 rows_of_page = [item(("page", place), row) for place, row in enumerate(page)]
                 self.query_one("#file", Lines).show(sequence(rows_of_page))
                 return
-            rows = Source(self._text, blame, self.svc.clock(), self.live_marks())
+            digits = 8 if self.wide else SHORT
+            rows = Source(self._text, blame, self.svc.clock(), self.live_marks(), digits=digits)
             self.query_one("#file", Lines).show(rows)
 
     @property
@@ -392,7 +400,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
 
     def _show_bytes(self, blob: Blob) -> None:
-        self.query_one("#file", Lines).show([Item(1, ((f"{blob.size:,} bytes, not text", "dim"),))])
+        self.query_one("#file", Lines).show([Item(1, ((f"{size(blob.size)} · not text", "dim"),))])
         self._title("binary")
 
     def _title(self, right: str) -> None:
@@ -444,12 +452,10 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
-        from tui.screens.choose import ChooseFile
-        from tui.widgets.made import Made
+        from tui.screens.code.find_file import FindFile
 
-        paths = [entry.path for entry in tree.entries]
-        rows = Made(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
-        self.app.push_screen(ChooseFile("find file", rows, self.go_to_file))
+        if self.of.seal is not None:
+            self.app.push_screen(FindFile(self.of.repo.id, self.of.seal, tree, self.go_to_file))
 
     def go_to_file(self, path: str) -> None:
         self._load_folder(path.rpartition("/")[0], ("file", path))

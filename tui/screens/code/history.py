@@ -192,6 +192,8 @@ class History(Differing, FileView):
                 self.of.say("this is the oldest", "dim")
             elif target > 0:
                 self.of.go_to(ref, ids[target])
+                self.of.back_words = f"{target} seal{'' if target == 1 else 's'} back"
+                self.of.show_frame()
             elif current == self.of.head:
                 self.of.say("this is the newest", "dim")
             else:  # the newest text is that of the branch, and can be edited there

@@ -204,10 +204,9 @@ class Live(FileView):
         below = f"{path}/"
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
 
-    def live_entries(self) -> dict[str, str]:
-        """New files and folders (not in the seal) in the folder that the tree shows: path → "file" or
-        "dir"."""
-        prefix = f"{self.folder}/" if self.folder else ""
+    def live_entries(self, folder: str) -> dict[str, str]:
+        """New files and folders (not in the seal) in a folder: path → "file" or "dir"."""
+        prefix = f"{folder}/" if folder else ""
         entries: dict[str, str] = {}
         for path, change in self.unsealed.items():
             if change.new and path.startswith(prefix):

@@ -1,0 +1,248 @@
+"""The tab Code as one looks at it: its tree, blame, history, seals, and what a search finds."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localstore.core.model.history import ChangedFile
+from tests.patience import PATIENCE
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
+from tui import contents
+from tui.app import SvcApp
+from tui.screens.code.seal import SealScreen
+from tui.tints import DARK_256
+from tui.widgets.coloured_file import colours_of
+from tui.widgets.diff import Diff
+from tui.widgets.lines import found
+from tui.widgets.patch import Look, Patches, divided
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+PATCH = "@@ -1,4 +1,5 @@\n-a = 1\n+b = 2\n+c = 3\n def f():\n     return 1\n # end\n"
+
+
+def changed(status: str, patch: str) -> ChangedFile:
+    return ChangedFile(path="a.py", status=status, patch=patch, binary=False, additions=1, deletions=1)  # type: ignore[arg-type]
+
+
+async def opened(pilot: Pilot[None], *keys: str) -> str:
+    """Open the only repository, and press these keys in its tab Code."""
+    await settle(pilot)
+    await press(pilot, "enter", "2")
+    await sees(pilot, "src/")
+    return await press(pilot, *keys)
+
+
+# --- rows
+
+
+def test_both_sides_have_the_colours_of_lines_that_moved() -> None:
+    file = changed("modified", PATCH)
+    look = Look(lambda: DARK_256, {"a.py": colours_of(file, "b = 2\nc = 3\ndef f():\n    return 1\n# end\n")})
+    rows = Patches([file], 40, look=look, heads=False)
+    moved = next(rows[at].left for at in range(len(rows)) if "return" in str(rows[at].left))
+    sides = [[role for text, role in half if "return" in text] for half in (moved[:6], moved[6:])]
+    assert sides == [["keyword"], ["keyword"]]
+
+
+def test_added_and_removed_files_have_one_column_of_numbers() -> None:
+    patches = {"added": "@@ -0,0 +1 @@\n+b\n", "removed": "@@ -1 +0,0 @@\n-a\n", "modified": PATCH}
+    widths = {}
+    for status, patch in patches.items():
+        rows = Patches([changed(status, patch)], look=Look(lambda: DARK_256, {}), heads=False)
+        widths[status] = len(rows[1].left[0][0])
+        assert "22" not in rows[1].left[0][1], "no glaring green behind numbers"
+    assert widths == {"added": 3, "removed": 3, "modified": 6}
+
+
+def test_the_line_between_both_sides_goes_on_beside_a_note() -> None:
+    card = ("╭─ open ─╮", "accent")
+    for side, left in (("new", 20), ("old", 3)):
+        parts = divided(((" " * left, "text"), card), 15, side)  # type: ignore[arg-type]
+        text = "".join(words for words, _ in parts)
+        assert text.index("│", 0) == 16
+        assert text.index("╭") == left
+
+
+def test_what_a_search_finds_is_marked_in_the_text_alone() -> None:
+    parts = ((" 12 ", "gutter"), ("def ", "keyword"), ("undefined", "on 235 name"), (" 12", "text"))
+    assert found(parts, "def") == (
+        (" 12 ", "gutter"),
+        ("def", "found keyword"),
+        (" ", "keyword"),
+        ("un", "on 235 name"),
+        ("def", "found name"),
+        ("ined", "on 235 name"),
+        (" 12", "text"),
+    )
+    assert found(parts, "12")[-1] == ("12", "found text")
+    assert found(parts, "12")[0] == (" 12 ", "gutter")
+    across = found((("ab", "text"), ("cd", "name")), "bc")
+    assert across == (("a", "text"), ("b", "found text"), ("c", "found name"), ("d", "name"))
+    assert found(parts, "nothing") == parts
+
+
+# --- screens
+
+
+async def test_folders_unfold_in_place(project: str, alice: Svc, open_app: Open) -> None:
+    Path("src/deep").mkdir()
+    Path("src/deep/one.py").write_text("A = 1\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        assert "main.py" not in await opened(pilot, "g")
+        text = await press(pilot, "right")
+        assert "▾ src/" in text and "  ▸ deep/" in text and "main.py" in text and "README.md" in text
+        text = await press(pilot, "j", "l")
+        assert "one.py" in text and "▾ deep/" in text
+        await press(pilot, "j", "j", "l")
+        await sees(pilot, "src/main.py", "return 2")
+        await press(pilot, "escape", "left")
+        text = await press(pilot, "left")
+        assert "▸ src/" in text and "main.py" not in text and "one.py" not in text
+        assert "../" in await press(pilot, "enter")
+        assert "▸ src/" in await press(pilot, "left")
+
+
+async def test_a_folder_is_previewed_with_sizes(project: str, alice: Svc, open_app: Open) -> None:
+    Path("src/large.txt").write_text("x" * 3000)
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "g")
+        text = await sees(pilot, "src/ · 2 files, 3.0 KiB", "2.9 KiB")
+        assert "╭─ project ─" in text and " 1 of 3 ─╯" in text
+
+
+async def test_a_file_says_where_one_is_in_it_and_a_search_what_it_found(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("long.txt").write_text("".join(f"line {n} {'pool' if n % 4 == 0 else ''}\n" for n in range(1, 41)))
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "t", *"long", "enter")
+        await sees(pilot, "long.txt · 40 lines", " 1 of 40 ─╯")
+        await press(pilot, "slash", *"pool", "enter")
+        await sees(pilot, "1 of 10 ", " 4 of 40 ─╯")
+        assert "2 of 10 " in await press(pilot, "n")
+        assert "10 of 10 " in await press(pilot, "N", "N")
+        await press(pilot, "slash", *"nowhere", "enter")
+        await sees(pilot, "nothing matches")
+
+
+async def test_a_file_is_found_with_its_text_beside_it(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await opened(pilot, "t", *"main")
+        await sees(pilot, "find file", "│ src/main.py", "return 2")
+
+
+async def test_blame_has_whole_seals_where_there_is_room_and_short_ages(project: str, open_app: Open) -> None:
+    app = open_app()
+    app.clock = lambda: 4e9  # long after the seals
+    async with app.run_test(size=(120, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter")
+        head = app.screen.seal  # type: ignore[attr-defined]
+        text = await press(pilot, "B")
+        row = next(row for row in text.splitlines() if "return 2" in row)
+        assert f" {head[:8]} " in row and " ago" not in row and re.search(r" \d{4}-\d\d +return", row)
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "B")
+        text = await press(pilot, "B")
+        assert f" {head[:4]} " in next(row for row in text.splitlines() if "return 2" in row)
+
+
+async def test_a_history_says_of_what_it_is_and_what_a_seal_says(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("src/main.py").write_text("def main():\n    return 3\n")
+    assert alice("push", "-m", "Third\n\nBecause two was too few.").code == 0
+    assert alice("repo", "tag", "create", "v1").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter", "h")
+        text = await sees(
+            pilot, "─ history of src/main.py · main ─", "(main) Third", "Because two was too few.", "✓ signed"
+        )
+        assert "(v1)" in text and "+    return 3" in text and " 1 of 3 ─╯" in text
+        assert text.count("╭") == 2, "two frames beside each other"
+        await press(pilot, "enter")
+        text = await sees(pilot, "Because two was too few.", "M main.py", "▾ src", "return 3", "1 file ")
+        assert isinstance(pilot.app.screen, SealScreen)
+        await press(pilot, "m")
+        await sees(pilot, "1 of 1 file, 1 seen")
+        await press(pilot, "escape")
+        await sees(pilot, "history of src/main.py")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "j", "k")
+        text = await sees(pilot, " history of src/main.py · main", "1 of 3")
+        assert next(row for row in text.splitlines() if "Third" in row).startswith("▌")
+        assert next(row for row in text.splitlines() if "Second" in row).startswith(" ")
+
+
+async def test_changes_of_a_seal_have_colours_in_a_history(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter", "h")
+        await sees(pilot, "+    return 2")
+        while "src/main.py" not in pilot.app.screen.query_one(Diff).colours:
+            await pilot.pause(0.05)
+
+
+async def test_an_older_state_says_that_it_is_not_the_newest(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "tag", "create", "v1").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await opened(pilot, "t", *"main", "enter")
+        assert "back" not in (await sees(pilot, "return 2")).splitlines()[0]
+        await press(pilot, "left_square_bracket")
+        text = await sees(pilot, "return 1", "1 seal back · ] newer")
+        await press(pilot, "1")
+        assert "] newer" not in await sees(pilot, "1 seal back")
+        await press(pilot, "2", "right_square_bracket")
+        text = await sees(pilot, "return 2")
+        assert "back" not in text.splitlines()[0]
+        await press(pilot, "b", *"v1", "enter")
+        await sees(pilot, "tag v1 @")
+
+
+async def test_an_empty_repository_says_how_something_gets_there(alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "create", "empty").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        for width in (80, 120):
+            await pilot.resize_terminal(width, 24)
+            text = await sees(pilot, "/empty", 'svc push -m "First seal"', "svc repo init ")
+            keys = text.splitlines()[-1]
+            assert not [word for word in ("blame", "history", "replay", "edit", "open") if word in keys], keys
+
+
+async def test_a_pane_says_that_it_asks_for_another_file(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comes, file = threading.Event(), contents.file
+
+    def late(repo_id: str, seal: str, path: str) -> contents.Read[Any]:
+        read = file(repo_id, seal, path)
+
+        def call(api: Any) -> Any:
+            assert comes.wait(PATIENCE)
+            return read.call(api)
+
+        return read if path != "data.bin" else contents.Read(read.key, read.shape, call, final=True)
+
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot, "t", *"main", "enter")
+        await sees(pilot, "return 2")
+        monkeypatch.setattr(contents, "file", late)
+        await pilot.press("escape", "escape", "G", "enter")
+        text = await sees(pilot, " data.bin", "◐ asking the server")
+        assert "return 2" not in text
+        comes.set()
+        await sees(pilot, "256 B · not text")

@@ -1,0 +1,162 @@
+"""The tree of the tab Code: one folder, with other folders unfolded in place."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from localstore.core.model.history import Tree, TreeFile
+from svc.console.table import size
+from tui import contents
+from tui.screens.code.live import Live, who_is_in
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.screens.repo_page import RepoPage
+
+DEEPEST = 6  # levels that are indented
+
+
+class FolderTree(Live):
+    """Shows the entries of `folder`, and below a folder that is unfolded its own."""
+
+    def __init__(self, of: RepoPage) -> None:
+        super().__init__(of)
+        self.folder = ""
+        self._tree: Tree | None = None  # of `folder`; None until it is read
+        self._unfolded: dict[str, Tree | None] = {}  # folders unfolded in place, by path; None until read
+        self._sizes: dict[str, int] = {}  # of the files in the tree, by path
+
+    def _rest(self) -> None:
+        """Preview the entry under the cursor if it rests there."""
+        raise NotImplementedError
+
+    def _rests_no_more(self) -> None:
+        """Cancel the preview."""
+        raise NotImplementedError
+
+    def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
+        repo, seal = self.of.repo, self.of.seal
+        self._rests_no_more()
+        if seal is None:
+            self.query_one("#tree", Lines).show(())
+            return
+        if folder != self.folder:
+            self._unfolded.clear()
+
+        def paint(tree: Tree, at: float) -> None:
+            self.folder, self._tree = folder, tree
+            self._paint_tree(cursor)
+
+        self.svc.load(contents.tree(repo.id, seal, folder), paint)
+        for path in self._unfolded:
+            self._load_unfolded(path)
+
+    def _load_unfolded(self, path: str) -> None:
+        seal = self.of.seal
+        if seal is None:
+            return
+
+        def paint(tree: Tree, at: float) -> None:
+            if path in self._unfolded and seal == self.of.seal:
+                self._unfolded[path] = tree
+                self._paint_tree()
+
+        self.svc.load(contents.tree(self.of.repo.id, seal, path), paint)
+
+    def _paint_tree(self, cursor: Hashable | None = None) -> None:
+        """Paint the entries of the folder, and the people in them."""
+        items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
+        self._sizes = {}
+        self._add_entries(items, self.folder, self._tree, 0)
+        self.query_one("#tree", Lines).show(sequence(items), cursor)
+        self._arrange()
+        self._rest()
+
+    def _add_entries(self, items: list[Item], folder: str, tree: Tree | None, depth: int) -> None:
+        """Add the rows of a folder, and of the unfolded folders in it."""
+        sealed = tree.entries if tree is not None else ()
+        self._sizes |= {entry.path: entry.size for entry in sealed if entry.kind != "dir"}
+        entries = {**{entry.path: entry.kind for entry in sealed}, **self.live_entries(folder)}
+        indent = "  " * min(depth, DEEPEST)
+        for path, kind in sorted(entries.items(), key=lambda entry: (entry[1] != "dir", entry[0])):
+            name = safe(path.rsplit("/", 1)[-1])
+            marks = (*self.live_entry(path), *who_is_in(self._people, path))
+            if kind != "dir":
+                items.append(Item(("file", path), ((f"{indent}  {name}", "text"),), marks))
+                continue
+            sign = "▾ " if path in self._unfolded else "▸ "
+            items.append(Item(("dir", path), ((f"{indent}{sign}", "dim"), (f"{name}/", "accent")), marks))
+            if path in self._unfolded:
+                self._add_entries(items, path, self._unfolded[path], depth + 1)
+
+    # --- unfolding
+
+    def do_unfold(self) -> None:
+        """Unfold the folder under the cursor in place, or open the file; in a text, scroll right."""
+        self.do_right()
+
+    def do_right(self) -> None:
+        tree = self.query_one("#tree", Lines)
+        if self.of.lines is not tree:
+            self.of.do_right()
+        elif isinstance(tree.key, tuple) and tree.key[0] == "dir" and tree.key[1] not in self._unfolded:
+            path = str(tree.key[1])
+            self._unfolded[path] = None
+            self._load_unfolded(path)
+            self._paint_tree()
+        elif isinstance(tree.key, tuple) and tree.key[0] == "file":
+            tree.choose()
+        else:
+            tree.move(1)
+
+    def do_left(self) -> None:
+        """Fold the folder under the cursor, or go to the one around it; in a text, scroll left."""
+        tree = self.query_one("#tree", Lines)
+        key = tree.key
+        if self.of.lines is not tree:
+            self.of.do_left()
+        elif isinstance(key, tuple) and key[0] == "dir" and key[1] in self._unfolded:
+            folded = str(key[1])
+            for path in [path for path in self._unfolded if path == folded or path.startswith(f"{folded}/")]:
+                del self._unfolded[path]
+            self._paint_tree()
+        elif isinstance(key, tuple):
+            around = str(key[1]).rpartition("/")[0]
+            if around in self._unfolded:
+                tree.go_to(("dir", around))
+            elif self.folder:
+                self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+
+    # --- what is in a folder
+
+    def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
+        """Show the entries of the folder under the cursor, with the sizes of files."""
+        file = self.query_one("#file", Lines)
+        if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
+            return
+        self.show_no_file()
+        entries = sorted(folder.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+        file.show(sequence([_entry_row(entry) for entry in entries]))
+        files = [entry.size for entry in entries if entry.kind != "dir"]
+        folders = len(entries) - len(files)
+        counted: list[str] = []
+        if folders:
+            counted.append(f"{folders} folder{'' if folders == 1 else 's'}")
+        if files:
+            counted.append(f"{len(files)} file{'' if len(files) == 1 else 's'}, {size(sum(files))}")
+        self._head(f"{safe(key[1])}/", " · ".join(counted))
+
+    def show_no_file(self) -> None:
+        """Called when the pane of the file is about to show something else."""
+        raise NotImplementedError
+
+
+def _entry_row(entry: TreeFile) -> Item:
+    """The row of an entry in the preview of its folder."""
+    name = safe(entry.path.rsplit("/", 1)[-1])
+    if entry.kind == "dir":
+        return Item(None, (("▸ ", "dim"), (f"{name}/", "name")))
+    sized: Part = (size(entry.size), "dim")
+    return Item(None, ((f"  {name}", "text"),), (sized,))
