@@ -14,6 +14,12 @@ from relay.base.threads import apart
 PIECE = 4 * MIB
 
 
+def reason(error: OSError) -> str:
+    """Why the disk refused, with the file if the system names it."""
+    what = error.strerror or str(error)
+    return f"{what} ({error.filename})" if error.filename else what
+
+
 def size_of(path: Path) -> int:
     """Bytes of the file; -1 if it does not exist."""
     try:

@@ -51,7 +51,7 @@ async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -
         with _lock_folder(target, data):
             return await _make(data, db, packs, target, say)
     except OSError as error:
-        raise Unavailable(f"the backup failed: {error.strerror or error} ({error.filename})") from None
+        raise Unavailable(f"the backup failed: {files.reason(error)}") from None
 
 
 async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:

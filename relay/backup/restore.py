@@ -53,7 +53,7 @@ def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> 
         if not inside:
             _restore_database(backup, contents, url, served)
     except OSError as error:
-        raise Unavailable(f"the restore failed: {error.strerror or error} ({error.filename})") from None
+        raise Unavailable(f"the restore failed: {files.reason(error)}") from None
     size = contents.size()
     say(f"{len(contents.packs)} packs, {size} bytes in all, are in place; data folder: {storage.data}")
     return contents

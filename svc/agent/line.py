@@ -14,6 +14,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
@@ -351,10 +352,13 @@ class Line:
             member.lit(light, why)
 
     def _renew_session(self) -> bool:
-        """Sign in again with the device key. Returns whether that worked."""
+        """Sign in again with the device key, if the session has run out. Returns whether that worked. Whoever
+        ended a session before its time wants no other one in its place."""
         try:
             session = self._sessions.find(self.origin)
             if session is None or not session.handle or not session.registered:
+                return False
+            if session.seconds_left(datetime.now(UTC)) > 0:
                 return False
             by_device_key(self.origin, self._sessions, session.handle, name=session.device_name)
         except SvcError as error:

@@ -138,9 +138,8 @@ class _Server:
         from another site does not send a strict cookie with a redirect."""
         give = self._guard.exchange(request)
         if give is None:
-            return web.Response(
-                status=403, text=f"The address of the app counts once, and this one has no token. {AGAIN}\n"
-            )
+            why = f"The address of the app counts once: it was used, or lacks its token. {AGAIN}"
+            return web.Response(status=403, text=f"{why}\n")
         lead = f'<meta http-equiv="refresh" content="0; url={self._guard.path}">'
         response = web.Response(text=f"<!DOCTYPE html><title>svc</title>{lead}", content_type="text/html")
         give(response)
@@ -162,9 +161,12 @@ class _Server:
         return web.Response(text=file.read_text("utf-8"), content_type=_TYPES[file.suffix])
 
     async def _socket_of_page(self, request: web.Request) -> web.StreamResponse:
-        if len(self._open) >= PAGES:
-            raise web.HTTPServiceUnavailable(reason=f"{PAGES} pages are open")
         page = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=MESSAGE)
+        if len(self._open) >= PAGES:  # told in the page: a browser shows no answer to a socket
+            await page.prepare(request)
+            await _say(page, f"The app is open in {PAGES} windows, and in no more at a time; close one.")
+            await _close(page)
+            return page
         self._open.add(page)
         app = asyncio.ensure_future(self._life(request, page))
         self._running.add(app)
@@ -198,8 +200,12 @@ class _Server:
             if last:
                 self._note(last)
                 await _say(page, last)
-            with suppress(Exception):
-                await asyncio.wait_for(page.close(), CLOSE_SECONDS)
+            await _close(page)
+
+
+async def _close(page: web.WebSocketResponse) -> None:
+    with suppress(Exception):
+        await asyncio.wait_for(page.close(), CLOSE_SECONDS)
 
 
 async def _wait(ended: asyncio.Event) -> None:

@@ -11,7 +11,7 @@ import zstandard
 
 from localstore.core.errors import Invalid
 from relay.backup import tables
-from relay.backup.files import Writing
+from relay.backup.files import Writing, reason
 from relay.db.schema import metadata
 from relay.events.hub import Hub
 from tests.relay import places
@@ -116,3 +116,12 @@ GOLDEN = (
     "96c0c2cf7fffffffffffffffd38000000000000000a3c3a400c401ff"
     "0000001882a57461626c65a5656d707479a7636f6c756d6e7391a16100000001c0"
 )
+
+
+def test_the_reason_of_the_disk_names_no_file_where_the_system_names_none(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as full, Path("/dev/full").open("wb", buffering=0) as file:
+        file.write(b"x")
+    assert reason(full.value) == "No space left on device"
+    with pytest.raises(OSError) as missing:
+        (tmp_path / "a").read_bytes()
+    assert reason(missing.value) == f"No such file or directory ({tmp_path / 'a'})"

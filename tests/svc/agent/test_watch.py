@@ -12,9 +12,11 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from scripts.live.devices import Device, Relay
+from svc.http.session import Sessions
 from tests.depth import rounds
 from tests.patience import PATIENCE, until
 from tests.svc.agent.pair import devices as devices
@@ -421,3 +423,33 @@ def test_what_others_save_arrives_again_after_the_repository_was_restored(
     reasons = [event["detail"] for event in told if event["event"] == "trouble"]
     assert reasons
     assert all(reasons)
+
+
+def _session_ids(device: Device) -> dict[str, bool]:
+    """The sessions of the account, and whether each is that of this device."""
+    rows = json.loads(device.svc("auth", "token", "list", "--json", "id,current"))
+    return {row["id"]: row["current"] for row in rows}
+
+
+def test_a_session_that_somebody_ended_is_not_renewed_and_one_that_ran_out_is(
+    watched: tuple[Device, Device],
+) -> None:
+    first, second = watched
+    ended = next(session_id for session_id, current in _session_ids(second).items() if current)
+    before = _session_ids(first).keys()
+    first.svc("auth", "token", "revoke", ended, "--yes")
+    until(lambda: "session has ended" in second.state()["why"], "the watch says why")
+    (second.folder / "after.txt").write_text("not sent\n")
+    until(lambda: second.state()["queued"], "the edit waits")
+    assert _session_ids(first).keys() == before - {ended}
+    second.svc("login", "--device-key", "--handle", "ann")
+    until(lambda: (first.folder / "after.txt").exists(), "the edit arrives")
+
+    second.end_agent()
+    sessions = Sessions(second.home)
+    session = sessions.find(second.environment["SVC_SERVER"])
+    assert session is not None
+    sessions.save(msgspec.structs.replace(session, expires_at="2020-01-01T00:00:00Z"))
+    second.svc("watch", "--detach")
+    second.wait_for("live")
+    assert _session_ids(second).keys() > before - {ended}
