@@ -79,8 +79,8 @@ async def find(place: Place, number: str) -> Talk:
     if isinstance(subject, Proposal):
         given = await review.page(place.view, number, PageQuery(limit=REVIEWS))
         for written in given.items:
-            shown = Text(written.body, None) if texts.full else await texts.render(written.body)
-            talk.reviews.append((written, shown))
+            rendered = Text(written.body, None) if texts.full else await texts.render(written.body)
+            talk.reviews.append((written, rendered))
         if subject.threads.open:
             query = ThreadQuery(limit=THREADS, state="open")
             talk.threads = list((await line_threads.page(place.view, number, query)).items)
