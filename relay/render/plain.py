@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
 MARKED = " class=marked"
+_NEAR = 4096  # characters in which a line is looked for by its line breaks
 
 
-def numbered(lines: list[str], marked: range) -> str:
+@dataclass(slots=True, frozen=True)
+class Part:
+    """Some lines of a text, as HTML. `first`: number of the first of them, from 1. `whole`: False if there is
+    only one line, and it was cut because it is too long."""
+
+    lines: list[str]
+    first: int
+    whole: bool = True
+
+
+def numbered(lines: list[str], marked: range, first: int = 1) -> str:
     """The rows of a table of lines (HTML), with a link for each number; lines in `marked` are highlighted.
-    Made without a template, and as short as HTML allows, because this is most of the cost of a long file's
-    page."""
+    `first`: number of the first line. Made without a template, and as short as HTML allows, because this is
+    most of the cost of a long file's page."""
     return "".join(
         f"<tr id=L{number}{MARKED if number in marked else ''}><td><a href=#L{number}>{number}</a>"
         f"<td>{line}\n"
-        for number, line in enumerate(lines, 1)
+        for number, line in enumerate(lines, first)
     )
 
 
 def plain_lines(text: str) -> list[str]:
     """The lines of a text as HTML. A final line break does not begin another line."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = with_plain_breaks(text).split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
     return [escape(line) for line in lines]
+
+
+def with_plain_breaks(text: str) -> str:
+    """The text with newlines alone for other kinds of line breaks."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def count_lines(text: str) -> int:
+    """The number of lines of a text. A final newline does not begin another line."""
+    return max(text.count("\n") + (not text.endswith("\n")), 1)
+
+
+def part_of(text: str, first: int, lines: int, chars: int) -> Part | None:
+    """At most `lines` lines of a text from line `first` on, and at most `chars` of its characters; None if
+    the text has no such line. The other lines are not parted, since a file may have millions of them."""
+    start = _start_of(text, first)
+    if start is None or (start and start == len(text)):
+        return None
+    piece = text[start : start + chars]
+    parted = piece.split("\n", lines)
+    ends = len(parted) <= lines and len(piece) == len(text) - start and not piece.endswith("\n")
+    if not ends:
+        rest = parted.pop()  # begins a line that is not shown, or is empty
+        if not parted:
+            return Part([escape(rest)], first, whole=False)
+    return Part([escape(line) for line in parted], first)
+
+
+def _start_of(text: str, number: int) -> int | None:
+    """The index at which the line of this number begins; None if there are fewer lines. Halves the text by
+    counting its newlines, which is faster than to part it."""
+    breaks, low, high = number - 1, 0, len(text)
+    if breaks == 0:
+        return 0
+    if breaks > text.count("\n"):
+        return None
+    while high - low > _NEAR:
+        middle = (low + high) // 2
+        above = text.count("\n", low, middle)
+        if above >= breaks:
+            high = middle
+        else:
+            low, breaks = middle, breaks - above
+    for _ in range(breaks):
+        low = text.index("\n", low) + 1
+    return low

@@ -18,11 +18,14 @@ from relay.db.paging import Cursor
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
-from relay.render.plain import numbered, plain_lines
+from relay.render.jobs import SOURCE_BYTES, SOURCE_LINES
+from relay.render.plain import count_lines, numbered, part_of, with_plain_breaks
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
 FOLDER_ROWS = 1000  # of a page of a folder
+PAGE_LINES, PAGE_CHARS = SOURCE_LINES, SOURCE_BYTES  # of a page of a file; what is coloured has one page
+ABOVE = 10  # lines above a marked one, where a page begins with them
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif")
 MARKDOWN = (".md", ".markdown")
@@ -58,8 +61,8 @@ class Position:
 
 @dataclass(slots=True)
 class File:
-    """A file. `lines`: a text as pieces of HTML. `html`: rendered Markdown. Both are empty for other
-    files."""
+    """A file. `lines`: a text as pieces of HTML, from line `first` on; `count`: the number of all its lines;
+    `whole`: False if the only line is cut. `html`: rendered Markdown. Other files have neither."""
 
     name: str
     size: int
@@ -68,11 +71,29 @@ class File:
     lines: list[str] = field(default_factory=list)
     html: str = ""
     marked: range = range(0)
+    first: int = 1
+    count: int = 0
+    whole: bool = True
 
     @property
     def rows(self) -> str:
         """The lines as HTML, with their numbers."""
-        return numbered(self.lines, self.marked)
+        return numbered(self.lines, self.marked, self.first)
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is shown."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def earlier(self) -> str | None:
+        """The cursor of the lines before; None if the first one is shown."""
+        return Cursor.write(max(self.first - PAGE_LINES, 1)) if self.first > 1 else None
+
+    @property
+    def later(self) -> str | None:
+        """The cursor of the lines after; None if the last one is shown."""
+        return Cursor.write(self.last + 1) if self.last < self.count else None
 
 
 async def position(place: Place, at: str | None, path: str) -> Position | None:
@@ -139,9 +160,11 @@ async def readme(position: Position, entries: list[Child]) -> File | None:
     return None if best is None else await file(position, join(position.path, best))
 
 
-async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> File:
-    """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark. Raises
-    NotFound."""
+async def file(
+    position: Position, path: str, plain: bool = False, lines: str = "", cursor: str | None = None
+) -> File:
+    """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark.
+    `cursor`: of a page of lines. Raises NotFound, or Invalid for a cursor of another file."""
     try:
         blob = await history.blob(position.place.view, position.seal, path)
     except PathInvalid:
@@ -163,9 +186,35 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
             answer.shape, answer.html = "markdown", html
             return answer
     answer.shape = "text"
-    answer.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
-    answer.marked = marked(lines, len(answer.lines))
+    coloured = await renderer.source(blob.content, name)
+    if coloured is None:
+        _put_part(answer, with_plain_breaks(blob.content), lines, cursor)
+    else:
+        answer.lines, answer.count = coloured, len(coloured)
+        answer.marked = marked(lines, answer.count)
     return answer
+
+
+def _put_part(file: File, text: str, lines: str, cursor: str | None) -> None:
+    """Set the lines of this page of a text that is not coloured. Without a cursor the page begins above the
+    marked lines of a text that has several pages."""
+    file.count = count_lines(text)
+    file.marked = marked(lines, file.count)
+    first = line_of(cursor)
+    if cursor is None and file.marked and (file.count > PAGE_LINES or len(text) > PAGE_CHARS):
+        first = max(file.marked.start - ABOVE, 1)
+    part = part_of(text, first, PAGE_LINES, PAGE_CHARS)
+    if part is None:
+        raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
+    file.lines, file.first, file.whole = part.lines, part.first, part.whole
+
+
+def line_of(cursor: str | None) -> int:
+    """The number of the first line of a page of lines. Raises Invalid."""
+    (first,) = cast("tuple[int]", Cursor.read(cursor, 1))
+    if first < 1:
+        raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
+    return first
 
 
 def marked(lines: str, count: int) -> range:

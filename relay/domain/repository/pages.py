@@ -37,7 +37,7 @@ from relay.domain.history import history
 from relay.domain.proposal import proposal
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
-from relay.domain.repository import changes, code, forms, settings, talk, waiting
+from relay.domain.repository import blamed, changes, code, forms, settings, talk, waiting
 from relay.domain.repository import ref as refs
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import ActForm
@@ -235,7 +235,7 @@ async def _files(place: Place, query: DevQuery) -> Reply:
         seals, cursor = await code.seals(position, query.cursor or None)
         return _show(place, "history", "code", here=position, seals=seals, cursor=cursor)
     if query.view == "blame":
-        lines, reason = await changes.blame(position)
+        lines, reason = await blamed.find(position, query.cursor or None)
         return _show(place, "blame", "code", here=position, lines=lines, reason=reason)
     if (file := await _file(position, query)) is not None:
         return _show(place, "file", "code", here=position, file=file, plain=query.plain)
@@ -277,7 +277,8 @@ async def _file(position: Position, query: DevQuery) -> code.File | None:
     if not position.path:
         return None
     try:
-        return await code.file(position, position.path, query.plain, query.lines)
+        cursor = None if query.view else query.cursor or None  # in time travel it is one of seals
+        return await code.file(position, position.path, query.plain, query.lines, cursor)
     except NotFound:
         return None
 
@@ -397,7 +398,8 @@ async def _releases(place: Place, query: DevQuery) -> Reply:
         query = msgspec.structs.replace(query, note=query.note if query.wait else version)
         return _wait(place, query, "releases", version != query.note, place.tab("releases"))
     page = await releases.page(place.view, PageQuery(limit=ROWS, cursor=query.cursor or None))
-    rows = [(release, await talk.text(place, release.notes)) for release in page.items]
+    texts = talk.Texts(place)
+    rows = [(release, None if texts.full else await texts.render(release.notes)) for release in page.items]
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
 
 

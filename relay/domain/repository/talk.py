@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import PageQuery
 from localstore.core.model.check import SealChecks
 from localstore.core.model.issue import Comment, Issue
+from localstore.core.model.limits import KIB
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread, ThreadQuery
@@ -20,6 +22,8 @@ from relay.domain.proposal import thread as line_threads
 from relay.domain.repository.place import Place
 
 COMMENTS, REVIEWS, THREADS = 100, 50, 10  # of one page
+CHARS = 1024 * KIB  # of the rendered texts of one page; the last of them may be longer
+SECONDS = 2.0  # in which the texts of one page are rendered
 
 
 @dataclass(slots=True)
@@ -65,15 +69,18 @@ async def find(place: Place, number: str) -> Talk:
     """The issue or proposal with this number, and its comments. Raises NotFound."""
     subject = await find_subject(place, number)
     page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
-    talk = Talk(
-        subject,
-        await text(place, subject.body),
-        [(entry, await text(place, entry.body)) for entry in page.items],
-        page.next_cursor is not None,
-    )
+    texts = Texts(place)
+    talk = Talk(subject, await texts.render(subject.body), [], page.next_cursor is not None)
+    for entry in page.items:
+        if texts.full:
+            talk.more = True
+            break
+        talk.comments.append((entry, await texts.render(entry.body)))
     if isinstance(subject, Proposal):
         given = await review.page(place.view, number, PageQuery(limit=REVIEWS))
-        talk.reviews = [(written, await text(place, written.body)) for written in given.items]
+        for written in given.items:
+            rendered = Text(written.body, None) if texts.full else await texts.render(written.body)
+            talk.reviews.append((written, rendered))
         if subject.threads.open:
             query = ThreadQuery(limit=THREADS, state="open")
             talk.threads = list((await line_threads.page(place.view, number, query)).items)
@@ -97,10 +104,25 @@ async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
         return await comment.one_to_wire(tx, place.view, int(number), comment_id)
 
 
-async def text(place: Place, raw: str) -> Text:
-    """A text of an issue, comment, review or release, rendered. Its relative links lead to the default
-    branch."""
-    if not raw.strip():
-        return Text(raw, "")
-    links = place.links(place.repo.default_branch, "")
-    return Text(raw, await place.view.node.renderer.markdown(raw, links))
+class Texts:
+    """Renders the texts of one page, in the order in which it shows them."""
+
+    def __init__(self, place: Place) -> None:
+        self._renderer = place.view.node.renderer
+        self._links = place.links(place.repo.default_branch, "")  # relative links lead there
+        self._room = CHARS
+        self._until = time.monotonic() + SECONDS
+
+    @property
+    def full(self) -> bool:
+        """Whether the page has as much text as one page shows."""
+        return self._room <= 0
+
+    async def render(self, raw: str) -> Text:
+        """A text of an issue, comment, review or release; as it is, if it cannot be rendered or the others
+        of the page took too long."""
+        if not raw.strip():
+            return Text(raw, "")
+        html = await self._renderer.markdown(raw, self._links) if time.monotonic() < self._until else None
+        self._room -= len(raw if html is None else html)
+        return Text(raw, html)

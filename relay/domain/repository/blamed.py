@@ -1,0 +1,107 @@
+"""Data of the page that shows which seal each line of a file comes from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from html import escape
+from operator import attrgetter
+
+from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
+from localstore.core.model.history import BlameRange
+from relay.db.paging import Cursor
+from relay.domain.history import blame as blames
+from relay.domain.history import history, sealed
+from relay.domain.repository import code
+from relay.domain.repository.changes import REFUSED
+from relay.domain.repository.code import Position
+from relay.domain.repository.place import Place
+from relay.render.plain import Part, part_of
+
+LINES = 5000  # of a page
+_begin = attrgetter("start")
+
+
+@dataclass(slots=True)
+class Blamed:
+    """A page of the lines of a file, as HTML, and the seals that they come from. `first`: number of the first
+    line; `count`: the number of lines of the file; `whole`: False if the only line is cut."""
+
+    place: Place
+    lines: list[str]
+    ranges: list[BlameRange]
+    first: int
+    count: int
+    whole: bool = True
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is shown."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def earlier(self) -> str | None:
+        """The cursor of the lines before; None if the first one is shown."""
+        return Cursor.write(max(self.first - LINES, 1)) if self.first > 1 else None
+
+    @property
+    def later(self) -> str | None:
+        """The cursor of the lines after; None if the last one is shown."""
+        return Cursor.write(self.last + 1) if self.last < self.count else None
+
+    @property
+    def rows(self) -> str:
+        """The lines as rows of a table (HTML), each with its number, and with its seal where the lines of
+        that seal begin. Made without a template, because a page has thousands of them."""
+        begin = bisect_right(self.ranges, self.first, key=_begin) - 1
+        end = bisect_right(self.ranges, self.last, key=_begin)
+        owners = {max(owner.start, self.first): owner for owner in self.ranges[max(begin, 0) : end]}
+        cells: dict[str, str] = {}
+        rows = []
+        for number, line in enumerate(self.lines, self.first):
+            owner = owners.get(number)
+            if owner is None:
+                rows.append(f'<tr id="L{number}"><td>{number}<td><td>{line}\n')
+                continue
+            if owner.seal_id not in cells:
+                cells[owner.seal_id] = self._cell(owner)
+            rows.append(
+                f'<tr id="L{number}" class="first"><td>{number}<td>{cells[owner.seal_id]}<td>{line}\n'
+            )
+        return "".join(rows)
+
+    def _cell(self, owner: BlameRange) -> str:
+        """A link to the seal, with its day and who made it."""
+        address = escape(self.place.tab("code", seal=owner.seal_id))
+        title = escape(owner.message.split("\n")[0])
+        who = escape(owner.who.handle or "a former guest")
+        link = f'<a href="{address}" title="{title}">{owner.seal_id[:8]}</a>'
+        return f"{link} <span>{owner.sealed_at[:10]} {who}</span>"
+
+
+async def find(position: Position, cursor: str | None) -> tuple[Blamed | None, str]:
+    """(lines, reason): a page of the lines of a file with their seals, or None and the reason why this reader
+    cannot get them. Raises NotFound if there is no file, Invalid for a cursor of another one."""
+    view = position.place.view
+    if not position.place.may("history.blame"):
+        seal = await sealed.seal(view, position.seal)
+        await sealed.entry(view, seal.root, position.path)
+        return None, REFUSED
+    try:
+        answer = await blames.blame(view, position.seal, position.path)
+    except NotText:
+        return None, "Only texts have lines that somebody wrote."
+    except TooLarge as error:
+        return None, error.detail
+    except PathInvalid:
+        raise NotFound from None
+    first = code.line_of(cursor)
+    lines = (await code.file(position, position.path, plain=True)).lines
+    if len(lines) == answer.lines:
+        part: Part | None = Part(lines[first - 1 : first - 1 + LINES], first)
+    else:  # not all of it is on one page; or those who colour a text end a line at a lone carriage return too
+        content = (await history.blob(view, position.seal, position.path)).content or ""
+        part = part_of(content, first, LINES, code.PAGE_CHARS) if answer.lines else Part([], first)
+    if part is None or (answer.lines and not part.lines):
+        raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
+    return Blamed(position.place, part.lines, answer.ranges, first, answer.lines, part.whole), ""
