@@ -26,8 +26,8 @@ from relay.backup.manifest import (
     PRIVATE,
     VERSION,
     BackupManifest,
-    File,
-    Pack,
+    BackupPack,
+    SecretFile,
     read,
 )
 from relay.base import edition, own_folder
@@ -63,7 +63,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
     pack_sizes, rows = await _copy_database(db, target / backup_id / DATABASE)
     say(f"the database is copied: {rows} rows")
-    in_backup: list[Pack] = []
+    in_backup: list[BackupPack] = []
     copied = 0
     for name, size in pack_sizes:
         pack, fresh = await _copy_pack(packs, target / OBJECTS, name, size, earlier_packs)
@@ -102,14 +102,14 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 
 
 async def _copy_pack(
-    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
-) -> tuple[Pack, int]:
+    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, BackupPack]
+) -> tuple[BackupPack, int]:
     """Copy a pack into the folder unless it is there. Returns (pack, number of bytes copied). A pack under
     its final name is complete, even from a backup that was not finished."""
-    pack = Pack(name, size, "")
+    pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:
-        return earlier_packs.get(pack.file) or Pack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(pack.file) or BackupPack(name, size, await apart(files.digest_of, to)), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -119,10 +119,10 @@ async def _copy_pack(
                     f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
                 ) from error
             await apart(writing.write, piece)
-    return Pack(name, size, writing.digest()), size
+    return BackupPack(name, size, writing.digest()), size
 
 
-def _copy_private(data: Path, to: Path) -> list[File]:
+def _copy_private(data: Path, to: Path) -> list[SecretFile]:
     copies = []
     for name in KEPT:
         place = data / name
@@ -135,8 +135,8 @@ def _copy_private(data: Path, to: Path) -> list[File]:
     return copies
 
 
-def _describe(folder: Path, path: str) -> File:
-    return File(path, files.size_of(folder / path), files.digest_of(folder / path))
+def _describe(folder: Path, path: str) -> SecretFile:
+    return SecretFile(path, files.size_of(folder / path), files.digest_of(folder / path))
 
 
 @contextlib.contextmanager

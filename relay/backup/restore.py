@@ -15,7 +15,7 @@ from localstore.core.errors import Invalid, Unavailable
 from relay import migrations
 from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
-from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, Pack
+from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, BackupPack
 from relay.base import database_url as urls
 from relay.base.threads import apart
 from relay.config import Storage
@@ -93,7 +93,7 @@ async def _restore_packs(backup: Path, storage: Storage, making: Path, contents:
         await packs.close()
 
 
-async def _restore_pack(source: Path, pack: Pack, packs: Packs) -> None:
+async def _restore_pack(source: Path, pack: BackupPack, packs: Packs) -> None:
     await apart(_check, source, pack.size, pack.blake3)
     await packs.adopt(pack.name, source)
 

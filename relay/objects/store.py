@@ -33,7 +33,7 @@ from relay.db.engine.database import Database, Tx
 from relay.db.storage import object as rows
 from relay.db.storage import usage
 from relay.db.storage.object import Located
-from relay.objects.backend import PackGone, Packs, Place, inline, use_each
+from relay.objects.backend import PackGone, PackPosition, Packs, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, cut, reach, unpacked
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 from relay.objects.ranges import is_plain, lots, runs
@@ -51,7 +51,7 @@ class FrameAt:
     """A written frame: its row of a pack's table and its place."""
 
     row: FrameRow
-    place: Place
+    place: PackPosition
 
 
 class ObjectStore:

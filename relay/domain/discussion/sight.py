@@ -65,7 +65,7 @@ async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow
     changed only if all its readers see the thread."""
     hearers = await audience(tx, view, thread)
     if hearers == "reader":
-        await subject.touch(tx, view, kind, number, thread=thread.id, **data)
+        await subject.record_change(tx, view, kind, number, thread=thread.id, **data)
         return
     await view.node.hub.announce(
         tx, view.repo.id, kind, number=number, audience=hearers, thread=thread.id, **data

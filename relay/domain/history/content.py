@@ -29,7 +29,7 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
     return {bytes(digest): size for digest, size, _ in rows}
 
 
-async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects
     these objects from the collector for another day, because something is about to refer to them."""
     if not digests:
@@ -77,7 +77,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     differs."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
-    sizes = await protected(node, tx, repo_id, small)
+    sizes = await protect_held(node, tx, repo_id, small)
     large_sizes = await chunked.held(tx, repo_id, large)
     _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:
@@ -86,7 +86,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
             raise Invalid(f"the file {digest.hex()[:12]} has {actual} bytes, not {size}")
 
 
-async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
+async def is_held_and_safe(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
     """Whether the repository holds all these files, none of them as chunks, and the collector will keep them
     for hours."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})

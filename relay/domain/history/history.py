@@ -82,7 +82,7 @@ async def commits(
     return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
 
 
-async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
+async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
     newest first. The cursor names both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
@@ -110,7 +110,7 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
     return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=more)
 
 
-async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
+async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
     """Seals whose ids begin with `prefix`, at most one page. It finds only seals in the history of a branch
     or tag, so that seals of deleted branches cannot be found by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}

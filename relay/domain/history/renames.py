@@ -34,7 +34,7 @@ async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rena
     size = sum(file.size for side in undecided for file in side.values())
     workers = view.node.workers
     work = workers.go_on if paid else workers.run
-    return moved + await work(view.payer, size, heavy.moves, undecided, texts)
+    return moved + await work(view.payer, size, heavy.find_moves, undecided, texts)
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:

@@ -62,7 +62,7 @@ class Ending(NamedTuple):
     states: Mapping[LaneKey, bytes]
 
 
-class NotWorkedOut(Exception):
+class StatesNeeded(Exception):
     """Raised by a transaction before it changes anything, because the states of these lanes must first be
     computed outside of it."""
 
@@ -76,7 +76,7 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises NotWorkedOut
+    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises StatesNeeded
     if `computed` lacks a state that is needed."""
     edited = [rows.row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
@@ -84,7 +84,7 @@ async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
     short = await _short_logs(tx, branch_id, edited)
     long = {frontier.key_of(branch_id, row): row for row in _select_fitting(edited) if row.path not in short}
     if any(key not in computed or computed[key][0] != row.stand for key, row in long.items()):
-        raise NotWorkedOut(branch_id, list(long.values()))
+        raise StatesNeeded(branch_id, list(long.values()))
     return Ending(edited, {key: computed[key][1] for key in long})
 
 
@@ -99,7 +99,7 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
         yield row
 
 
-async def states(view: View, lacking: NotWorkedOut) -> States:
+async def states(view: View, lacking: StatesNeeded) -> States:
     """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited if its
     budget of work on texts is used up."""
     computed: States = {}

@@ -47,7 +47,7 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
             continue
         await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
-        await subject.touch(tx, view, "proposal.push", number, version=n + 1, head=head)
+        await subject.record_change(tx, view, "proposal.push", number, version=n + 1, head=head)
 
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
@@ -77,7 +77,9 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
     await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
     await versions.add(tx, view, row.number, row.version + 1, row.head_seal, base.head or row.version_base)
-    await subject.touch(tx, view, "proposal.retarget", row.number, base=base.name, version=row.version + 1)
+    await subject.record_change(
+        tx, view, "proposal.retarget", row.number, base=base.name, version=row.version + 1
+    )
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:

@@ -34,7 +34,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
     (proposal,) = await wire.proposals(tx, view, [row])
-    unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
+    unmet = await check.find_unmet(tx, view.repo.id, [row.head_seal])
     come_to = verdict.standing(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if proposal.blocked_by:
@@ -59,7 +59,7 @@ async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
         wire_proposals = await wire.proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
     rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
-    unmet = await check.unmet(tx, view.repo.id, [head])
+    unmet = await check.find_unmet(tx, view.repo.id, [head])
     return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
 
 

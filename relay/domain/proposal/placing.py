@@ -174,7 +174,9 @@ class _Files:
             texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
             size = sum(file.size for side in undecided for file in side.values())
             with contextlib.suppress(TooLarge):  # then those that moved unchanged are all
-                moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, undecided, texts)
+                moved = moved + await self.node.workers.run(
+                    self.repo_id, size, heavy.find_moves, undecided, texts
+                )
         return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
@@ -240,7 +242,7 @@ async def _carry_in_file(
         size = len(before) + len(after)
         try:
             new_spans = await files.node.workers.go_on_waiting(
-                files.repo_id, size, heavy.followed, before, after, spans
+                files.repo_id, size, heavy.follow_spans, before, after, spans
             )
         except TooLarge:  # and would be again: the threads are looked for in the next version
             return []

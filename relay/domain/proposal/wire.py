@@ -45,9 +45,9 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
     others = await _others(tx, view, proposal_rows)
     heads = list({row.head_seal for row in proposal_rows})
-    checked = await check.rollups(tx, view.repo.id, heads)
+    checked = await check.combine_states(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
-    unmet = await check.unmet(tx, view.repo.id, heads)
+    unmet = await check.find_unmet(tx, view.repo.id, heads)
     waiting = {columns[0]: columns[1:] for columns in await tx.all(autos.SHOWN, **of)}
     talk = await sight.counts(tx, view, numbers)
     tried = {n: columns for n, *columns in await tx.all(trials.SHOWN, **of)}

@@ -20,7 +20,7 @@ from relay.domain.history import compare, history, sealed
 from relay.domain.proposal import thread as threads
 from relay.domain.repository import code
 from relay.domain.repository.code import Position
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 from relay.domain.repository.talk import Text, text
 
 THREADS, COMMENTS = 50, 20  # of one page; of one thread
@@ -171,14 +171,14 @@ def _alike(old: str, new: str) -> int:
     return next((number for number, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
-async def comparison(place: Place, query: CompareQuery) -> Comparison:
+async def comparison(place: ShownRepository, query: CompareQuery) -> Comparison:
     """The comparison, or the reason why this reader may not see it."""
     if not place.may("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare(place, query)
 
 
-async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
+async def of_seal(place: ShownRepository, seal: str, cursor: str | None) -> Comparison:
     """The changes of a seal. Every reader of its files may see them, because the two compared trees never
     change."""
     if not place.offers("history.compare"):
@@ -186,7 +186,7 @@ async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
     return await _compare_seals(place, None, seal, cursor)
 
 
-async def _compare(place: Place, query: CompareQuery) -> Comparison:
+async def _compare(place: ShownRepository, query: CompareQuery) -> Comparison:
     try:
         changes = await compare.compare(place.view, query)
     except NotFound:
@@ -197,7 +197,9 @@ async def _compare(place: Place, query: CompareQuery) -> Comparison:
     return Comparison(changes, files)
 
 
-async def _compare_seals(place: Place, base: str | None, head: str, cursor: str | None) -> Comparison:
+async def _compare_seals(
+    place: ShownRepository, base: str | None, head: str, cursor: str | None
+) -> Comparison:
     """The comparison of these two seals; without a base, of the head with its first parent. A cursor contains
     the seals itself. A cursor of another comparison is refused, because the page would show other seals than
     its heading says."""
@@ -209,7 +211,7 @@ async def _compare_seals(place: Place, base: str | None, head: str, cursor: str 
 
 
 async def of_proposal(
-    place: Place, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
+    place: ShownRepository, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
 ) -> ProposalFiles:
     """The changes of the newest version of a proposal, with each open thread below its lines, and the thread
     that the reader begins. A reader who may not see the comparison gets only the reason."""
@@ -227,7 +229,7 @@ async def of_proposal(
     return files
 
 
-async def _render_thread(place: Place, thread: Thread) -> RenderedThread:
+async def _render_thread(place: ShownRepository, thread: Thread) -> RenderedThread:
     first = thread.comments[:COMMENTS]
     comments = [(comment, await text(place, comment.body)) for comment in first]
     return RenderedThread(thread, comments, len(thread.comments) - len(first))

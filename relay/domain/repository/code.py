@@ -17,7 +17,7 @@ from localstore.core.tree.directory import Child, join
 from relay.db.paging import Cursor
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 from relay.render.plain import numbered, plain_lines
 
 BRANCHES = 100  # that the choice of a branch offers
@@ -37,7 +37,7 @@ class Position:
     """The file or folder that a page shows. `at`: its branch, tag or seal as in the address; `seal`: the seal
     that `at` names now."""
 
-    place: Place
+    place: ShownRepository
     at: str
     seal: str
     path: str
@@ -57,7 +57,7 @@ class Position:
 
 
 @dataclass(slots=True)
-class File:
+class ShownFile:
     """A file. `lines`: a text as pieces of HTML. `html`: rendered Markdown. Both are empty for other
     files."""
 
@@ -75,7 +75,7 @@ class File:
         return numbered(self.lines, self.marked)
 
 
-async def position(place: Place, at: str | None, path: str) -> Position | None:
+async def position(place: ShownRepository, at: str | None, path: str) -> Position | None:
     """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
     branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
@@ -127,7 +127,7 @@ def folder_page(entries: list[Child], cursor: str | None) -> tuple[list[Child], 
     return entries[first:end], Cursor.write(end) if end < len(entries) else None
 
 
-async def readme(position: Position, entries: list[Child]) -> File | None:
+async def readme(position: Position, entries: list[Child]) -> ShownFile | None:
     """The README among the entries of the position's folder, rendered; None if there is none that can be
     shown."""
     by_name = {
@@ -139,7 +139,7 @@ async def readme(position: Position, entries: list[Child]) -> File | None:
     return None if best is None else await file(position, join(position.path, best))
 
 
-async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> File:
+async def file(position: Position, path: str, plain: bool = False, lines: str = "") -> ShownFile:
     """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark. Raises
     NotFound."""
     try:
@@ -147,7 +147,7 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
     except PathInvalid:
         raise NotFound from None
     name = path.rpartition("/")[2]
-    answer = File(name, blob.size, blob.blake3, "bytes")
+    answer = ShownFile(name, blob.size, blob.blake3, "bytes")
     if blob.kind != "text":
         if name.lower().endswith(PICTURES) and blob.size <= BLOB_INLINE:
             answer.shape = "picture"

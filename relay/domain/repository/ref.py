@@ -91,7 +91,7 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
 
 
 async def _move_branch(
-    view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None
+    view: View, type: str, name: str, body: RefUpdate, worked: landing.WorkedLanding | None
 ) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
@@ -179,7 +179,9 @@ def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
     )
 
 
-async def _land_head(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
+async def _land_head(
+    tx: Tx, view: View, ref: RefRow, head: str, worked: landing.WorkedLanding | None
+) -> None:
     before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
     after = await seals.root_of(tx, view.repo.id, head)
     if after is None:

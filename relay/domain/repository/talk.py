@@ -17,7 +17,7 @@ from relay.domain.checks import check
 from relay.domain.discussion import comment, issue
 from relay.domain.proposal import proposal, review
 from relay.domain.proposal import thread as line_threads
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 
 COMMENTS, REVIEWS, THREADS = 100, 50, 10  # of one page
 
@@ -61,7 +61,7 @@ class Talk:
         return reasons_to_wait([*(["draft"] if self.subject.draft else []), *self.subject.blocked_by])
 
 
-async def find(place: Place, number: str) -> Talk:
+async def find(place: ShownRepository, number: str) -> Talk:
     """The issue or proposal with this number, and its comments. Raises NotFound."""
     subject = await find_subject(place, number)
     page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
@@ -81,7 +81,7 @@ async def find(place: Place, number: str) -> Talk:
     return talk
 
 
-async def find_subject(place: Place, number: str) -> Issue | Proposal:
+async def find_subject(place: ShownRepository, number: str) -> Issue | Proposal:
     """The issue or proposal with this number. Raises NotFound."""
     if whole_number(number, 9) is None:
         raise NotFound
@@ -91,13 +91,13 @@ async def find_subject(place: Place, number: str) -> Issue | Proposal:
         return await proposal.get(place.view, number)
 
 
-async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
+async def find_comment(place: ShownRepository, number: str, comment_id: str) -> Comment:
     """One comment on the issue or proposal. Raises NotFound."""
     async with place.view.read() as tx:
         return await comment.one_to_wire(tx, place.view, int(number), comment_id)
 
 
-async def text(place: Place, raw: str) -> Text:
+async def text(place: ShownRepository, raw: str) -> Text:
     """A text of an issue, comment, review or release, rendered. Its relative links lead to the default
     branch."""
     if not raw.strip():

@@ -150,7 +150,7 @@ async def test_states_of_long_logs_are_made_outside_of_the_transaction(
             assert (await a.one(a.edit(path, lane, gen, lane.text() + b"%d" % n))).result == "ok"
     prepared, made, busy = await a.prepare(), epochs.states, []
 
-    async def meanwhile(view: View, wanted: epochs.NotWorkedOut) -> epochs.States:
+    async def meanwhile(view: View, wanted: epochs.StatesNeeded) -> epochs.States:
         busy.append({row.path for row in wanted.rows})
         gen, _ = lanes["y"]
         _, mine = await b.fetch("y", gen)

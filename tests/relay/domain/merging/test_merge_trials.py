@@ -288,7 +288,7 @@ def test_no_transaction_is_open_while_texts_are_joined(
                 reading.remove(asyncio.current_task())
 
     async def watched(who: str, size: int, call: Any, *arguments: Any) -> Any:
-        if call is texts.joined:
+        if call is texts.merge_all:
             joined.append(asyncio.current_task() in reading)
         return await run(who, size, call, *arguments)
 
