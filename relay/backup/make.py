@@ -33,7 +33,7 @@ from relay.backup.manifest import (
 from relay.base import edition, own_folder
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.db.engine.database import Database
 from relay.db.storage import backup as statements
 from relay.objects.backend import PackGone, Packs
@@ -75,11 +75,11 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await apart(_describe, target / backup_id, DATABASE),
+        database=await run_on_thread(_describe, target / backup_id, DATABASE),
         packs=in_backup,
-        private=await apart(_copy_private, data, target / backup_id / PRIVATE),
+        private=await run_on_thread(_copy_private, data, target / backup_id / PRIVATE),
     )
-    await apart(_take_over, target, manifest)
+    await run_on_thread(_take_over, target, manifest)
     say(
         f"{len(in_backup)} packs, {manifest.size()} bytes in all, "
         f"{copied + manifest.database.size} of them new, are in {target}"
@@ -109,7 +109,9 @@ async def _copy_pack(
     pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:
-        return earlier_packs.get(pack.file) or BackupPack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(pack.file) or BackupPack(
+            name, size, await run_on_thread(files.digest_of, to)
+        ), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -118,7 +120,7 @@ async def _copy_pack(
                 raise Unavailable(
                     f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
                 ) from error
-            await apart(writing.write, piece)
+            await run_on_thread(writing.write, piece)
     return BackupPack(name, size, writing.digest()), size
 
 

@@ -17,7 +17,7 @@ from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
 from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, BackupPack
 from relay.base import database_url as urls
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.config import Storage
 from relay.objects.backend import Packs
 from relay.objects.packs import PackFiles
@@ -94,7 +94,7 @@ async def _restore_packs(backup: Path, storage: Storage, making: Path, contents:
 
 
 async def _restore_pack(source: Path, pack: BackupPack, packs: Packs) -> None:
-    await apart(_check, source, pack.size, pack.blake3)
+    await run_on_thread(_check, source, pack.size, pack.blake3)
     await packs.adopt(pack.name, source)
 
 

@@ -26,7 +26,7 @@ from localstore.core.model.limits import GIB, KIB, MIB
 from localstore.core.storage.frame import Fetched, Stored
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.objects.backend import PackGone, PackInfo, PackPosition, Run
 
 R = TypeVar("R")
@@ -130,7 +130,7 @@ class PackFiles:
 
     async def adopt(self, name: str, file: Path) -> None:
         try:
-            await apart(_copy, file, self.folder / (name + SUFFIX))
+            await run_on_thread(_copy, file, self.folder / (name + SUFFIX))
         except OSError as error:
             raise Unavailable(f"a pack cannot be written: {error.strerror or error}") from None
 

@@ -28,12 +28,12 @@ def in_browser(caller: Caller) -> bool:
 
 def is_valid_for_page(caller: Caller) -> bool:
     """Whether a page may be shown without renewing the token first."""
-    return in_browser(caller) and not sessions.due(caller.me)
+    return in_browser(caller) and not sessions.is_due(caller.me)
 
 
 def is_due(caller: Caller) -> bool:
     """Whether somebody is signed in with a token that should be renewed before the page is shown."""
-    return in_browser(caller) and sessions.due(caller.me)
+    return in_browser(caller) and sessions.is_due(caller.me)
 
 
 def renew_and_return(request: Request) -> Reply:

@@ -7,7 +7,7 @@ from html import escape
 MARKED = " class=marked"
 
 
-def numbered(lines: list[str], marked: range) -> str:
+def number_lines(lines: list[str], marked: range) -> str:
     """The rows of a table of lines (HTML), with a link for each number; lines in `marked` are highlighted.
     Made without a template, and as short as HTML allows, because this is most of the cost of a long file's
     page."""

@@ -14,7 +14,7 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.paging import Cursor, page_size
-from relay.domain.attention.mentions import added
+from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.subject import Subject
@@ -100,7 +100,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
             await _edit(tx, view, old, patch, state, reason)
         if edited:
             new = old[2] if patch.body is None else patch.body
-            await subject.announce(tx, view, "issue.edit", n, **added(old[2], new))
+            await subject.announce(tx, view, "issue.edit", n, **find_new_mentions(old[2], new))
         if state != old[3]:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)

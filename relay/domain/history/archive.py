@@ -14,7 +14,7 @@ from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import caching, tag
+from relay.domain.history.history import cache_control_of, etag_of
 from relay.http.routing import Reply
 from relay.memory import tarred
 from relay.memory.tarred import ArchivePart, Part
@@ -33,9 +33,9 @@ async def archive(view: View, sha: str) -> Reply:
     return Reply(
         stream=_archive(view, row, name),
         content_type="application/gzip",
-        etag=tag(view, f"{row.id}-{name}-{FORM}"),
+        etag=etag_of(view, f"{row.id}-{name}-{FORM}"),
         headers={
-            "cache-control": caching(view),
+            "cache-control": cache_control_of(view),
             "content-disposition": f'attachment; filename="{name}.tar.gz"',
         },
     )

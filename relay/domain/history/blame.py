@@ -85,7 +85,7 @@ class _TooDeep(Exception):
 
 async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
     seal = await sealed.seal(view, seal_id)
-    file = await sealed.entry(view, seal.root, path)
+    file = await sealed.find_entry(view, seal.root, path)
     _require_text(file, path)
     owners = await _resolve(view, path, seal.id, file, first_parent=first_parent)
     ranges = kernel.ranges(owners)
@@ -202,7 +202,7 @@ async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
     """The row of the root seal of a history (`end`) if the seal has the path, else none. A root seal changed
     everything in its tree."""
     root_seal = await sealed.seal(work.view, end[0])
-    file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
+    file = (await sealed.find_entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
@@ -233,7 +233,7 @@ async def _find_known(work: _Progress, versions: list[_Version]) -> int | None:
 async def _has_file(work: _Progress, seal_id: str) -> bool:
     """Whether the seal's tree has a file at the path."""
     seal = await sealed.seal(work.view, seal_id)
-    return work.path in await sealed.entries(work.view, seal.root, [work.path])
+    return work.path in await sealed.find_entries(work.view, seal.root, [work.path])
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
@@ -327,7 +327,7 @@ async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tup
     """(seal, file in its tree) for each merged seal whose file is text."""
     files = []
     for row in others:
-        file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
+        file = (await sealed.find_entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
             files.append((row.id, file))
     return files
@@ -343,7 +343,7 @@ async def _follow_move(
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
     if not gone or not version.size:
         return None
-    source = await renames.source(work.view, own, parent, work.path)
+    source = await renames.find_source(work.view, own, parent, work.path)
     if source is None or source[1].kind != "text":
         return None
     path, file = source

@@ -20,7 +20,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.paging import Cursor
 from relay.domain.history import merge_base, renames, sealed
-from relay.domain.history.ancestry import Relation, relation
+from relay.domain.history.ancestry import Relation, find_relation
 from relay.domain.history.history import WRONG_CURSOR
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.memory import texts as heavy
@@ -45,7 +45,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
-        related: Relation = await relation(tx, base_id, head_id)
+        related: Relation = await find_relation(tx, base_id, head_id)
         bases = await _bases(tx, related, base_id, head_id)
         start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
@@ -103,7 +103,7 @@ async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Co
 
 
 async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
-    row = await sealed.seal(view, (await sealed.head(view, tx, name)) or "", tx)
+    row = await sealed.seal(view, (await sealed.find_head(view, tx, name)) or "", tx)
     return row.id, row.root
 
 

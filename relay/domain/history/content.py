@@ -21,7 +21,7 @@ FileEntry = tuple[str, bytes, int]
 """Kind, digest and size of a file."""
 
 
-async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of the objects that the repository holds, among `digests`."""
     if not digests:
         return {}
@@ -39,7 +39,7 @@ async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[byt
     if not stale:
         return {bytes(digest): size for digest, size, _ in rows}
     await node.objects.touch(tx, stale)
-    return await held(tx, repo_id, digests)  # the collector may have been faster
+    return await find_sizes(tx, repo_id, digests)  # the collector may have been faster
 
 
 async def read(
@@ -60,7 +60,7 @@ async def read(
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of objects that the repository must hold. Raises PayloadMissing with the
     digests that are missing."""
-    sizes = await held(tx, repo_id, digests)
+    sizes = await find_sizes(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
 
@@ -78,7 +78,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
     sizes = await protect_held(node, tx, repo_id, small)
-    large_sizes = await chunked.held(tx, repo_id, large)
+    large_sizes = await chunked.find_sizes(tx, repo_id, large)
     _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:
         actual = (large_sizes if kind == "chunked" else sizes)[digest]
@@ -94,7 +94,7 @@ async def is_held_and_safe(node: Node, tx: Tx, repo_id: str, files: Collection[F
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
 
 
-async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
+async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
     """The digests of those held objects (`sizes`: digest → size in bytes) that are text. Each object is read
     once; at most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises Unavailable if the
     collector has deleted an object meanwhile."""

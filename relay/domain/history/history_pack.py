@@ -30,7 +30,7 @@ from localstore.core.errors import NotFound
 from localstore.core.model.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import TreeEntry
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
@@ -74,7 +74,7 @@ class _Manifest:
 
     async def flush(self) -> None:
         data, self.pending, self.held = b"".join(self.pending), [], 0
-        await apart(self.file.write, data)
+        await run_on_thread(self.file.write, data)
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
@@ -86,7 +86,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
     if start is not None and not is_hex_digest(start):
         raise NotFound
     async with view.read(snapshot=True) as tx:
-        head = start or await sealed.head(view, tx, view.repo.default_branch)
+        head = start or await sealed.find_head(view, tx, view.repo.default_branch)
         if head is None:
             raise NotFound
         before = min(skip, 1)  # the seal before the slice, whose files the reader has already
@@ -179,7 +179,7 @@ async def _write_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         _add_blob(manifest, file)
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
-    listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
+    listed = await run_on_thread(_changes, brought) if len(brought) > MANY else _changes(brought)
     members = _view_members(view)
     if sealed.shows_all(view) and _key_id(row) != _key_id(before):
         members |= await _key(view, row)
@@ -228,7 +228,7 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
     try:
         yield header_of("manifest.jsonl", manifest.size)
         manifest.file.seek(0)
-        while data := await apart(manifest.file.read, PIECE):
+        while data := await run_on_thread(manifest.file.read, PIECE):
             yield data
         yield padding_of(manifest.size)
         files = list(manifest.blobs.values())

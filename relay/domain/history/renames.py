@@ -37,7 +37,7 @@ async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rena
     return moved + await work(view.payer, size, heavy.find_moves, undecided, texts)
 
 
-async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
+async def find_source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
     """(path, file) in the first parent if the seal `row` moved that file to `path`; else None."""
     changes = await sealed.changes_in_turn(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))

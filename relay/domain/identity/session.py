@@ -236,7 +236,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
     return NewSession(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
 
 
-def due(me: Principal) -> bool:
+def is_due(me: Principal) -> bool:
     """Whether a page should refresh the session first: its access token ends soon, but the session does
     not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000

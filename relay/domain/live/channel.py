@@ -55,7 +55,7 @@ async def open_channel(door: RunOnRepository, peer: Peer, body: Open) -> list[by
     except Unauthorized:
         raise  # ends the socket
     except SvcError as error:
-        return [refused(body.channel, error)]
+        return [to_refusal(body.channel, error)]
 
 
 async def _begin_channel(view: View, peer: Peer, body: Open) -> list[bytes]:
@@ -128,19 +128,19 @@ async def answer_updates(door: RunOnRepository, peer: Peer, body: Updates) -> by
     except Unauthorized:
         raise  # ends the socket
     except SvcError as error:
-        return refused(body.channel, error, body.id)
+        return to_refusal(body.channel, error, body.id)
 
 
 async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAnswers:
     return await live.accept(view, channel.branch, batch)
 
 
-def here(peer: Peer, people: presence.People, body: Here) -> bytes | None:
+def set_place(peer: Peer, people: presence.People, body: Here) -> bytes | None:
     """Set where the channel's user is. Returns None, or the reason of a refusal."""
     try:
         people.set_place(_channel(peer, body.channel), _check_place(body))
     except SvcError as error:
-        return refused(body.channel, error)
+        return to_refusal(body.channel, error)
     return None
 
 
@@ -159,7 +159,7 @@ def _channel(peer: Peer, number: int) -> Channel:
     return channel
 
 
-def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
+def to_refusal(number: int, error: SvcError, id: int | None = None) -> bytes:
     """The message that refuses a client's message. `id`: the id of the refused updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")

@@ -56,7 +56,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         behind = {
             (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
         }
-        older = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+        older = await epochs.find_ends(tx, node, view.repo.id, ref.id, behind)
     await view.lease.wait(HELD * size)
     reading = _Reading(ref.id, list(edited.values()), desk, list(older.logs.items()))
     try:

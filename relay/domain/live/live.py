@@ -190,7 +190,7 @@ async def _take(
         settled=replica.settled,
         answers={n: stored_answer(answer) for n, answer in stored},
         held=await content.protect_held(view.node, tx, view.repo.id, named),
-        large=await chunked.held(tx, view.repo.id, large),
+        large=await chunked.find_sizes(tx, view.repo.id, large),
         texts=texts,
         bench=Bench({}, {}),
         manifests=await _manifests(tx, view, before, batch),
@@ -201,7 +201,7 @@ async def _take(
     await _remember(tx, replica, done)
     await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, requested, done.done)
     after = done.frontier
-    checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
+    checkpoint = await checkpoints.add_for_turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
         await checkpoints.when_idle(tx, view.node, ref.id)
         turn = batch.turn_id or view.turn
@@ -304,7 +304,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
             manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)
-    sizes = await content.held(tx, view.repo.id, named)
+    sizes = await content.find_sizes(tx, view.repo.id, named)
     small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
     return manifests | dict(await content.read(view.node, tx, view.repo.id, small))
 
@@ -376,9 +376,9 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
     """Digests of the blobs named by `create_text` that are text."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
     cached = view.node.lanes.texts.among(named)
-    sizes = await content.held(tx, view.repo.id, named - cached)
+    sizes = await content.find_sizes(tx, view.repo.id, named - cached)
     fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
-    text_digests = await content.texts(view.node, tx, view.repo.id, fits)
+    text_digests = await content.find_texts(view.node, tx, view.repo.id, fits)
     view.node.lanes.texts.add(text_digests)
     return frozenset(text_digests | cached)
 

@@ -170,7 +170,7 @@ class Conversation:
             case Updates():
                 await self._send([await channel.answer_updates(self._door, peer, body)])
             case Here():
-                refused = channel.here(peer, self._hub.channels.people, body)
+                refused = channel.set_place(peer, self._hub.channels.people, body)
                 if refused is not None:
                     await self._send([refused])
 
@@ -210,7 +210,7 @@ def _join(caller: Caller) -> Iterator[Peer]:
 
 async def _open(body: Open, peer: Peer, door: RunOnRepository) -> list[bytes]:
     if not _is_possible_id(body.repo_id):
-        return [channel.refused(body.channel, NotFound())]
+        return [channel.to_refusal(body.channel, NotFound())]
     return await channel.open_channel(door, peer, body)
 
 

@@ -41,8 +41,8 @@ from relay.domain.merging.work import (
     Step,
     ToWorkOut,
     Working,
-    outside,
     require_few,
+    run_with_work,
     sides,
 )
 from relay.domain.proposal import mergeable, states
@@ -77,7 +77,7 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
         check_message(body.message)
         if body.strategy == "rebase":
             raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
-    return await outside(view.node, view.me.account_id, partial(_merge, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_merge, view, number, body))
 
 
 async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
@@ -117,7 +117,7 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     """Compute the merge of the base into the branch of a proposal"""
     if body.message is not None:
         check_message(body.message)
-    return await outside(view.node, view.me.account_id, partial(_update, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_update, view, number, body))
 
 
 async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
@@ -155,7 +155,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
     """
     if body.message is not None:
         check_message(body.message)
-    return await outside(view.node, view.me.account_id, partial(_preview, view, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_preview, view, body))
 
 
 async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
@@ -164,13 +164,13 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         if base_row is None:
             raise NoBranch(body.base, view.repo.default_branch)
         base = refs.row(base_row)
-        theirs = await sealed.head(view, tx, body.head)
+        theirs = await sealed.find_head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
         both = await sides(tx, base.head, theirs)
         if theirs in both.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
-        blocked = await mergeable.blocked_of(tx, view, base, theirs)
+        blocked = await mergeable.find_obstacles(tx, view, base, theirs)
         key = await seal.signing_key(tx, view, view.me.device_key_id or "")
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")

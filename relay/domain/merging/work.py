@@ -117,7 +117,7 @@ class _Owing(Exception):
 ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
-async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
+async def run_with_work(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
     """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut because it
     needs the result of a merge, that merge is computed, with no transaction open, on the budget of `who`, and
     `attempt` is called again. Raises Unavailable if every one of ATTEMPTS calls needs another merge."""
@@ -135,7 +135,7 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
     key, chain = lacking.key, lacking.chain
     load = partial(node.objects.read_many, repo_id=None) if chain is None else chain.load
     texts, size = dict(lacking.texts), _size(lacking.texts)
-    outcome = ready[key] = await worked_out(node, who, key, load, texts)
+    outcome = ready[key] = await compute_outcome(node, who, key, load, texts)
     repo_id, _, root, _, apart = key
     for bases, theirs in lacking.follow:
         if outcome.merged.conflicts or chain is None:
@@ -144,10 +144,10 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
             root = await chain.update(root, dict(outcome.merged.changes))
         key = (repo_id, bases, root, theirs, apart)
         size = _add_texts(texts, size, outcome.merged.texts)
-        outcome = ready[key] = await worked_out(node, who, key, load, texts)
+        outcome = ready[key] = await compute_outcome(node, who, key, load, texts)
 
 
-async def worked_out(
+async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
     """Compute the outcome of a merge, outside of any transaction. `load`: reads its directories. `texts`: by

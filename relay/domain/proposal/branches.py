@@ -28,12 +28,13 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Register `moved` and `applied.landed`, which are then called in the transactions that move heads."""
-    node.landings.on_moved(moved)
-    node.landings.on_landed(applied.landed)
+    """Register `follow_move` and `applied.resolve_applied`, which are then called in the transactions that
+    move heads."""
+    node.landings.on_moved(follow_move)
+    node.landings.on_landed(applied.resolve_applied)
 
 
-async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
+async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """Update proposals after the head of this branch moved to `head`: add a new version to the open proposals
     of the branch, drop waiting merges into it, and queue trials of the other merges into it."""
     await auto.base_moved(tx, view, branch_id)
@@ -50,7 +51,7 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
         await subject.record_change(tx, view, "proposal.push", number, version=n + 1, head=head)
 
 
-async def deleted(tx: Tx, view: View, branch_id: str) -> None:
+async def follow_deletion(tx: Tx, view: View, branch_id: str) -> None:
     """Update proposals after this branch was deleted: close the proposals of the branch; give the proposals
     that are based on it another base, or close them."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):

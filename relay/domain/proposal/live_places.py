@@ -113,7 +113,7 @@ class _Comparisons:
 
     async def read_sealed(self, view: View, seal: str) -> None:
         root = (await sealed.seal(view, seal)).root
-        files = await sealed.entries(view, root, {thread.at_path for thread in self.todo})
+        files = await sealed.find_entries(view, root, {thread.at_path for thread in self.todo})
         for path, file in files.items():
             self.sealed[path] = await sealed.content(view, file)
 

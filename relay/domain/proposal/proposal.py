@@ -28,11 +28,11 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Row, Tx
 from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
-from relay.domain.attention.mentions import added
+from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
 from relay.domain.forking.holding import Taken
-from relay.domain.history.ancestry import relation
+from relay.domain.history.ancestry import find_relation
 from relay.domain.proposal import branches, elsewhere, review, states, versions, wire
 from relay.domain.proposal.elsewhere import ForeignBranch
 
@@ -257,7 +257,7 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
     await subject.replace_words(tx, view, states.subject_of(old), title, body)
     await tx.run(rows.DROP_CLOSING, of_repo=view.repo.id, of_number=old.number)
     await _note_closes(tx, view, old.number, body)
-    await subject.announce(tx, view, "proposal.edit", old.number, **added(old.body, body))
+    await subject.announce(tx, view, "proposal.edit", old.number, **find_new_mentions(old.body, body))
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
@@ -296,7 +296,7 @@ async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Foreign
     _, base_seal = await _branch(tx, view, body.base, "/base")
     if other is None and _local(body.head) == body.base:
         raise Invalid(_SAME, pointer="/base")
-    if (await relation(tx, base_seal, head_seal)).ahead == 0:
+    if (await find_relation(tx, base_seal, head_seal)).ahead == 0:
         raise NothingProposed(
             f"{body.base} has every seal of {body.head}, so there is nothing to propose; "
             f"push to {body.head} first: svc push"

@@ -45,7 +45,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         if (
             body.verdict != "approve"
             and not body.body.strip()
-            and not await pending.waiting(tx, view, row.number)
+            and not await pending.has_pending(tx, view, row.number)
         ):
             raise Invalid("say what is to change, or what you think; the body is empty", pointer="/body")
         await posting.require_room(tx, view)
@@ -72,7 +72,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         elif view.role is not None and not await tx.run(rows.SET_VERDICT, **of, who=me, new_review=review_id):
             await _insert(tx, view, states.subject_of(row), me, review_id)
         await subject.take_part(tx, view, states.subject_of(row))
-        await pending.send(tx, view, row.number, review_id)
+        await pending.publish_pending(tx, view, row.number, review_id)
         details = {"id": review_id, "verdict": body.verdict, "version": row.version}
         await subject.record_change(tx, view, "review.create", row.number, **details)
         return await _read_review(tx, view, row.number, review_id)

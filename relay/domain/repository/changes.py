@@ -283,7 +283,7 @@ async def blame(position: Position) -> tuple[list[BlamedLine], str]:
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)
-        await sealed.entry(view, seal.root, position.path)
+        await sealed.find_entry(view, seal.root, position.path)
         return [], REFUSED
     try:
         answer = await blames.blame(view, position.seal, position.path)

@@ -18,7 +18,7 @@ from relay.db.paging import Cursor
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import ShownRepository
-from relay.render.plain import numbered, plain_lines
+from relay.render.plain import number_lines, plain_lines
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
@@ -72,15 +72,15 @@ class ShownFile:
     @property
     def rows(self) -> str:
         """The lines as HTML, with their numbers."""
-        return numbered(self.lines, self.marked)
+        return number_lines(self.lines, self.marked)
 
 
-async def position(place: ShownRepository, at: str | None, path: str) -> Position | None:
+async def find_position(place: ShownRepository, at: str | None, path: str) -> Position | None:
     """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
     branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read(near=True) as tx:
-        seal = await sealed.head(place.view, tx, name)
+        seal = await sealed.find_head(place.view, tx, name)
     if seal is None:
         return None
     branches = await refs.page(place.view, None, None, BRANCHES)
@@ -164,11 +164,11 @@ async def file(position: Position, path: str, plain: bool = False, lines: str = 
             return answer
     answer.shape = "text"
     answer.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
-    answer.marked = marked(lines, len(answer.lines))
+    answer.marked = parse_marked_lines(lines, len(answer.lines))
     return answer
 
 
-def marked(lines: str, count: int) -> range:
+def parse_marked_lines(lines: str, count: int) -> range:
     """The line numbers that `lines` names as `N` or `N-M`, from 1 to `count`; none for other text."""
     match = _LINES.fullmatch(lines)
     if match is None:
@@ -195,7 +195,7 @@ class Journey:
         return self.stops[self.chosen + 1] if self.chosen + 1 < len(self.stops) else None
 
 
-async def journey(position: Position, cursor: str | None, seal: str) -> Journey:
+async def page_of_history(position: Position, cursor: str | None, seal: str) -> Journey:
     """The view of a page of the history of the position's path, at this seal; "" is the newest of them.
     Raises NotFound if the seal is not on that page."""
     stops, onward = await seals(position, cursor)

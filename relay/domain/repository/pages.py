@@ -199,7 +199,7 @@ async def _overview(place: ShownRepository, template: Literal["public", "overvie
     if place.repo.listing_id is not None:
         listing = await listings.get(place.view)
         place = replace(place, images=listing.readme_images != "none")
-    position = await code.position(place, None, "")
+    position = await code.find_position(place, None, "")
     entries = await code.folder(position) if position else []
     readme = await code.readme(position, entries) if position else None
     latest = (await code.seals(position, None, limit=1))[0] if position and template == "overview" else []
@@ -226,7 +226,7 @@ async def _code(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _files(place: ShownRepository, query: DevQuery) -> Reply:
-    position = await code.position(place, query.at or None, query.path)
+    position = await code.find_position(place, query.at or None, query.path)
     if query.view == "push":
         return _wait(place, query, "code", position is not None, place.tab("code"))
     if position is None:
@@ -256,10 +256,10 @@ async def _files(place: ShownRepository, query: DevQuery) -> Reply:
 
 async def _travel(place: ShownRepository, query: DevQuery) -> Reply:
     """The time-travel page: a file or folder as it was after one of the seals that changed it."""
-    position = await code.position(place, query.at or None, query.path) if place.travels else None
+    position = await code.find_position(place, query.at or None, query.path) if place.travels else None
     if position is None:
         raise NotFound
-    journey = await code.journey(position, query.cursor or None, query.seal)
+    journey = await code.page_of_history(position, query.cursor or None, query.seal)
     seal = journey.stops[journey.chosen].id
     then = replace(position, at=seal, seal=seal)
     file, rows = await _file(then, query), None
@@ -428,7 +428,7 @@ async def _compare(place: ShownRepository, query: DevQuery) -> Reply:
 
 async def _proposal_files(place: ShownRepository, query: DevQuery) -> Reply:
     subject = await _proposal(place, query)
-    lines = code.marked(query.lines, LAST_LINE)
+    lines = code.parse_marked_lines(query.lines, LAST_LINE)
     new_thread = None
     if query.path and lines and place.may_act("thread.create"):
         new_thread = changes.NewThread(query.path, query.side, lines[0], lines[-1])

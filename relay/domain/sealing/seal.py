@@ -123,7 +123,7 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
         try:
             return await _finalize(view, branch, body, states, rests)
         except epochs.StatesNeeded as wanted:
-            states = await epochs.states(view, wanted)
+            states = await epochs.compute_states(view, wanted)
     raise Unavailable("this branch is changing too fast; try again")
 
 
@@ -149,7 +149,7 @@ async def _finalize(
         await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
         await move(tx, view, ref, prepared.expected_head, seal_draft.id, LOST_RACE)
-        ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
+        ends = await epochs.find_ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
             await require_bytes(tx, view, seal_draft)
         await record(tx, view, ref, seal_draft, signature, key)
@@ -225,7 +225,7 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
     if not moved:
         raise StaleHead(ref.name, ref.head, remedy)
     await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-    await view.node.landings.moved(tx, view, ref.id, head)
+    await view.node.landings.tell_moved(tx, view, ref.id, head)
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:

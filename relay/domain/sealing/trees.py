@@ -185,7 +185,7 @@ async def _finalize(
             await require_bytes(tx, view, seal_draft)
             await record(tx, view, ref, seal_draft, signature, key)
         await branch_event.announce_move(tx, view, ref, drafts[-1].id, prepared.expected_head)
-        await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
+        await view.node.landings.tell_landed(tx, view, prepared.subject, drafts[-1].id)
         landed = await seal.find(tx, view.repo.id, [draft.id for draft in drafts])
         return Page(items=[to_wire(landed_seal) for landed_seal in landed])
 
@@ -290,7 +290,7 @@ async def _require_content(tx: Tx, view: View, changes_by_seal: list[dict[str, T
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
     cached = view.node.lanes.texts.among(named)
     unknown = {digest: size for digest, size in named.items() if digest not in cached}
-    texts = cached | await content.texts(view.node, tx, view.repo.id, unknown)
+    texts = cached | await content.find_texts(view.node, tx, view.repo.id, unknown)
     for path, entry in files:
         if entry.kind == "text" and entry.digest not in texts:
             raise NotText(f"{path} is not UTF-8 text")

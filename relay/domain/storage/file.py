@@ -21,7 +21,7 @@ from localstore.core.model.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST, 
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import Chunker
 from relay.base.clock import now_ms
-from relay.base.threads import bulk
+from relay.base.threads import run_in_pool
 from relay.caller import View
 from relay.capacity import quota
 from relay.db.engine.database import Tx
@@ -91,7 +91,7 @@ async def receive_listed(view: View, upload: Upload) -> ReceivedFile:
         raise TooLarge(f"an asset has at most {in_words(ASSET_FILE)}")
     await upload.finish()
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
-    await view.node.checks.join(key, chunked.admit(view, manifest, raw))
+    await view.node.checks.join(key, chunked.verify_and_record(view, manifest, raw))
     digest, name = bytes.fromhex(manifest.blake3), blake3_digest(raw)
     return ReceivedFile(digest, manifest.size, [], [], name)
 
@@ -128,8 +128,8 @@ class _ChunkedUpload:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
         async for step in steps(upload.chunks()):
             self.view.node.reserve.require()
-            await self._write(await bulk(self._cut_chunks, step))
-        await self._write(await bulk(self._last_chunks))
+            await self._write(await run_in_pool(self._cut_chunks, step))
+        await self._write(await run_in_pool(self._last_chunks))
         await upload.finish()
         digest = self.whole.digest()
         manifest = kernel.manifest(digest, self.rows)

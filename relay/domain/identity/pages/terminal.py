@@ -38,7 +38,7 @@ async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery
     if not visit.is_valid_for_page(caller):
         return visit.renew_and_return(request)
     try:
-        device_grant.approver(caller)
+        device_grant.require_approver(caller)
         if query.user_code is None:
             return _authorize(caller)
         row = await device_grant.find_waiting(caller, query.user_code)

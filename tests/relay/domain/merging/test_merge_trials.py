@@ -358,7 +358,7 @@ async def test_branches_that_move_for_ever_end_a_merge() -> None:
 
     node: Any = SimpleNamespace(outcomes=Always(), objects=SimpleNamespace(read_many=idle))
     with pytest.raises(Unavailable):
-        await work.outside(node, "somebody", attempt)
+        await work.run_with_work(node, "somebody", attempt)
     assert next(lacking) == work.ATTEMPTS
     assert len(computed) == work.ATTEMPTS - 1
 
