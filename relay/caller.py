@@ -34,7 +34,7 @@ from relay.db.repo import RepoRow, Role
 from relay.http.address import network
 from relay.http.buffers import Buffers, Lease
 from relay.node import Node
-from relay.once import NEVER_BEFORE, Once, Said, SaidBefore
+from relay.once import NEVER_BEFORE, AnsweredBefore, Once, StoredAnswer
 
 
 def account_name(account_id: str) -> str:
@@ -144,7 +144,7 @@ class Caller:
         and `names`.
 
         It uses up the request's nonce, so that a replay changes nothing, and reads state and role again under
-        the lock. With an Idempotency-Key it raises SaidBefore if the request was carried out before;
+        the lock. With an Idempotency-Key it raises AnsweredBefore if the request was carried out before;
         otherwise it stays open until `conclude` stores the answer in it. `effect=False`: commit at once,
         because these rows are not the effect of the request and stay even if the request fails.
         """
@@ -156,7 +156,7 @@ class Caller:
             if self.nonce is not None:
                 await self._spend(tx, *self.nonce)
             if (answer := await self.once.find(tx.one)) is not None:
-                raise SaidBefore(answer)
+                raise AnsweredBefore(answer)
             await self._look_again(tx)
             yield tx
             self._require_proven()
@@ -174,7 +174,7 @@ class Caller:
         RateLimited."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
-    async def conclude(self, answer: Said | None) -> None:
+    async def conclude(self, answer: StoredAnswer | None) -> None:
         """Commit the effect and, if given, the answer with it. None: do not store an answer."""
         if self._held is None:
             return

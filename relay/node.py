@@ -27,8 +27,8 @@ from relay.memory.outcomes import FoundMoves, Joins, Outcomes
 from relay.memory.owners import FilteredOwners
 from relay.memory.readers import Readers
 from relay.memory.streams import Streams
-from relay.memory.trees import Directories, Files
-from relay.memory.workers import Workers
+from relay.memory.trees import Directories, FileCounts
+from relay.memory.workers import TextWorker
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
@@ -83,9 +83,9 @@ class Node:
     git_refs: Readers = field(default_factory=partial(Readers, *GIT_REFS))
     git_builds: SingleFlight = field(default_factory=partial(SingleFlight, *GIT_BUILDS))
     share: Share = field(init=False)
-    workers: Workers = field(init=False)
+    workers: TextWorker = field(init=False)
     streams: Streams = field(init=False)
-    files: Files = field(default_factory=Files)
+    files: FileCounts = field(default_factory=FileCounts)
     directories: Directories = field(default_factory=Directories)
     outcomes: Outcomes = field(default_factory=Outcomes)
     joins: Joins = field(default_factory=Joins)
@@ -101,7 +101,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
-        self.workers = Workers(self.share)
+        self.workers = TextWorker(self.share)
         self.streams = Streams(self.share)
         others = [self.config.data / PACKS]  # each may be a disk of its own
         if not urls.is_postgres(self.config.database_url):

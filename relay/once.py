@@ -49,7 +49,7 @@ class _Headers(Protocol):
 
 
 @dataclass(slots=True, frozen=True)
-class Said:
+class StoredAnswer:
     """A stored answer. `headers`: all headers except those of the connection."""
 
     status: int
@@ -61,7 +61,7 @@ class Said:
         return msgspec.json.encode([self.media, self.headers]) + b"\n" + self.body
 
     @classmethod
-    def unpack(cls, status: int, raw: bytes) -> Said:
+    def unpack(cls, status: int, raw: bytes) -> StoredAnswer:
         if raw.startswith(b"{"):  # earlier versions kept the JSON alone
             return cls(status, raw)
         head, _, body = raw.partition(b"\n")
@@ -69,12 +69,12 @@ class Said:
         return cls(status, body, media, headers)
 
 
-class SaidBefore(Exception):  # no error: the answer of this request
+class AnsweredBefore(Exception):  # no error: the answer of this request
     """Raised inside the transaction if this request was carried out before; contains the stored answer."""
 
-    def __init__(self, answer: Said) -> None:
+    def __init__(self, answer: StoredAnswer) -> None:
         super().__init__()
-        self.said = answer
+        self.answer = answer
 
 
 @dataclass(slots=True, frozen=True)
@@ -100,7 +100,7 @@ class Once:
         parts = (request.method, request.path, request.query_string)
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
-    async def find(self, look: Look) -> Said | None:
+    async def find(self, look: Look) -> StoredAnswer | None:
         """The stored answer; None without one. Raises Invalid when the key was used for another request."""
         if self.key is None:
             return None
@@ -111,11 +111,11 @@ class Once:
         if request != self.request:
             raise _key_reused()
         try:
-            return Said.unpack(status, self._box().decrypt(body))
+            return StoredAnswer.unpack(status, self._box().decrypt(body))
         except CryptoError:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
-    async def keep(self, tx: Tx, answer: Said) -> None:
+    async def keep(self, tx: Tx, answer: StoredAnswer) -> None:
         """Store the answer in the transaction of its effect. Raises QuotaExceeded for an account with too
         many keys."""
         if self.key is None:

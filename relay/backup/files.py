@@ -9,7 +9,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from localstore.core.model.limits import MIB
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 
 PIECE = 4 * MIB
 
@@ -87,7 +87,7 @@ class Writing:
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        await apart(self.__exit__, kind)
+        await run_on_thread(self.__exit__, kind)
 
 
 def replace(path: Path, content: bytes) -> None:

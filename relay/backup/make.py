@@ -26,14 +26,14 @@ from relay.backup.manifest import (
     PRIVATE,
     VERSION,
     BackupManifest,
-    File,
-    Pack,
+    BackupPack,
+    SecretFile,
     read,
 )
 from relay.base import edition, own_folder
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.db.engine.database import Database
 from relay.db.storage import backup as statements
 from relay.objects.backend import PackGone, Packs
@@ -63,7 +63,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
     (target / OBJECTS).mkdir(mode=0o700, exist_ok=True)
     pack_sizes, rows = await _copy_database(db, target / backup_id / DATABASE)
     say(f"the database is copied: {rows} rows")
-    in_backup: list[Pack] = []
+    in_backup: list[BackupPack] = []
     copied = 0
     for name, size in pack_sizes:
         pack, fresh = await _copy_pack(packs, target / OBJECTS, name, size, earlier_packs)
@@ -75,11 +75,11 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
         made_at=now_ms(),
         version=edition.VERSION,
         revision=migrations.HEAD,
-        database=await apart(_describe, target / backup_id, DATABASE),
+        database=await run_on_thread(_describe, target / backup_id, DATABASE),
         packs=in_backup,
-        private=await apart(_copy_private, data, target / backup_id / PRIVATE),
+        private=await run_on_thread(_copy_private, data, target / backup_id / PRIVATE),
     )
-    await apart(_take_over, target, manifest)
+    await run_on_thread(_take_over, target, manifest)
     say(
         f"{len(in_backup)} packs, {manifest.size()} bytes in all, "
         f"{copied + manifest.database.size} of them new, are in {target}"
@@ -102,14 +102,16 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 
 
 async def _copy_pack(
-    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, Pack]
-) -> tuple[Pack, int]:
+    packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, BackupPack]
+) -> tuple[BackupPack, int]:
     """Copy a pack into the folder unless it is there. Returns (pack, number of bytes copied). A pack under
     its final name is complete, even from a backup that was not finished."""
-    pack = Pack(name, size, "")
+    pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:
-        return earlier_packs.get(pack.file) or Pack(name, size, await apart(files.digest_of, to)), 0
+        return earlier_packs.get(pack.file) or BackupPack(
+            name, size, await run_on_thread(files.digest_of, to)
+        ), 0
     async with files.Writing(to) as writing:
         for offset in range(0, size, files.PIECE):
             try:
@@ -118,11 +120,11 @@ async def _copy_pack(
                 raise Unavailable(
                     f"pack {name} is gone, or has less than {size} bytes; try again, or run: relay audit"
                 ) from error
-            await apart(writing.write, piece)
-    return Pack(name, size, writing.digest()), size
+            await run_on_thread(writing.write, piece)
+    return BackupPack(name, size, writing.digest()), size
 
 
-def _copy_private(data: Path, to: Path) -> list[File]:
+def _copy_private(data: Path, to: Path) -> list[SecretFile]:
     copies = []
     for name in KEPT:
         place = data / name
@@ -135,8 +137,8 @@ def _copy_private(data: Path, to: Path) -> list[File]:
     return copies
 
 
-def _describe(folder: Path, path: str) -> File:
-    return File(path, files.size_of(folder / path), files.digest_of(folder / path))
+def _describe(folder: Path, path: str) -> SecretFile:
+    return SecretFile(path, files.size_of(folder / path), files.digest_of(folder / path))
 
 
 @contextlib.contextmanager

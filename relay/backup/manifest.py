@@ -13,7 +13,7 @@ MANIFEST, OBJECTS, DATABASE, PRIVATE = "manifest.json", "objects", "database", "
 VERSION = 2
 
 
-class File(msgspec.Struct, frozen=True):
+class SecretFile(msgspec.Struct, frozen=True):
     """A file with secrets of the node, such as the signer's key: its path below the data folder, size and
     BLAKE3."""
 
@@ -22,7 +22,7 @@ class File(msgspec.Struct, frozen=True):
     blake3: str
 
 
-class Pack(msgspec.Struct, frozen=True):
+class BackupPack(msgspec.Struct, frozen=True):
     """A pack: its name, the length up to which the database refers to it, and the BLAKE3 of these bytes."""
 
     name: str
@@ -45,9 +45,9 @@ class BackupManifest(msgspec.Struct, frozen=True):
     made_at: int
     version: str
     revision: str
-    database: File
-    packs: list[Pack]
-    private: list[File]
+    database: SecretFile
+    packs: list[BackupPack]
+    private: list[SecretFile]
 
     def size(self) -> int:
         """Bytes of all files."""

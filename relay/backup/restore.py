@@ -15,9 +15,9 @@ from localstore.core.errors import Invalid, Unavailable
 from relay import migrations
 from relay.backup import files, manifest, tables
 from relay.backup.fill import fill
-from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, Pack
+from relay.backup.manifest import OBJECTS, PRIVATE, BackupManifest, BackupPack
 from relay.base import database_url as urls
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.config import Storage
 from relay.objects.backend import Packs
 from relay.objects.packs import PackFiles
@@ -93,8 +93,8 @@ async def _restore_packs(backup: Path, storage: Storage, making: Path, contents:
         await packs.close()
 
 
-async def _restore_pack(source: Path, pack: Pack, packs: Packs) -> None:
-    await apart(_check, source, pack.size, pack.blake3)
+async def _restore_pack(source: Path, pack: BackupPack, packs: Packs) -> None:
+    await run_on_thread(_check, source, pack.size, pack.blake3)
     await packs.adopt(pack.name, source)
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import Table
 from localstore.core.errors import Invalid
 from localstore.core.model.limits import MIB
 from relay.backup.files import Writing
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.db.engine.database import Tx
 from relay.db.storage import backup as statements
 
@@ -63,10 +63,10 @@ async def write(tx: Tx, to: Path) -> int:
                 lot.append(row)
                 if len(lot) == ROWS:
                     count += len(lot)
-                    await apart(out.rows, lot, booleans)
+                    await run_on_thread(out.rows, lot, booleans)
                     lot = []
             count += len(lot)
-            await apart(out.rows, lot, booleans)
+            await run_on_thread(out.rows, lot, booleans)
             out.flush()
         out.end()
     return count

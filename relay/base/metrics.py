@@ -29,7 +29,7 @@ class _Count:
 
 
 @dataclass(slots=True)
-class _Spent:
+class _RouteTimes:
     """Seconds spent on the requests of a route. `counts`: number of requests for each of the bounds, counted
     at the lowest bound that their time does not exceed."""
 
@@ -46,7 +46,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self._requests: dict[tuple[str, int], _Count] = {}  # by route and status
-        self._seconds: dict[str, _Spent] = {}
+        self._seconds: dict[str, _RouteTimes] = {}
         self._received, self._sent = _Count(), _Count()
         self._gauges: dict[str, Gauge] = {}
 
@@ -55,7 +55,7 @@ class Metrics:
         count = self._requests.get((route, status))
         if count is None:
             count = self._requests[route, status] = _Count()
-            self._seconds.setdefault(route, _Spent())
+            self._seconds.setdefault(route, _RouteTimes())
         count.value += 1
         spent = self._seconds[route]
         spent.total += seconds

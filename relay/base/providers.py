@@ -56,7 +56,7 @@ class Provider:
         return urlsplit(self.issuer).hostname or ""
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+class _ProviderEntry(msgspec.Struct, forbid_unknown_fields=True):
     """A provider in the file. Without `client_secret_file` it is a public client."""
 
     name: str
@@ -102,7 +102,7 @@ def _of_file(env: Environment, dev: bool) -> list[Provider]:
             text = file.read(OIDC_FILE + 1)
         if len(text) > OIDC_FILE:
             raise StartRefused(f"{where} has more than {OIDC_FILE} bytes")
-        entries = msgspec.json.decode(text, type=list[_Entry])
+        entries = msgspec.json.decode(text, type=list[_ProviderEntry])
     except OSError as error:
         raise StartRefused(f"{where} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -112,7 +112,7 @@ def _of_file(env: Environment, dev: bool) -> list[Provider]:
     return [_provider(entry, where, dev) for entry in entries]
 
 
-def _provider(entry: _Entry, where: str, dev: bool) -> Provider:
+def _provider(entry: _ProviderEntry, where: str, dev: bool) -> Provider:
     if entry.name in RESERVED:
         raise StartRefused(f"{where}: the name {entry.name} means another way to sign in; choose another")
     if not _NAME.fullmatch(entry.name):

@@ -1,5 +1,5 @@
-"""Two ways to run work on threads: `apart` waits for its end even when cancelled, `bulk` leaves one core
-free. `to_end` waits for the end of any work, also when cancelled."""
+"""Two ways to run work on threads: `run_on_thread` waits for its end even when cancelled, `run_in_pool`
+leaves one core free. `to_end` waits for the end of any work, also when cancelled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def to_end(work: asyncio.Future[T]) -> T:
         await asyncio.gather(work, return_exceptions=True)
 
 
-async def apart(call: Callable[..., T], *arguments: object) -> T:
+async def run_on_thread(call: Callable[..., T], *arguments: object) -> T:
     """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may then
     close the objects that the call uses: SQLite crashes if its connection is closed under a running
     statement."""
@@ -39,7 +39,7 @@ def _cores() -> int:
 _BULK = ThreadPoolExecutor(max_workers=max(1, _cores() - 1), thread_name_prefix="bulk")
 
 
-async def bulk(call: Callable[..., T], *arguments: object) -> T:
+async def run_in_pool(call: Callable[..., T], *arguments: object) -> T:
     """Run `call` on a thread of the pool for work that keeps a core busy: packing, unpacking, hashing. A call
     takes milliseconds at most, because others wait for the same pool."""
     return await asyncio.get_running_loop().run_in_executor(_BULK, call, *arguments)

@@ -63,7 +63,7 @@ class Hub:
         """Follow the log from its current end."""
         self._position = await self._last_settled()
         self._db.on_wake(self._wake.set)
-        self._db.on_tell(self.channels.people.heard)
+        self._db.on_tell(self.channels.people.handle_message)
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
 
     async def stop(self) -> None:
@@ -141,7 +141,7 @@ class Hub:
         peer.sees(repo_id, audience)
         return outcome
 
-    async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
+    async def wake_at_events(self, peer: Peer, repo_ids: Collection[str]) -> None:
         """From now on, wake the peer (set its `ready`) at each event of these repositories that it may
         see."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():

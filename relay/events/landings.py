@@ -30,12 +30,12 @@ class Landings:
         the seals are written by then."""
         self._landed.append(function)
 
-    async def moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:
+    async def tell_moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:
         """Call the functions of `on_moved`: the head of this branch is now `head`."""
         for function in self._moved:
             await function(tx, view, branch_id, head)
 
-    async def landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
+    async def tell_landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
         """Call the functions of `on_landed`: the seals of a prepare have landed; `head` is the last of them.
         Does nothing without `prepared_for`."""
         if prepared_for is not None:

@@ -24,7 +24,7 @@ TOLD_BYTES = 7000  # of one message to other processes: PostgreSQL takes 8000
 _encode = msgspec.json.Encoder().encode
 
 
-class _Word(msgspec.Struct, omit_defaults=True):
+class _PeopleMessage(msgspec.Struct, omit_defaults=True):
     """A message between processes about the people on a branch. `here`: people who arrived or moved; `gone`:
     connections that ended; `ask`: asks for all people of the other process."""
 
@@ -34,18 +34,18 @@ class _Word(msgspec.Struct, omit_defaults=True):
     ask: bool = False
 
 
-class _Moved(msgspec.Struct):
+class _PeopleNews(msgspec.Struct):
     """The members of the message `People` to clients, except the channel."""
 
     here: list[Person]
     gone: list[str]
 
 
-_decoder = msgspec.json.Decoder(_Word)
+_decoder = msgspec.json.Decoder(_PeopleMessage)
 
 
 @dataclass(slots=True, eq=False)
-class _Standing:
+class _Present:
     """A present person. `channel`: the channel whose end removes the person; None for a person of another
     process or of a poll. `far`: the person is of another process."""
 
@@ -60,7 +60,7 @@ class _Room:
     """The people on a branch. `news`: changes not yet announced to listeners; `words`: changes not yet
     announced to other processes."""
 
-    standing: dict[str, _Standing] = field(default_factory=dict)
+    people: dict[str, _Present] = field(default_factory=dict)
     news: dict[str, Person | None] = field(default_factory=dict)
     words: dict[str, Person | None] = field(default_factory=dict)
     announced_at: float = 0.0
@@ -92,7 +92,7 @@ class People:
         self._rooms: dict[str, _Room] = {}
         self._paces: dict[Channel, _Pace] = {}
 
-    def here(self, channel: Channel, place: Place) -> None:
+    def set_place(self, channel: Channel, place: Place) -> None:
         """Record where the channel's user is. If messages come too often, only the last is announced."""
         pace = self._paces.setdefault(channel, _Pace())
         pace.place = place
@@ -103,13 +103,13 @@ class People:
             else:
                 self._publish_place(channel, pace)
 
-    def passing(self, channel: Channel, place: Place) -> None:
+    def set_place_of_poll(self, channel: Channel, place: Place) -> None:
         """Record where a polling user is; the user stays listed for HERE_LIVES seconds."""
-        self._set_standing(channel.branch_id, _person(channel, place), None, False)
+        self._put_person(channel.branch_id, _to_person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:
         """Ask other processes for the people of a branch, when it gets its first listener."""
-        self._tell_others(_encode(_Word(branch_id, ask=True)).decode())
+        self._tell_others(_encode(_PeopleMessage(branch_id, ask=True)).decode())
 
     def leave(self, channel: Channel) -> None:
         """Remove the channel's user: the channel has ended."""
@@ -117,26 +117,24 @@ class People:
         if pace is not None and pace.later is not None:
             pace.later.cancel()
         room = self._rooms.get(channel.branch_id)
-        standing = room.standing.get(channel.conn) if room else None
-        if standing is not None and standing.channel is channel:
+        present = room.people.get(channel.conn) if room else None
+        if present is not None and present.channel is channel:
             self._remove(channel.branch_id, channel.conn)
 
     def end(self, branch_id: str) -> None:
         """Forget the people of other processes, after the last listener of a branch left."""
         room = self._rooms.get(branch_id)
-        for conn in [conn for conn, present in room.standing.items() if present.far] if room else ():
+        for conn in [conn for conn, present in room.people.items() if present.far] if room else ():
             self._remove(branch_id, conn)
 
     def everybody(self, channel: Channel) -> list[Person]:
         """The people on the branch except the channel's user."""
         room = self._rooms.get(channel.branch_id)
         return (
-            [present.person for conn, present in room.standing.items() if conn != channel.conn]
-            if room
-            else []
+            [present.person for conn, present in room.people.items() if conn != channel.conn] if room else []
         )
 
-    def heard(self, text: str) -> None:
+    def handle_message(self, text: str) -> None:
         """Handle a message from another process."""
         try:
             word = _decoder.decode(text)
@@ -144,15 +142,15 @@ class People:
             return  # from a process of another version
         room = self._rooms.get(word.branch_id)
         if word.ask and room is not None:
-            room.words.update({c: present.person for c, present in room.standing.items() if not present.far})
+            room.words.update({c: present.person for c, present in room.people.items() if not present.far})
             self._announce_soon(word.branch_id, room)
         if not any(True for _ in self._listeners(word.branch_id)):
             return
         for person in word.here:
-            self._set_standing(word.branch_id, person, None, True)
+            self._put_person(word.branch_id, person, None, True)
         for conn in word.gone:
-            standing = room.standing.get(conn) if room else None
-            if standing is not None and standing.far:
+            present = room.people.get(conn) if room else None
+            if present is not None and present.far:
                 self._remove(word.branch_id, conn)
 
     def stop(self) -> None:
@@ -162,24 +160,24 @@ class People:
         for room in self._rooms.values():
             if room.telling is not None:
                 room.telling.cancel()
-            for standing in room.standing.values():
-                standing.end.cancel()
+            for present in room.people.values():
+                present.end.cancel()
         self._rooms.clear()
 
     def _publish_place(self, channel: Channel, pace: _Pace) -> None:
         place, pace.place, pace.later, pace.at = pace.place, None, None, monotonic()
         if place is not None:
-            self._set_standing(channel.branch_id, _person(channel, place), channel, False)
+            self._put_person(channel.branch_id, _to_person(channel, place), channel, False)
 
-    def _set_standing(self, branch_id: str, person: Person, channel: Channel | None, far: bool) -> None:
+    def _put_person(self, branch_id: str, person: Person, channel: Channel | None, far: bool) -> None:
         room = self._rooms.setdefault(branch_id, _Room())
-        before = room.standing.get(person.conn)
-        if before is None and len(room.standing) >= PEOPLE:
+        before = room.people.get(person.conn)
+        if before is None and len(room.people) >= PEOPLE:
             return
         if before is not None:
             before.end.cancel()
         end = asyncio.get_running_loop().call_later(HERE_LIVES, self._remove, branch_id, person.conn)
-        room.standing[person.conn] = _Standing(person, channel, far, end)
+        room.people[person.conn] = _Present(person, channel, far, end)
         if before is None or before.person != person:
             room.news[person.conn] = person
         if not far:
@@ -188,10 +186,10 @@ class People:
 
     def _remove(self, branch_id: str, conn: str) -> None:
         room = self._rooms[branch_id]
-        standing = room.standing.pop(conn)
-        standing.end.cancel()
+        present = room.people.pop(conn)
+        present.end.cancel()
         room.news[conn] = None
-        if not standing.far:
+        if not present.far:
             room.words[conn] = None
         self._announce_soon(branch_id, room)
 
@@ -205,7 +203,7 @@ class People:
         room.telling, room.announced_at = None, monotonic()
         news, room.news = room.news, {}
         words, room.words = room.words, {}
-        if not room.standing and self._rooms.get(branch_id) is room:
+        if not room.people and self._rooms.get(branch_id) is room:
             del self._rooms[branch_id]
         if news:
             self._tell_listeners(branch_id, news)
@@ -213,7 +211,7 @@ class People:
             self._tell_others(word)
 
     def _tell_listeners(self, branch_id: str, news: dict[str, Person | None]) -> None:
-        shared = _message(news)
+        shared = _to_shared(news)
         for channel in self._listeners(branch_id):
             if channel.waiting is not None:
                 continue  # it receives everybody when it has opened
@@ -221,10 +219,10 @@ class People:
                 channel.meet(shared, news)
             elif len(news) > 1:
                 others = {conn: person for conn, person in news.items() if conn != channel.conn}
-                channel.meet(_message(others), others)
+                channel.meet(_to_shared(others), others)
 
 
-def _person(channel: Channel, place: Place) -> Person:
+def _to_person(channel: Channel, place: Place) -> Person:
     return Person(
         conn=channel.conn,
         who=channel.who,
@@ -237,21 +235,21 @@ def _person(channel: Channel, place: Place) -> Person:
     )
 
 
-def _message(news: dict[str, Person | None]) -> Shared:
+def _to_shared(news: dict[str, Person | None]) -> Shared:
     present = [person for person in news.values() if person is not None]
     return Shared(
-        "people", _encode(_Moved(present, [conn for conn, person in news.items() if person is None]))
+        "people", _encode(_PeopleNews(present, [conn for conn, person in news.items() if person is None]))
     )
 
 
 def _split_words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
     """The news in messages short enough for other processes."""
-    word, size = _Word(branch_id, [], []), 0
+    word, size = _PeopleMessage(branch_id, [], []), 0
     for conn, person in words.items():
         length = len(conn) if person is None else len(_encode(person))
         if size and size + length > TOLD_BYTES:
             yield _encode(word).decode()
-            word, size = _Word(branch_id, [], []), 0
+            word, size = _PeopleMessage(branch_id, [], []), 0
         size += length + 3
         if person is None:
             word.gone.append(conn)

@@ -44,11 +44,11 @@ from relay.http import problems
 from relay.http.address import client_address, network
 from relay.http.body import Incoming
 from relay.http.buffers import Lease
-from relay.http.reply import Answer, encode
+from relay.http.reply import SentAnswer, encode
 from relay.http.routing import Route
 from relay.http.storable import require_storable, require_storable_json
 from relay.node import Node
-from relay.once import Once, Said, SaidBefore
+from relay.once import AnsweredBefore, Once, StoredAnswer
 
 SUBPROTOCOLS = (PROTOCOL,)
 _OF_THE_WIRE = frozenset(
@@ -59,7 +59,7 @@ FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, randomised
 
 T = TypeVar("T")
-Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
+Handle = Callable[[Request, Mapping[str, str]], Awaitable[SentAnswer]]
 
 
 def handler_of(route: Route, node: Node) -> Handle:
@@ -70,7 +70,7 @@ def handler_of(route: Route, node: Node) -> Handle:
     speaks = "socket" in route.wants
     filled = {parameter: name for parameter, name in route.filled.items() if name != "socket"}
 
-    async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
+    async def handle(request: Request, raw_params: Mapping[str, str]) -> SentAnswer:
         ctx = request.ctx
         address = client_address(request, node.config.proxy_hops)
         place = network(address)
@@ -104,9 +104,9 @@ def handler_of(route: Route, node: Node) -> Handle:
             if speaks:
                 return await _converse(route, request, caller, handler_arguments)
             return await _run_handler(route, request, caller, handler_arguments)
-        except SaidBefore as before:
+        except AnsweredBefore as before:
             await caller.spend_nonce()
-            return _repeat_answer(before.said)
+            return _repeat_answer(before.answer)
         except SvcError:
             await caller.conclude(None)
             await caller.refuse_replay()
@@ -121,11 +121,11 @@ def handler_of(route: Route, node: Node) -> Handle:
 def _answering_git(handle: Handle) -> Handle:
     """A handler that turns Unauthorized and NotFound into text for git."""
 
-    async def answer(request: Request, params: Mapping[str, str]) -> Answer:
+    async def answer(request: Request, params: Mapping[str, str]) -> SentAnswer:
         try:
             return await handle(request, params)
         except (Unauthorized, NotFound) as error:
-            return Answer(problems.to_git(error))
+            return SentAnswer(problems.to_git(error))
 
     return answer
 
@@ -149,10 +149,10 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
         lease.release()
 
 
-async def _run_handler(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
+async def _run_handler(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
     """Run the handler; with an Idempotency-Key, store its answer together with the effect."""
 
-    async def attempt() -> Answer:
+    async def attempt() -> SentAnswer:
         answer = await encode(request, route, await route.handler(**filled))
         await caller.conclude(_to_store(answer))
         return answer
@@ -175,7 +175,7 @@ async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[f
     raise Unavailable("conflicting writes; try again")
 
 
-async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> Answer:
+async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
     """Open the WebSocket and run the handler; the socket closes when it returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
@@ -193,16 +193,16 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
             await route.handler(**filled, socket=socket)
         finally:
             await socket.close()
-    return Answer(None)
+    return SentAnswer(None)
 
 
-def _to_store(answer: Answer) -> Said | None:
+def _to_store(answer: SentAnswer) -> StoredAnswer | None:
     """The answer in its stored form; None for a stream."""
     response = answer.response
     if response is None or answer.stream is not None:
         return None
     headers = [(str(name), str(value)) for name, value in response.headers.items()]
-    return Said(
+    return StoredAnswer(
         response.status,
         bytes(response.body or b""),
         response.content_type,
@@ -210,13 +210,13 @@ def _to_store(answer: Answer) -> Said | None:
     )
 
 
-def _repeat_answer(stored: Said) -> Answer:
-    return Answer(HTTPResponse(stored.body, stored.status, dict(stored.headers), stored.media))
+def _repeat_answer(stored: StoredAnswer) -> SentAnswer:
+    return SentAnswer(HTTPResponse(stored.body, stored.status, dict(stored.headers), stored.media))
 
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key with a stored answer,
-    even if its repository is now gone or hidden."""
+    """Read the turn and the Idempotency-Key of the request. Raises AnsweredBefore for a key with a stored
+    answer, even if its repository is now gone or hidden."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return
@@ -225,7 +225,7 @@ async def _read_marks(route: Route, request: Request, body: bytes, caller: Calle
     elif caller.principal is not None:
         caller.once = Once.of(request, body, caller.principal.account_id)
         if (answer := await caller.once.find(caller.node.db.lookup)) is not None:
-            raise SaidBefore(answer)
+            raise AnsweredBefore(answer)
 
 
 def _turn_of(request: Request) -> str | None:

@@ -27,10 +27,10 @@ from relay.gate.gate import Handle, handler_of
 from relay.http import problems
 from relay.http.body import drain, skip_arrived
 from relay.http.context import UNKNOWN
-from relay.http.reply import Answer, in_pieces
+from relay.http.reply import SentAnswer, in_pieces
 from relay.http.router import Router, allowed
 from relay.http.routing import TABLE, Route
-from relay.http.turns import Turns
+from relay.http.turns import PipelineTurns
 from relay.http.wire import FIELDS, REQUEST_BUFFER, StrictRequest
 from relay.node import Node
 from relay.render.templates import ALL, Templates
@@ -68,10 +68,10 @@ def build(node: Node) -> Sanic[Any, Any]:
         FALLBACK_ERROR_FORMAT="json",
         AUTO_EXTEND=False,
     )
-    app.ctx.entry = entry = _Entry(node)
-    app.ctx.turns = Turns()
+    app.ctx.entry = entry = _Server(node)
+    app.ctx.turns = PipelineTurns()
     app.enable_websocket()
-    app.exception(Exception)(entry.below_the_table)
+    app.exception(Exception)(entry.answer_unreadable)
     return app
 
 
@@ -86,11 +86,11 @@ class _App(Sanic[Any, Any]):
     def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
         """The function to which a connection passes its requests. Sanic calls this once for each
         connection."""
-        entry: _Entry = self.ctx.entry
+        entry: _Server = self.ctx.entry
         return entry.handle
 
 
-class _Entry:
+class _Server:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._secure = node.config.secure
@@ -128,20 +128,20 @@ class _Entry:
                 ctx.lease.release()
             self._record_end(request)
 
-    async def _answer(self, request: StrictRequest) -> Answer:
+    async def _answer(self, request: StrictRequest) -> SentAnswer:
         if request.crowded:
-            return Answer(_too_many_fields())
+            return SentAnswer(_too_many_fields())
         if not request.well_formed:
-            return Answer(_malformed())
+            return SentAnswer(_malformed())
         try:
             handle, params = self._find(request)
             return await handle(request, params)
         except _WrongMethod as wrong:
-            return Answer(problems.method_not_allowed(wrong.allow))
+            return SentAnswer(problems.method_not_allowed(wrong.allow))
         except SvcError as error:
-            return Answer(pages.refusal(error) if _wants_page(request) else problems.response(error))
+            return SentAnswer(pages.refusal(error) if _wants_page(request) else problems.response(error))
         except SanicException as error:
-            return Answer(_unreadable(error))
+            return SentAnswer(_unreadable(error))
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # a PanicException of a Rust library is not an Exception
@@ -151,7 +151,7 @@ class _Entry:
                 route=request.ctx.route,
                 exc_info=(type(error), error, error.__traceback__),
             )
-            return Answer(problems.internal(request.ctx.request_id))
+            return SentAnswer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
         """(handler, path parameters) for a request. A path whose routes are all switched off counts as
@@ -167,7 +167,7 @@ class _Entry:
         request.ctx.route = route.name
         return handle, params
 
-    async def _send(self, request: Request, answer: Answer) -> None:
+    async def _send(self, request: Request, answer: SentAnswer) -> None:
         """Send a stream. If sending fails in the middle, the connection is cut, so that the answer does not
         look complete."""
         assert answer.stream is not None  # noqa: S101  # the caller asked
@@ -196,7 +196,7 @@ class _Entry:
             if hasattr(answer.stream, "aclose"):
                 await answer.stream.aclose()
 
-    def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
+    def answer_unreadable(self, request: Request, error: Exception) -> HTTPResponse:
         """The answer for a request that Sanic could not read, or a connection that failed while the answer
         was sent."""
         ctx = request.ctx
@@ -242,7 +242,7 @@ def _with_templates(templates: Templates, folders: tuple[str, ...], handle: Hand
     """A handler that first waits until the templates are compiled on a thread: compiled by `handle`, they
     would hold up the event loop."""
 
-    async def answer(request: Request, params: Mapping[str, str]) -> Answer:
+    async def answer(request: Request, params: Mapping[str, str]) -> SentAnswer:
         await templates.ready(folders)
         return await handle(request, params)
 

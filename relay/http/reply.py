@@ -25,7 +25,7 @@ GZIP_LEVEL = 4  # 47 KB of coloured lines: 10.5 KB in 0.6 ms; level 2 11.3 KB in
 
 
 @dataclass(slots=True)
-class Answer:
+class SentAnswer:
     """An HTTP answer. `stream`: parts of the body, sent after the header of `response`; `response` is None
     for a WebSocket."""
 
@@ -33,20 +33,20 @@ class Answer:
     stream: AsyncIterator[bytes] | None = None
 
 
-async def encode(request: Request, route: Route, result: Any) -> Answer:
+async def encode(request: Request, route: Route, result: Any) -> SentAnswer:
     """The answer for a handler's result: a struct becomes JSON with the route's status, None becomes 204, a
     Reply is sent unchanged."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:
-        return Answer(HTTPResponse(b"", 204))
+        return SentAnswer(HTTPResponse(b"", 204))
     headers = None
     if isinstance(result, Page) and result.next_cursor is not None:
         headers = {"link": _next_link(request, result.next_cursor)}
-    return Answer(_json(result, route.status, headers))
+    return SentAnswer(_json(result, route.status, headers))
 
 
-async def _encode_reply(request: Request, route: Route, reply: Reply) -> Answer:
+async def _encode_reply(request: Request, route: Route, reply: Reply) -> SentAnswer:
     headers = {name.lower(): value for name, value in reply.headers.items()}
     headers.setdefault("cache-control", "no-store")
     if reply.etag is not None:
@@ -55,13 +55,13 @@ async def _encode_reply(request: Request, route: Route, reply: Reply) -> Answer:
             request.headers.get("if-none-match"), reply.etag
         ):
             await _close(reply.stream)
-            return Answer(_with_cookies(HTTPResponse(b"", 304, headers=headers), reply))
+            return SentAnswer(_with_cookies(HTTPResponse(b"", 304, headers=headers), reply))
     if reply.stream is not None:
         return await _encode_stream(request, reply, headers)
     if reply.body is None:
-        return Answer(_with_cookies(HTTPResponse(b"", reply.status, headers=headers), reply))
+        return SentAnswer(_with_cookies(HTTPResponse(b"", reply.status, headers=headers), reply))
     if not isinstance(reply.body, (bytes, str)):
-        return Answer(_with_cookies(_json(reply.body, reply.status, headers), reply))
+        return SentAnswer(_with_cookies(_json(reply.body, reply.status, headers), reply))
     body = reply.body.encode("utf-8") if isinstance(reply.body, str) else reply.body
     status = reply.status
     if reply.compress:
@@ -73,7 +73,7 @@ async def _encode_reply(request: Request, route: Route, reply: Reply) -> Answer:
             body = await _compress(body)
     elif part := _part(request, reply, len(body), headers):
         status, body = 206, body[slice(*part)]
-    return Answer(_with_cookies(HTTPResponse(body, status, headers, reply.content_type), reply))
+    return SentAnswer(_with_cookies(HTTPResponse(body, status, headers, reply.content_type), reply))
 
 
 async def _compress(body: bytes) -> bytes:
@@ -83,7 +83,7 @@ async def _compress(body: bytes) -> bytes:
     return gzip.compress(body, GZIP_LEVEL, mtime=0)
 
 
-async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]) -> Answer:
+async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]) -> SentAnswer:
     stream, status, length = reply.stream, reply.status, reply.length
     assert stream is not None  # noqa: S101  # the caller asked
     if length is not None:
@@ -93,8 +93,8 @@ async def _encode_stream(request: Request, reply: Reply, headers: dict[str, str]
     response = _with_cookies(HTTPResponse(None, status, headers, reply.content_type), reply)
     if request.method == "HEAD" or length == 0:
         await _close(stream)
-        return Answer(response)
-    return Answer(response, stream)
+        return SentAnswer(response)
+    return SentAnswer(response, stream)
 
 
 async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, int]) -> AsyncIterator[bytes]:
@@ -104,7 +104,7 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
     return reply.section(*part)
 
 
-def in_pieces(request: Request, answer: Answer) -> Answer:
+def in_pieces(request: Request, answer: SentAnswer) -> SentAnswer:
     """A stream instead of a large body, so that a slow client keeps only a piece of it in the connection's
     buffer. HEAD sends no body."""
     response = answer.response
@@ -118,7 +118,7 @@ def in_pieces(request: Request, answer: Answer) -> Answer:
     body, response.body = response.body, b""
     assert body is not None  # noqa: S101  # it is large
     response.headers["content-length"] = str(len(body))
-    return Answer(response, _pieces(body))
+    return SentAnswer(response, _pieces(body))
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:

@@ -13,7 +13,7 @@ import asyncio
 EACH = 0.002  # seconds between two, which take about 0.2 ms
 
 
-class Turns:
+class PipelineTurns:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 

@@ -29,7 +29,7 @@ from websockets.typing import Subprotocol
 
 from relay.http.chunked_body import ChunkedBody, Malformed
 from relay.http.context import Context
-from relay.http.turns import Turns
+from relay.http.turns import PipelineTurns
 from relay.http.websocket import MESSAGE_BYTES, Socket, Toll
 
 REQUEST_BUFFER = 256 * 1024  # unread bytes of a connection; then the sender has to wait
@@ -69,7 +69,7 @@ class StrictRequest(Request):
             self.well_formed = self.crowded = False
 
 
-class Head(msgspec.Struct, frozen=True):
+class RequestHead(msgspec.Struct, frozen=True):
     """The head of a well-formed request. `body`: "chunked", or True for a body of `length` bytes, or None if
     there is none."""
 
@@ -81,7 +81,7 @@ class Head(msgspec.Struct, frozen=True):
     length: int
 
 
-def read_head(head: bytes) -> Head | None:
+def read_head(head: bytes) -> RequestHead | None:
     """Parse everything before the empty line. Returns None if it is malformed, if two readers could derive
     different lengths of its body, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
@@ -112,7 +112,7 @@ def read_head(head: bytes) -> Head | None:
         body, length = True, int(first)
     if body and headers.get("expect", "100-continue").lower() != "100-continue":
         return None
-    return Head(method, target, "1.0" if old else "1.1", headers, body, length)
+    return RequestHead(method, target, "1.0" if old else "1.1", headers, body, length)
 
 
 class _StrictHttp(Http):
@@ -157,7 +157,7 @@ class _StrictHttp(Http):
             self._begin(head, raw)
             del arrived[: end + 4]
 
-    def _begin(self, head: Head, raw: bytes) -> None:
+    def _begin(self, head: RequestHead, raw: bytes) -> None:
         protocol: Any = self.protocol
         headers = head.headers
         self.url = head.target
@@ -265,7 +265,7 @@ class StrictProtocol(WebSocketProtocol):
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
         self._more: asyncio.Future[None] | None = None  # bytes to read, for the one task of the connection
-        self.turns: Turns = named["app"].ctx.turns
+        self.turns: PipelineTurns = named["app"].ctx.turns
         self.small = 0  # arrivals of few bytes since the last request began
 
     def data_received(self, data: bytes) -> None:

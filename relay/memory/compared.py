@@ -48,7 +48,7 @@ class Pair:
 
 
 @dataclass(slots=True, frozen=True)
-class Files:
+class ChangedFilesPage:
     """A page of a comparison. `after`: the index of the first file of the next page; None on the last
     page."""
 
@@ -68,7 +68,9 @@ def weigh_pairs(pairs: list[Pair]) -> int:
 @dataclass(slots=True)
 class Comparisons:
     pairs: Recent[Key, list[Pair]] = field(default_factory=lambda: Recent(PAIRS, weigh_pairs))
-    pages: Recent[tuple[Key, int], Files] = field(default_factory=lambda: Recent(PAGES_BYTES, Files.weigh))
+    pages: Recent[tuple[Key, int], ChangedFilesPage] = field(
+        default_factory=lambda: Recent(PAGES_BYTES, ChangedFilesPage.weigh)
+    )
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:

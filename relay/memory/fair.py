@@ -34,7 +34,7 @@ LONG = 0.05  # seconds: a slice of less needs no rest
 class Turn:
     """A turn that somebody holds: `release` gives it away, `take_again` waits for the next one."""
 
-    def __init__(self, turns: Turns, who: str) -> None:
+    def __init__(self, turns: AccountTurns, who: str) -> None:
         self._turns, self._who, self.held = turns, who, True
 
     def release(self) -> None:
@@ -46,7 +46,7 @@ class Turn:
         self.held = True
 
 
-class Turns:
+class AccountTurns:
     """A lock whose holders alternate between accounts; within an account, first come first served. `waiting`:
     the most waiting holders of one account."""
 
@@ -112,7 +112,7 @@ class Share:
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
-        self._turns = Turns()
+        self._turns = AccountTurns()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
 
     def require(self, who: str) -> None:

@@ -61,7 +61,7 @@ class Desk:
         return self.lanes.get(key) or self.sources[key].build(key)
 
 
-class Verdicts:
+class KnownTexts:
     """Digests of objects known to be text; the oldest are dropped."""
 
     def __init__(self, most: int = VERDICTS) -> None:
@@ -85,7 +85,7 @@ class Lanes:
         self._capacity = capacity
         self._lanes: OrderedDict[LaneKey, tuple[Stand, Lane, int]] = OrderedDict()
         self._weight = 0
-        self.texts = Verdicts()
+        self.texts = KnownTexts()
         self._turns: Locks[str] = Locks()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 

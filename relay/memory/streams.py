@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 
 from localstore.core.model.limits import MIB
 from relay.http.buffers import Lease
-from relay.memory.fair import Share, Turns
+from relay.memory.fair import AccountTurns, Share
 
 FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its bytes take, about
 
@@ -36,7 +36,7 @@ class Streams:
 
     def __init__(self, share: Share) -> None:
         self._share = share
-        self._turns = Turns(math.inf)  # each answer waits once, and connections are counted elsewhere
+        self._turns = AccountTurns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
         """Raise RateLimited if the budget of `who` is too far overdrawn to begin an answer."""

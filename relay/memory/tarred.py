@@ -27,7 +27,7 @@ class Part(NamedTuple):
     last: bool
 
 
-class Packed(NamedTuple):
+class ArchivePart(NamedTuple):
     """Compressed bytes, with the checksum and length of the whole archive so far."""
 
     data: bytes
@@ -35,7 +35,7 @@ class Packed(NamedTuple):
     written: int
 
 
-def header(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
+def header_of(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
     """The tar header of a file of `size` bytes, with a pax record where the name is long or not ASCII.
     `seconds`: time of its last change."""
     info = tarfile.TarInfo(name)
@@ -45,36 +45,36 @@ def header(name: str, size: int, seconds: int = 0, directory: bool = False) -> b
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
 
 
-def padding(size: int) -> bytes:
+def padding_of(size: int) -> bytes:
     return b"\0" * (-size % tarfile.BLOCKSIZE)
 
 
-def end(written: int) -> bytes:
+def end_of_tar(written: int) -> bytes:
     """The end of a tar archive: two empty blocks, padded to a whole record."""
     closed = written + 2 * tarfile.BLOCKSIZE
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
 
-def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
+def pack_members(parts: Sequence[Part], seconds: int, before: ArchivePart) -> ArchivePart:
     """The compressed members of these parts. `before`: the result of the previous call."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:
         if path is not None:
-            pieces.append(header(path, size, seconds))
+            pieces.append(header_of(path, size, seconds))
         pieces.append(data)
         if last:
-            pieces.append(padding(size))
-    return compressed(b"".join(pieces), before)
+            pieces.append(padding_of(size))
+    return compress_piece(b"".join(pieces), before)
 
 
-def compressed(raw: bytes, before: Packed) -> Packed:
+def compress_piece(raw: bytes, before: ArchivePart) -> ArchivePart:
     """The next piece of the gzip file, made of `raw`."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     data = packer.compress(raw) + packer.flush(zlib.Z_SYNC_FLUSH)
-    return Packed(data, zlib.crc32(raw, before.checksum), before.written + len(raw))
+    return ArchivePart(data, zlib.crc32(raw, before.checksum), before.written + len(raw))
 
 
-def closed(before: Packed) -> bytes:
+def end_archive(before: ArchivePart) -> bytes:
     """The end of the archive and of its gzip file."""
-    last = compressed(end(before.written), before)
+    last = compress_piece(end_of_tar(before.written), before)
     return last.data + LAST_BLOCK + struct.pack("<II", last.checksum, last.written % 2**32)

@@ -17,7 +17,7 @@ Owners = list[str]
 """A seal id for each line."""
 
 
-class Sides(NamedTuple):
+class FileSides(NamedTuple):
     """A changed file: paths and texts before and after; None on a side without such a file."""
 
     old_path: str | None
@@ -33,13 +33,13 @@ class Patch(NamedTuple):
     patch: str
 
 
-def patch(sides: Sides) -> Patch:
+def patch(sides: FileSides) -> Patch:
     old_path, old, path, new, similarity = sides
     added, removed, lines = line_diff.compared(old, new, old_path, path, similarity=similarity)
     return Patch(added, removed, lines.decode("utf-8", "replace"))
 
 
-def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
+def patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
     """The patches of the first files: at least one, and together up to `characters` characters."""
     patch_list: list[Patch] = []
     for sides in files:
@@ -50,18 +50,18 @@ def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
     return patch_list
 
 
-def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
+def merge_all(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
     """The merged text for each (base, ours, theirs); None for a conflict or a text that is too long."""
     merged = (merge_lines(*texts) for texts in sides)
     return [None if text is None or len(text) > TEXT_FILE else text for text in merged]
 
 
-def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
+def find_moves_of_side(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
     """The files that one side of a merge moved: old path → new path. `texts`: digest → text."""
     return search.pairs(texts)
 
 
-def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
+def find_moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
     """The moves among the candidates: the pairs whose texts are similar. `texts`: digest → text."""
     return renames.similar(
         candidates,
@@ -70,7 +70,7 @@ def moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
     )
 
 
-def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
+def follow_spans(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
     """The position in `after` of each span of `before`: at its place, or where its lines moved."""
     return [
         anchors.elsewhere(before, after, span, before[old.start : old.end]) or span
@@ -78,7 +78,7 @@ def followed(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
     ]
 
 
-def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
+def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
     """(owners, lines): the owners of the lines of the last text in `ways`, and the number of lines of all
     texts in `ways`. `owners`: owners of the lines of `text`; `ways`: the versions that follow it, as (seal
     id, text). Only two texts are split into lines at a time, because large texts need much time and
@@ -91,7 +91,7 @@ def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> t
     return owners, gone_through
 
 
-def inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
+def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
     """The owner of each line of `text`, which is the version of the seal `seal_id`. A line keeps the owner
     from the first of the parents' versions in `before` (owners, text) that has it; other lines belong to the
     seal."""

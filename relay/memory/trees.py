@@ -33,7 +33,7 @@ def _entries(directory: tree.Directory) -> int:
     return len(directory.children) + len(directory.hidden)
 
 
-class Files:
+class FileCounts:
     """A cache of the numbers of files below directories, by digest; the least recently used are dropped."""
 
     def __init__(self, most: int = COUNTED) -> None:

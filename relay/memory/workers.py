@@ -17,21 +17,21 @@ from typing import TypeVar
 
 from localstore.core.errors import TooLarge, Unavailable
 from relay.base.threads import to_end
-from relay.memory.fair import Share, Turns
+from relay.memory.fair import AccountTurns, Share
 from relay.memory.worker import LENGTH, frame
 
 R = TypeVar("R")
-Said = tuple[R, Exception | None, float]  # result or error, and CPU seconds
+CallOutcome = tuple[R, Exception | None, float]  # result or error, and CPU seconds
 LITTLE = 64 * 1024  # bytes of texts that a thread compares within milliseconds
 LONGEST = 60.0  # seconds that one call may take, also on a machine that is busy
 
 
-class Workers:
+class TextWorker:
     """One process, started by the first call that needs it."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
-        self._turns = Turns()
+        self._turns = AccountTurns()
         self._process: Process | None = None
 
     @property
@@ -81,7 +81,7 @@ class Workers:
             raise error
         return result
 
-    async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> Said[R]:
+    async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> CallOutcome[R]:
         sent = await asyncio.to_thread(frame, (call, arguments))
         process = await self._running_process()
         assert process.stdin is not None  # noqa: S101  # it was started with both
@@ -101,7 +101,7 @@ class Workers:
         except asyncio.CancelledError:
             await self._end()  # its answer would be taken for the next one's
             raise
-        answer: Said[R] = await asyncio.to_thread(pickle.loads, raw)
+        answer: CallOutcome[R] = await asyncio.to_thread(pickle.loads, raw)
         return answer
 
     async def _running_process(self) -> Process:

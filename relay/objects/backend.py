@@ -20,7 +20,7 @@ Run = Callable[..., Awaitable[Any]]
 
 
 @dataclass(slots=True, frozen=True)
-class Place:
+class PackPosition:
     """Where bytes were written: the pack's name and the offset in it."""
 
     pack: str
@@ -55,10 +55,10 @@ def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> No
 class Packs(Protocol):
     """A store of packs. Every method raises Unavailable when the store does not answer or refuses."""
 
-    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
+    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
         """Write bytes; durable on return if `sync`, else after `sync` of the returned places."""
 
-    async def sync(self, places: Sequence[Place]) -> None:
+    async def sync(self, places: Sequence[PackPosition]) -> None:
         """Make these places durable."""
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:

@@ -18,7 +18,7 @@ from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
 from relay.base.batches import batches
-from relay.base.threads import bulk
+from relay.base.threads import run_in_pool
 from relay.db.storage.object import Located
 from relay.http.buffers import Lease
 from relay.objects.frames import FrameKey
@@ -137,7 +137,7 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     for part in batches(groups, PORTION, _size):
         located = [each for group in part for each in group]
         data = await store.read_located(located, heavy=True)
-        frames += await bulk(_frame_objects, writer, located, data)
+        frames += await run_in_pool(_frame_objects, writer, located, data)
     return frames + [frame for pack in writer.finish() for frame in pack.frames]
 
 

@@ -23,7 +23,7 @@ class FrameCache(Recent[FrameKey, bytes]):
         super().__init__(limit, len, limit // 8)
 
 
-def unpacked(
+def unpack_frames(
     groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
     """(objects by digest, raw frames for the cache). `groups`: the objects of one frame each; `stored`: the
@@ -34,21 +34,21 @@ def unpacked(
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
         frame = group[0]
-        raw = _raw(frame, data, reach(group, keep))
-        objects |= cut(group, raw, verify)
+        raw = _raw(frame, data, bytes_to_unpack(group, keep))
+        objects |= cut_objects(group, raw, verify)
         if frame.raw_len <= keep:
             whole[frame.frame] = raw
     return objects, whole
 
 
-def reach(group: Sequence[Located], keep: int) -> int:
+def bytes_to_unpack(group: Sequence[Located], keep: int) -> int:
     """The number of raw bytes that must be decompressed of the frame that contains these objects: the whole
     frame if it has at most `keep` bytes, else up to the end of the last object."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(located.offset + located.size for located in group)
 
 
-def cut(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
+def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
     """The objects of one frame, cut out of its raw bytes, by digest. `verify`: raise Unavailable unless each
     has its digest."""
     objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}

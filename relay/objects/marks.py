@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 
 _LOT = 10_000
 
@@ -21,11 +21,11 @@ class Marks:
 
     async def add(self, digests: Iterable[bytes]) -> list[bytes]:
         """Add these digests. Returns the digests that were not in the set before."""
-        return await apart(self._add, list(dict.fromkeys(digests)))
+        return await run_on_thread(self._add, list(dict.fromkeys(digests)))
 
     async def among(self, digests: Iterable[bytes]) -> set[bytes]:
         """The digests among `digests` that are in the set."""
-        return await apart(self._among, list(digests))
+        return await run_on_thread(self._among, list(digests))
 
     def count(self) -> int:
         return int(self._file.execute("SELECT count(*) FROM mark").fetchone()[0])

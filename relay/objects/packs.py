@@ -26,8 +26,8 @@ from localstore.core.model.limits import GIB, KIB, MIB
 from localstore.core.storage.frame import Fetched, Stored
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
-from relay.base.threads import apart
-from relay.objects.backend import PackGone, PackInfo, Place, Run
+from relay.base.threads import run_on_thread
+from relay.objects.backend import PackGone, PackInfo, PackPosition, Run
 
 R = TypeVar("R")
 SUFFIX = ".pack"
@@ -44,8 +44,8 @@ _PIECES = 512  # buffers in one system call; the systems we know allow 1024
 class _Request:
     pieces: Sequence[bytes]
     sync: bool
-    after: Sequence[Place]  # bytes written before that must be durable now
-    done: asyncio.Future[list[Place]]
+    after: Sequence[PackPosition]  # bytes written before that must be durable now
+    done: asyncio.Future[list[PackPosition]]
 
 
 class _Open:
@@ -58,12 +58,12 @@ class _Open:
         self.fd = os.open(folder / (self.name + SUFFIX), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _sync_folder(folder)
 
-    def write(self, pieces: Sequence[bytes]) -> list[Place]:
+    def write(self, pieces: Sequence[bytes]) -> list[PackPosition]:
         self.written_at = now_ms()
         places = []
         filled = [piece or b"\0" for piece in pieces]  # also empty frames need an offset of their own
         for piece in filled:
-            places.append(Place(self.name, self.size))
+            places.append(PackPosition(self.name, self.size))
             self.size += len(piece)
         for start in range(0, len(filled), _PIECES):
             _write_all(self.fd, filled[start : start + _PIECES])
@@ -89,12 +89,12 @@ class PackFiles:
         self._drain: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
 
-    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
+    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
         """Append pieces to a pack. They are durable on return if `sync`, else after `sync` of the returned
         places. Raises Unavailable if writing fails."""
         return await self._ask(pieces, sync, ())
 
-    async def sync(self, places: Sequence[Place]) -> None:
+    async def sync(self, places: Sequence[PackPosition]) -> None:
         """Make these places durable."""
         if places:
             await self._ask((), True, places)
@@ -130,7 +130,7 @@ class PackFiles:
 
     async def adopt(self, name: str, file: Path) -> None:
         try:
-            await apart(_copy, file, self.folder / (name + SUFFIX))
+            await run_on_thread(_copy, file, self.folder / (name + SUFFIX))
         except OSError as error:
             raise Unavailable(f"a pack cannot be written: {error.strerror or error}") from None
 
@@ -144,8 +144,10 @@ class PackFiles:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._roll)
         self._thread.shutdown()
 
-    async def _ask(self, pieces: Sequence[bytes], sync: bool, after: Sequence[Place]) -> list[Place]:
-        done: asyncio.Future[list[Place]] = asyncio.get_running_loop().create_future()
+    async def _ask(
+        self, pieces: Sequence[bytes], sync: bool, after: Sequence[PackPosition]
+    ) -> list[PackPosition]:
+        done: asyncio.Future[list[PackPosition]] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Request(pieces, sync, after, done))
         if self._drain is None:
             self._drain = asyncio.create_task(self._drain_waiting())
@@ -167,10 +169,10 @@ class PackFiles:
         finally:
             self._drain = None
 
-    def _carry_out(self, batch: list[_Request]) -> list[list[Place] | Unavailable]:
+    def _carry_out(self, batch: list[_Request]) -> list[list[PackPosition] | Unavailable]:
         """Write everything, then sync once. Returns, for each request, its places or its error. If a file
         fails, all requests of the batch that wrote to it fail."""
-        written: list[list[Place] | Unavailable] = []
+        written: list[list[PackPosition] | Unavailable] = []
         for request in batch:
             try:
                 written.append(self._write(request.pieces) if request.pieces else [])
@@ -183,14 +185,16 @@ class PackFiles:
                 self._abandon(error)
         return [self._judge(request, answer) for request, answer in zip(batch, written, strict=True)]
 
-    def _judge(self, request: _Request, answer: list[Place] | Unavailable) -> list[Place] | Unavailable:
+    def _judge(
+        self, request: _Request, answer: list[PackPosition] | Unavailable
+    ) -> list[PackPosition] | Unavailable:
         if isinstance(answer, Unavailable):
             return answer
         if any(place.pack in self._abandoned for place in (*answer, *request.after)):
             return Unavailable("the disk of this server failed; nothing was stored, try again")
         return answer
 
-    def _write(self, pieces: Sequence[bytes]) -> list[Place]:
+    def _write(self, pieces: Sequence[bytes]) -> list[PackPosition]:
         open_ = self._open
         if open_ and (open_.size >= self._roll_bytes or now_ms() - open_.written_at > IDLE):
             self._roll()

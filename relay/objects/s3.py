@@ -28,7 +28,7 @@ from relay.base.environment import StartRefused
 from relay.base.flags import CONDITIONAL_PUT, ConditionalPut
 from relay.base.ids import new_id
 from relay.config import S3
-from relay.objects.backend import PackGone, PackInfo, Place, Run, use_each
+from relay.objects.backend import PackGone, PackInfo, PackPosition, Run, use_each
 
 R = TypeVar("R")
 PART_BYTES = 16 * MIB
@@ -50,10 +50,10 @@ class _Part:
         self.size = 0
         self.done: asyncio.Task[None] | None = None
 
-    def add(self, pieces: Sequence[bytes]) -> list[Place]:
+    def add(self, pieces: Sequence[bytes]) -> list[PackPosition]:
         places = []
         for piece in pieces:
-            places.append(Place(self.name, self.size))
+            places.append(PackPosition(self.name, self.size))
             self.pieces.append(piece or b"\0")  # also empty frames need an offset of their own
             self.size += len(self.pieces[-1])
         return places
@@ -83,8 +83,8 @@ class S3Packs:
                 f"{_reason(error)}"
             ) from None
 
-    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
-        places: list[Place] = []
+    async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
+        places: list[PackPosition] = []
         for part in _parts(pieces):
             while self._filling.size and self._filling.size + sum(map(len, part)) > PART_BYTES:
                 await self._send()
@@ -94,7 +94,7 @@ class S3Packs:
             await self.sync(places)
         return places
 
-    async def sync(self, places: Sequence[Place]) -> None:
+    async def sync(self, places: Sequence[PackPosition]) -> None:
         for name in dict.fromkeys(place.pack for place in places):
             part = self._unsettled.get(name)
             if part is None:

@@ -26,15 +26,15 @@ from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, FrameRow, PackWriter
 from relay.base.batches import batches
 from relay.base.clock import now_ms
-from relay.base.threads import bulk
+from relay.base.threads import run_in_pool
 from relay.capacity import quota as quotas
 from relay.capacity.quota import Quota
 from relay.db.engine.database import Database, Tx
 from relay.db.storage import object as rows
 from relay.db.storage import usage
 from relay.db.storage.object import Located
-from relay.objects.backend import PackGone, Packs, Place, inline, use_each
-from relay.objects.frames import FrameCache, FrameKey, cut, reach, unpacked
+from relay.objects.backend import PackGone, PackPosition, Packs, inline, use_each
+from relay.objects.frames import FrameCache, FrameKey, bytes_to_unpack, cut_objects, unpack_frames
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
 from relay.objects.ranges import is_plain, lots, runs
 from relay.objects.room import Room
@@ -51,7 +51,7 @@ class FrameAt:
     """A written frame: its row of a pack's table and its place."""
 
     row: FrameRow
-    place: Place
+    place: PackPosition
 
 
 class ObjectStore:
@@ -304,7 +304,7 @@ class ObjectStore:
             if raw is None:
                 unread.append(group)
             else:
-                objects |= cut(group, raw, self._verify)
+                objects |= cut_objects(group, raw, self._verify)
         return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
@@ -325,12 +325,12 @@ class ObjectStore:
     ) -> dict[bytes, bytes]:
         """The objects of one portion of the pack `name`. Frames of at most `keep` bytes are cached."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
-        use = partial(unpacked, part, keep=keep, verify=self._verify)
+        use = partial(unpack_frames, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
             objects, whole = await self.packs.read_with(name, ranges, use, inline)
         else:
             async with self._room.of(sum(_weight(group, keep) for group in part)):
-                run = bulk if heavy else asyncio.to_thread
+                run = run_in_pool if heavy else asyncio.to_thread
                 objects, whole = await self.packs.read_with(name, ranges, use, run)
         for key, raw in whole.items():
             self._cache.put(key, raw)
@@ -367,7 +367,7 @@ class ObjectStore:
 def _weight(group: list[Located], keep: int) -> int:
     """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
     decompressed bytes (see `reach`)."""
-    return reach(group, keep) + group[0].stored_len
+    return bytes_to_unpack(group, keep) + group[0].stored_len
 
 
 def _objects(

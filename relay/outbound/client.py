@@ -43,7 +43,7 @@ class OutboundForbidden(OutboundFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutboundAnswer:
     """An answer. `headers`: lower-case name → last value. `whole`: whether `body` is complete; if not, it is
     only the beginning."""
 
@@ -83,7 +83,7 @@ class Outbound:
         *,
         seconds: float = OUTBOUND_SECONDS,
         keep: int = OUTBOUND_BYTES,
-    ) -> Answer:
+    ) -> OutboundAnswer:
         """Send one request. Returns the answer, of whose body at most `keep` bytes are read. Raises
         OutboundFailed if there is no answer within `seconds` in total. Once the head of the answer has come,
         its body must follow within LINGER seconds."""
@@ -91,7 +91,7 @@ class Outbound:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
                 beginning, whole = await _read(answer, keep)
                 answer_headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
-                return Answer(answer.status, answer_headers, beginning, whole)
+                return OutboundAnswer(answer.status, answer_headers, beginning, whole)
         except TimeoutError:
             raise OutboundFailed(f"no answer within {seconds:g} s") from None
 

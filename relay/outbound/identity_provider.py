@@ -65,7 +65,7 @@ class _GitHubUser(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class ConfirmedPerson:
     """A person that a provider has confirmed. `handle`: the person's name at the provider, which proves
     nothing."""
 
@@ -75,7 +75,7 @@ class Person:
 
 
 @dataclass(slots=True)
-class _Known:
+class _ProviderKeys:
     """Metadata and keys of a provider, with the times (seconds, monotonic) at which they were read."""
 
     metadata: _Metadata
@@ -91,7 +91,7 @@ class Providers:
         self.all = providers
         trusted = frozenset(provider.host for provider in providers)
         self._outbound = Outbound(reach, agent, trusted=trusted)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _ProviderKeys] = {}
         self._readings = SingleFlight(
             2 * REQUEST_SECONDS, READINGS, READINGS, "an identity provider is slow to answer; try again later"
         )
@@ -135,7 +135,7 @@ class Providers:
         nonce: str,
         verifier: str,
         issuer: str | None,
-    ) -> Person:
+    ) -> ConfirmedPerson:
         """The person for whom the provider issued this code. `issuer`: the issuer that came with the code.
         Raises Unauthorized if the provider confirms no person, Unavailable if it does not answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
@@ -162,7 +162,7 @@ class Providers:
         tokens = await self._post(provider, metadata.token_endpoint, form, headers)
         return await self._verify(provider, metadata, tokens.id_token, nonce)
 
-    async def _redeem_at_github(self, provider: Provider, form: dict[str, str]) -> Person:
+    async def _redeem_at_github(self, provider: Provider, form: dict[str, str]) -> ConfirmedPerson:
         form |= {"client_id": provider.client_id, "client_secret": provider.client_secret or ""}
         tokens = await self._post(provider, f"{provider.issuer}/login/oauth/access_token", form, {})
         token = tokens.access_token
@@ -171,9 +171,11 @@ class Providers:
         api = "https://api.github.com" if provider.issuer == GITHUB else f"{provider.issuer}/api/v3"
         headers = {"authorization": f"Bearer {token}", "accept": "application/vnd.github+json"}
         user = _decode(provider, await self._ask(provider, "GET", f"{api}/user", headers), _GitHubUser)
-        return Person(provider.issuer, str(user.id), user.login)
+        return ConfirmedPerson(provider.issuer, str(user.id), user.login)
 
-    async def _verify(self, provider: Provider, metadata: _Metadata, token: str, nonce: str) -> Person:
+    async def _verify(
+        self, provider: Provider, metadata: _Metadata, token: str, nonce: str
+    ) -> ConfirmedPerson:
         """The person of an ID token. Raises Unauthorized for an invalid token."""
         from joserfc import errors, jwt  # takes 130 ms to import, on nodes with a provider only
 
@@ -209,7 +211,7 @@ class Providers:
             raise _vouches_for_nobody(provider)
         if not isinstance(subject, str) or not 0 < len(subject) <= OIDC_SUBJECT_CHARS or "\0" in subject:
             raise _vouches_for_nobody(provider)
-        return Person(metadata.issuer, subject, _text(claims, "preferred_username"))
+        return ConfirmedPerson(metadata.issuer, subject, _text(claims, "preferred_username"))
 
     async def _metadata(self, provider: Provider) -> _Metadata:
         cached = self._known.get(provider.name)
@@ -226,7 +228,7 @@ class Providers:
             self._require_secure(provider, endpoint)
         old = self._known.get(provider.name)
         keys = (old.keys, old.keys_at) if old is not None else ()
-        self._known[provider.name] = _Known(metadata, time.monotonic(), *keys)
+        self._known[provider.name] = _ProviderKeys(metadata, time.monotonic(), *keys)
 
     def _require_secure(self, provider: Provider, endpoint: str) -> None:
         """Raise an error unless the endpoint is an https address; http is accepted if the issuer itself has

@@ -26,19 +26,19 @@ def in_browser(caller: Caller) -> bool:
     return caller.principal is not None and caller.principal.via == "cookie"
 
 
-def lasts(caller: Caller) -> bool:
+def is_valid_for_page(caller: Caller) -> bool:
     """Whether a page may be shown without renewing the token first."""
-    return in_browser(caller) and not sessions.due(caller.me)
+    return in_browser(caller) and not sessions.is_due(caller.me)
 
 
 def is_due(caller: Caller) -> bool:
     """Whether somebody is signed in with a token that should be renewed before the page is shown."""
-    return in_browser(caller) and sessions.due(caller.me)
+    return in_browser(caller) and sessions.is_due(caller.me)
 
 
-def detour(request: Request) -> Reply:
+def renew_and_return(request: Request) -> Reply:
     """A redirect that fetches a fresh token and returns to the requested page."""
-    return redirect(renewal(with_query(request.path, request)))
+    return redirect(renewal_path(with_query(request.path, request)))
 
 
 def with_query(path: str, request: Request) -> str:
@@ -53,17 +53,17 @@ def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Rep
     cookies.require_own_page(caller.node.config, request)
     if in_browser(caller):
         return None
-    return redirect(renewal(f"{page}?{urlencode({**sent, 'again': '1'})}"))
+    return redirect(renewal_path(f"{page}?{urlencode({**sent, 'again': '1'})}"))
 
 
-def to_login(return_to: str) -> Reply:
+def redirect_to_login(return_to: str) -> Reply:
     return redirect(f"/auth/login?return_to={quote(return_to, safe='')}")
 
 
-def onward(caller: Caller, return_to: str, seconds: int) -> Reply:
+def to_renewing_page(caller: Caller, return_to: str, seconds: int) -> Reply:
     """A page that renews the token after `seconds` and goes to `return_to`, as a navigation from our own
     page, so that the browser sends cookies with SameSite=Strict."""
-    return page(caller, "onward.html", path=f"{renewal(return_to)}&own=1", seconds=seconds)
+    return page(caller, "onward.html", path=f"{renewal_path(return_to)}&own=1", seconds=seconds)
 
 
 def local_path(path: str) -> str:
@@ -76,6 +76,6 @@ def local_path(path: str) -> str:
     return path
 
 
-def renewal(return_to: str) -> str:
+def renewal_path(return_to: str) -> str:
     """The address that renews the session, or asks to sign in, and then redirects to `return_to`."""
     return f"{cookies.REFRESH_PATH}?return_to={quote(return_to, safe='')}"

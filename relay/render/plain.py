@@ -19,7 +19,7 @@ class Part:
     whole: bool = True
 
 
-def numbered(lines: list[str], marked: range, first: int = 1) -> str:
+def number_lines(lines: list[str], marked: range, first: int = 1) -> str:
     """The rows of a table of lines (HTML), with a link for each number; lines in `marked` are highlighted.
     `first`: number of the first line. Made without a template, and as short as HTML allows, because this is
     most of the cost of a long file's page."""

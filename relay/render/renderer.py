@@ -24,7 +24,7 @@ from relay.render.jobs import (
     Rendered,
     SourceJob,
 )
-from relay.render.workers import Workers
+from relay.render.workers import RenderWorkers
 
 KEPT_BYTES = 32 * MIB
 WARM_AFTER = 3.0  # seconds after `start`, when a node that lives on has done what its start asks for
@@ -34,7 +34,7 @@ class Renderer:
     """Renders texts in the background, and caches the results."""
 
     def __init__(self) -> None:
-        self._workers = Workers()
+        self._workers = RenderWorkers()
         self._rendered: Recent[bytes, Rendered] = Recent(KEPT_BYTES, _weigh, KEPT_BYTES // 8)
         self._warming: asyncio.Task[None] | None = None
 

@@ -17,7 +17,7 @@ STARTS_WITHIN = 10.0  # seconds until a process that was started takes jobs
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
-class Workers:
+class RenderWorkers:
     """At most `count` processes. A job that takes too long fails; one for which no process becomes free in
     time is not tried."""
 

@@ -37,7 +37,7 @@ class Backup(msgspec.Struct, tag_field="do", tag="backup", forbid_unknown_fields
     folder: str
 
 
-class Said(msgspec.Struct, omit_defaults=True):
+class AdminLine(msgspec.Struct, omit_defaults=True):
     """A line of the answer. The last one has `exit` or `error`."""
 
     line: str | None = None
@@ -47,7 +47,7 @@ class Said(msgspec.Struct, omit_defaults=True):
 
 Request = Gc | Audit | Backup
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Gc | Audit | Backup)
-_answers = msgspec.json.Decoder(Said)
+_answers = msgspec.json.Decoder(AdminLine)
 
 
 async def carry_out(maintenance: Maintenance, request: Request, say: Callable[[str], None]) -> int:
@@ -104,7 +104,7 @@ class Admin:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         def say(line: str) -> None:
-            writer.write(msgspec.json.encode(Said(line=line)) + b"\n")
+            writer.write(msgspec.json.encode(AdminLine(line=line)) + b"\n")
 
         raw = await reader.readline()
         work = asyncio.create_task(self._work(raw, say))
@@ -120,18 +120,20 @@ class Admin:
             writer.write(msgspec.json.encode(work.result()) + b"\n")
             await writer.drain()
 
-    async def _work(self, raw: bytes, say: Callable[[str], None]) -> Said:
+    async def _work(self, raw: bytes, say: Callable[[str], None]) -> AdminLine:
         try:
-            return Said(exit=await carry_out(self._maintenance, _requests.decode(raw), say))
+            return AdminLine(exit=await carry_out(self._maintenance, _requests.decode(raw), say))
         except msgspec.MsgspecError as error:
-            return Said(error=f"the request cannot be read: {error}")
+            return AdminLine(error=f"the request cannot be read: {error}")
         except SvcError as error:
-            return Said(error=error.detail)
+            return AdminLine(error=error.detail)
         except Exception as error:
             if (damage_text := damage(error)) is not None:
-                return Said(error=f"the database is damaged ({damage_text}); restore a backup: relay restore")
+                return AdminLine(
+                    error=f"the database is damaged ({damage_text}); restore a backup: relay restore"
+                )
             logger().error("operator's request failed", exc_info=True)
-            return Said(error=f"{type(error).__name__}; the relay's log says more")
+            return AdminLine(error=f"{type(error).__name__}; the relay's log says more")
 
 
 async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int | None:

@@ -57,7 +57,7 @@ from relay.run.maintenance import Maintenance
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 from relay.ssh import host_key
-from relay.ssh.door import Door
+from relay.ssh.door import SshDoor
 
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
 DRAIN_SECONDS = 20.0
@@ -218,7 +218,7 @@ async def _over_ssh(
     host_key.require_asyncssh()
     from relay.ssh.front import Front  # it needs asyncssh
 
-    front = Front(node, Door(app, connections), settings)
+    front = Front(node, SshDoor(app, connections), settings)
     try:
         say(await front.start())
         yield

@@ -19,7 +19,7 @@ TIMEOUT: Final = 5.0  # seconds for one answer
 LENGTH: Final = struct.Struct(">I")
 
 
-class Mint(msgspec.Struct, tag="mint", frozen=True):
+class MintRequest(msgspec.Struct, tag="mint", frozen=True):
     """The request to mint a token. `expires`: whole seconds of Unix time; ids have 16 bytes, `bound_key`
     32."""
 
@@ -30,7 +30,7 @@ class Mint(msgspec.Struct, tag="mint", frozen=True):
     expires: int
 
 
-class Keys(msgspec.Struct, tag="keys", frozen=True):
+class KeysRequest(msgspec.Struct, tag="keys", frozen=True):
     """The request for the public root keys."""
 
 
@@ -44,14 +44,14 @@ class PublicKeys(msgspec.Struct, tag="public_keys", frozen=True):
     keys: dict[int, bytes]
 
 
-class Refused(msgspec.Struct, tag="refused", frozen=True):
+class SigningRefused(msgspec.Struct, tag="refused", frozen=True):
     detail: str
 
 
-Request = Mint | Keys
-Answer = Minted | PublicKeys | Refused
+Request = MintRequest | KeysRequest
+Answer = Minted | PublicKeys | SigningRefused
 ENCODE: Final = msgspec.msgpack.Encoder().encode
-_decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | Refused] = msgspec.msgpack.Decoder(Answer)
+_decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | SigningRefused] = msgspec.msgpack.Decoder(Answer)
 
 
 class Signer:
@@ -72,7 +72,9 @@ class Signer:
         expires: datetime,
     ) -> bytes:
         """A new capability token. Raises Invalid when the signer refuses, Unavailable when it is down."""
-        request = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
+        request = MintRequest(
+            user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp())
+        )
         answer = await self._ask(request)
         if not isinstance(answer, Minted):
             raise Unavailable("the token signer sent an unexpected answer")
@@ -80,7 +82,7 @@ class Signer:
 
     async def public_keys(self) -> dict[int, bytes]:
         """Root key id → public key, for verifying tokens. Raises Unavailable when the signer is down."""
-        answer = await self._ask(Keys())
+        answer = await self._ask(KeysRequest())
         if not isinstance(answer, PublicKeys):
             raise Unavailable("the token signer sent an unexpected answer")
         return answer.keys
@@ -99,7 +101,7 @@ class Signer:
                 if fresh:
                     raise _not_running() from None
                 answer = await self._retry(request)  # it was restarted since the last request
-        if isinstance(answer, Refused):
+        if isinstance(answer, SigningRefused):
             raise Invalid(f"the token signer refused: {answer.detail}")
         return answer
 

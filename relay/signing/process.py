@@ -33,11 +33,11 @@ from relay.signing.client import (
     MESSAGE_BYTES,
     SOCKET_NAME,
     Answer,
-    Keys,
-    Mint,
+    KeysRequest,
     Minted,
+    MintRequest,
     PublicKeys,
-    Refused,
+    SigningRefused,
 )
 
 KEYS_NAME = "signer.keys"
@@ -46,7 +46,9 @@ LONGEST = REFRESH_TOKEN  # seconds a token may live that is bound to no key
 LONGEST_BOUND = SCRIPT_TOKEN_DAYS * 24 * 3600
 SOCKET_PATH_BYTES = 107  # what the kernel takes
 
-_requests: msgspec.msgpack.Decoder[Mint | Keys] = msgspec.msgpack.Decoder(Mint | Keys)
+_requests: msgspec.msgpack.Decoder[MintRequest | KeysRequest] = msgspec.msgpack.Decoder(
+    MintRequest | KeysRequest
+)
 
 
 class RootKeys:
@@ -70,15 +72,15 @@ class RootKeys:
         except (ValueError, Invalid):
             raise Invalid(f"{path} is damaged; restore it from the backup") from None
 
-    def answer(self, request: Mint | Keys) -> Answer:
-        if isinstance(request, Keys):
+    def answer(self, request: MintRequest | KeysRequest) -> Answer:
+        if isinstance(request, KeysRequest):
             return PublicKeys(self._public)
         try:
             return Minted(self._mint(request))
         except SvcError as error:
-            return Refused(error.detail)
+            return SigningRefused(error.detail)
 
-    def _mint(self, body: Mint) -> bytes:
+    def _mint(self, body: MintRequest) -> bytes:
         if not set(body.caps) <= CAPABILITIES:
             raise Invalid(f"capabilities are {', '.join(sorted(CAPABILITIES))}")
         lifetime = body.expires - time.time()

@@ -17,7 +17,7 @@ from localstore.core.errors import Unauthorized
 from localstore.core.identity import bearer
 from localstore.core.identity.capability import Guard, Token
 from localstore.core.identity.keys import key_id
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 
 _VERDICTS = 10_000
 _ROOT_KEYS_AGE = 30.0  # seconds; a bad token makes nobody ask the signer more often
@@ -104,7 +104,7 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         async with self._turn:
-            return await apart(self._hasher.hash, password)
+            return await run_on_thread(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
         """Whether `password` is the stored password. Without a stored one, a decoy is hashed, so that the
@@ -112,7 +112,7 @@ class Passwords:
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:
-            good = await apart(self._verify, stored or self._decoy, password)
+            good = await run_on_thread(self._verify, stored or self._decoy, password)
         return good and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:

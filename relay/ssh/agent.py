@@ -81,7 +81,7 @@ _BASE = re.compile(
 )
 
 
-class Refused(Exception):
+class SignatureRefused(Exception):
     """Raised if a signature is refused. The text is a sentence for the person."""
 
 
@@ -104,18 +104,18 @@ def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
         try:
             by = seal.decode(message).provenance
         except SvcError:
-            raise Refused("this is not a seal; nothing was signed") from None
+            raise SignatureRefused("this is not a seal; nothing was signed") from None
         if (by.account_id, by.device_key_id) == (account_id, key_id):
             return "seal"
-        raise Refused("this seal names another account or key; nothing was signed")
+        raise SignatureRefused("this seal names another account or key; nothing was signed")
     if message.startswith(publication.DOMAIN):
         return "release"
     base = _BASE.fullmatch(message.decode("ascii", "replace"))
     if base is None or base["key"] != key_id or base["authority"] != request_signature.authority_of(origin):
-        raise Refused("this is not signed over SSH; use an installed svc")
+        raise SignatureRefused("this is not signed over SSH; use an installed svc")
     path = base["path"]
     if not any(base["method"] == method and pattern.fullmatch(path) for method, pattern in _REQUESTS):
-        raise Refused("this change is not signed over SSH; use an installed svc")
+        raise SignatureRefused("this change is not signed over SSH; use an installed svc")
     return "request"
 
 
@@ -132,17 +132,17 @@ class Agent:
     async def sign(self, message: bytes) -> bytes:
         """The signature (64 bytes) of the key that signed in. Raises Refused."""
         if not self.forwarded:
-            raise Refused(FORWARD)
+            raise SignatureRefused(FORWARD)
         try:
             async with asyncio.timeout(PATIENCE), self._one_at_a_time:
                 return await self._sign(message)
         except TimeoutError:
-            raise Refused(
+            raise SignatureRefused(
                 f"your ssh-agent did not answer in {PATIENCE:.0f} s; does it wait for you to confirm? "
                 "Nothing was signed; try again"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError, struct.error):
-            raise Refused(
+            raise SignatureRefused(
                 "your ssh-agent does not answer over this connection; see that it runs and holds this key "
                 "(ssh-add -l), connect again with ssh -A. Nothing was signed"
             ) from None
@@ -150,11 +150,11 @@ class Agent:
     async def _sign(self, message: bytes) -> bytes:
         answer = await self._ask(_SIGN, _text(self._blob) + _text(message) + struct.pack(">I", 0))
         if answer[:1] != bytes((_SIGNED,)):
-            raise Refused(await self._why_refused())
+            raise SignatureRefused(await self._why_refused())
         name, rest = _cut_string(_cut_string(answer[1:])[0])
         raw, _ = _cut_string(rest)
         if name != _ALGORITHM or not keys.verify(self.public, message, raw):
-            raise Refused("your ssh-agent answered with a signature that does not verify")
+            raise SignatureRefused("your ssh-agent answered with a signature that does not verify")
         return raw
 
     async def _why_refused(self) -> str:

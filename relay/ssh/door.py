@@ -33,7 +33,7 @@ class _Handed(StrictProtocol):
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
 
 
-class Door:
+class SshDoor:
     """Accepts connections from processes of SSH sessions as connections to the relay. `connections`: all
     connections of its server."""
 

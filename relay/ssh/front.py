@@ -17,8 +17,8 @@ from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
 from relay.ssh.agent import Agent
-from relay.ssh.door import Door
-from relay.ssh.people import Person
+from relay.ssh.door import SshDoor
+from relay.ssh.people import KeyHolder
 from relay.ssh.process import Processes
 from relay.ssh.session import Session
 
@@ -38,7 +38,7 @@ _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256
 class Front:
     """The SSH server of a node. Call `start`, and later `stop`."""
 
-    def __init__(self, node: Node, door: Door, settings: SshSettings) -> None:
+    def __init__(self, node: Node, door: SshDoor, settings: SshSettings) -> None:
         self.node, self.door, self.settings = node, door, settings
         self.processes = Processes(settings)
         self.sessions = 0
@@ -147,7 +147,7 @@ class Front:
             self._unproven.pop(guest, None)
             self._of_address[guest.network] -= 1
 
-    def seat(self, person: Person) -> str:
+    def seat(self, person: KeyHolder) -> str:
         """Count a session. Returns the reason why it may not begin, "" if it may."""
         if self.sessions >= self.settings.sessions:
             return "too many people are here over SSH; try again later"
@@ -157,7 +157,7 @@ class Front:
         self._of_account[person.account_id] += 1
         return ""
 
-    def rise(self, person: Person) -> None:
+    def rise(self, person: KeyHolder) -> None:
         self.sessions -= 1
         self._of_account[person.account_id] -= 1
 
@@ -173,8 +173,8 @@ class _Guest(asyncssh.SSHServer):
         self._offered = 0
         self._banner_sent = False
         self._session: Session | None = None
-        self._candidate: Person | None = None
-        self.person: Person | None = None
+        self._candidate: KeyHolder | None = None
+        self.person: KeyHolder | None = None
         self._agent: Agent | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from localstore.core.identity.ssh import CONNECT, SIGN, TOLD_BYTES, Signed, Told
-from relay.ssh.agent import Refused, read_request
-from relay.ssh.door import Door
+from relay.ssh.agent import SignatureRefused, read_request
+from relay.ssh.door import SshDoor
 
 CONNECTIONS = 64  # open at once, of one session
 BURST, PER_SECOND = 64.0, 8.0  # requests on the link
@@ -24,7 +24,7 @@ class Link:
     """The relay's end of a link to a confined process. `theirs`: the socket of the process, which the relay
     closes once the process has inherited it. `sign`: signs bytes, or raises Refused."""
 
-    def __init__(self, door: Door, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
+    def __init__(self, door: SshDoor, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
         self._door, self._address, self._sign = door, address, sign
         self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.setblocking(False)
@@ -99,6 +99,6 @@ class Link:
             message = await read_request(sock)
             try:
                 answer = Signed(await self._sign(message))
-            except Refused as refusal:
+            except SignatureRefused as refusal:
                 answer = Signed(refused=str(refusal))
             await self._loop.sock_sendall(sock, msgspec.json.encode(answer))

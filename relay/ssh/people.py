@@ -23,7 +23,7 @@ SUSPENDED = "this account is suspended; ask who runs this relay"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class KeyHolder:
     """The holder of a registered key. `public`: its public half. `refusal`: the reason why they get no
     session, "" if they do."""
 
@@ -41,7 +41,7 @@ class Person:
 class Visit:
     """An open session of the kind ssh."""
 
-    person: Person
+    person: KeyHolder
     session_id: str
     token: str
     seed: bytes
@@ -63,7 +63,7 @@ class Visit:
         )
 
 
-async def find(node: Node, public: bytes) -> Person | None:
+async def find(node: Node, public: bytes) -> KeyHolder | None:
     """The holder of a key; None if no account has it, or if the key works only together with a script
     token."""
     row = await node.db.lookup(rows.KEY, id=key_id(public))
@@ -73,19 +73,19 @@ async def find(node: Node, public: bytes) -> Person | None:
     if kind != "user" or not {"read", "write"} <= set(caps.split()):
         return None
     refusal = REVOKED if revoked_at is not None else SUSPENDED if disabled_at is not None else ""
-    return Person(account_id, handle, public, refusal)
+    return KeyHolder(account_id, handle, public, refusal)
 
 
-async def is_somebody_else(node: Node, person: Person, name: str) -> bool:
+async def is_somebody_else(node: Node, person: KeyHolder, name: str) -> bool:
     """Whether the user name of the connection is the handle of another account."""
     owner = await node.db.lookup(accounts.HANDLE_OWNER, handle=name.lower())
     return owner is not None and owner[0] != person.account_id
 
 
-async def begin(node: Node, person: Person, address: str) -> Visit:
+async def begin(node: Node, person: KeyHolder, address: str) -> Visit:
     """Start a session. Its token is bound to a new key, which this process forgets after sending it."""
     binding = DeviceKey.generate()
-    plan = await sessions.plan(
+    plan = await sessions.plan_session(
         node,
         person.account_id,
         "ssh",

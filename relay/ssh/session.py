@@ -15,7 +15,7 @@ from relay.base.logs import logger
 from relay.ssh import people, terminal
 from relay.ssh.agent import Agent, kind_of
 from relay.ssh.link import Link
-from relay.ssh.people import Person, Visit
+from relay.ssh.people import KeyHolder, Visit
 from relay.ssh.process import Confined
 from relay.ssh.pump import Input, Output
 
@@ -44,7 +44,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
     def __init__(
         self,
         front: Front,
-        person: Person,
+        person: KeyHolder,
         agent: Agent,
         user: str,
         address: str,

@@ -152,7 +152,7 @@ def test_answers_are_kept_for_thirty_days_and_swept(world: World) -> None:
         async with world.relay.node.db.write() as tx:
             ends = int(await tx.value(select(func.max(rows.c.expires_at))))
             await tx.run(update(rows).values(expires_at=now - 1))
-        await upkeep.sweep(world.relay.node)
+        await upkeep.delete_expired(world.relay.node)
         async with world.relay.node.db.read() as tx:
             return ends, int(await tx.value(select(func.count()).select_from(rows)))
 

@@ -21,7 +21,7 @@ class Names:
         self._waited: dict[str, _Waited] = {}
 
     @contextlib.asynccontextmanager
-    async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
+    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
         """A context that holds all of these locks. They are acquired in one order, so that two tasks cannot
         deadlock."""
         async with contextlib.AsyncExitStack() as stack:

@@ -207,7 +207,7 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
-        async with self._names.held(names):  # lock in this process first, so that waiters hold no connection
+        async with self._names.hold(names):  # lock in this process first, so that waiters hold no connection
             with _translate_errors():
                 connection = await self._writers.acquire()
             tx = PostgresTx(connection, self._waker.wake)

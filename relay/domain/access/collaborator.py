@@ -46,7 +46,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
         if had is not None and had[5] is not None and had[6] is None:  # so far as a member alone
             await require_room(tx, view.repo.id)
         await tx.run(rows.SET_ROLE, **values, new_role=body.role)
-        role = await through.given(tx, view.repo.id, who)
+        role = await through.restore_role(tx, view.repo.id, who)
         await view.node.hub.announce(
             tx, view.repo.id, "access.change", audience="owner", account=who, role=role
         )
@@ -69,7 +69,7 @@ async def remove(view: View, handle: str) -> None:
             return
         await _require_own_role(tx, view, who, remove=True)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
-        role = await through.given(tx, view.repo.id, who)
+        role = await through.restore_role(tx, view.repo.id, who)
         about: dict[str, Any] = {"audience": "owner", "account": who}
         if role is None:
             await view.node.hub.announce(tx, view.repo.id, "access.remove", **about)

@@ -112,7 +112,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
         await tx.run(rows.ADD, org_id=org_id, account_id=me, role=role, created_at=now_ms())
         if role == "admin":
             await _require_room_for_admin(tx, org_id, me)
-        await through.raise_all(tx, org_id, me)
+        await through.grant_roles(tx, org_id, me)
         await _record(tx, caller, "member.join", org_id, me, role=role)
         return await _read_invite(tx, invite)
 
@@ -149,10 +149,10 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
             await tx.run(rows.SET_ROLE, of_org=org_id, who=who, new_role=body.role)
             if body.role == "admin":
                 await _require_room_for_admin(tx, org_id, who)
-                await through.raise_all(tx, org_id, who)
+                await through.grant_roles(tx, org_id, who)
             else:
                 await _require_an_admin(tx, org_id, org)
-                await through.lower_all(tx, org_id, who)
+                await through.withdraw_admin_roles(tx, org_id, who)
         await _record(tx, caller, "member.change", org_id, who, role=body.role)
         changed = await tx.one(rows.MEMBER, of_org=org_id, who=who)
         if changed is None:
@@ -182,7 +182,7 @@ async def remove(caller: Caller, org: str, handle: str) -> None:
             return
         await tx.run(rows.REMOVE, of_org=org_id, who=who)
         await _require_an_admin(tx, org_id, org)
-        await through.drop_all(tx, org_id, who)
+        await through.remove_all_roles(tx, org_id, who)
         await _record(tx, caller, "member.remove", org_id, who)
 
     await through.write_all(caller, org_id, act)

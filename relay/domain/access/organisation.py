@@ -20,7 +20,7 @@ from relay.caller import Caller
 from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.access.rows import organisation as rows
-from relay.domain.access.through import set_base, write_all
+from relay.domain.access.through import set_base_role, write_all
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
 
@@ -68,7 +68,7 @@ async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisa
             await accounts.rename(tx, org_id, former, handle)
             await audit.record(tx, *about, account_id=org_id, old=former, new=handle)
         if body.base_role is not None:
-            await set_base(tx, org_id, body.base_role)
+            await set_base_role(tx, org_id, body.base_role)
             await audit.record(tx, *about, account_id=org_id, base_role=body.base_role)
         return await _read_organisation(tx, caller, org_id)
 

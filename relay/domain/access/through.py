@@ -24,7 +24,7 @@ T = TypeVar("T")
 TRIES = 10  # times that an organisation may get a repository while its members are locked out
 
 
-class _Moved(Exception):
+class _NewRepository(Exception):
     """Raised if the organisation owns a repository that the transaction has not locked."""
 
 
@@ -34,15 +34,15 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
     for _ in range(TRIES):
         async with caller.read() as tx:
             locked = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
-        with contextlib.suppress(_Moved):
+        with contextlib.suppress(_NewRepository):
             async with caller.write(account_name(org_id), *map(repo_name, locked), *names) as tx:
                 if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= locked:
-                    raise _Moved
+                    raise _NewRepository
                 return await act(tx)
     raise Conflict("the repositories of this organisation are changing; try again")
 
 
-async def raise_all(tx: Tx, org_id: str, who: str) -> None:
+async def grant_roles(tx: Tx, org_id: str, who: str) -> None:
     """Give a new admin or member of the organisation the roles that come with that in all repositories of the
     organisation, and write the events."""
     values = {"of_org": org_id, "who": who}
@@ -54,7 +54,7 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
             await _announce(tx, repo_id, kind, who, role)
 
 
-async def lower_all(tx: Tx, org_id: str, who: str) -> None:
+async def withdraw_admin_roles(tx: Tx, org_id: str, who: str) -> None:
     """Remove the roles that a member had as an admin of the organisation, and write the events. The base
     role, and roles that were given to the member, stay."""
     values = {"of_org": org_id, "who": who}
@@ -67,7 +67,7 @@ async def lower_all(tx: Tx, org_id: str, who: str) -> None:
         await _announce(tx, repo_id, kind, who, after.get(repo_id))
 
 
-async def set_base(tx: Tx, org_id: str, role: str) -> None:
+async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
     """Set the base role of an organisation; "none" removes it. Raises Conflict if the number of members times
     repositories is too large."""
     rows_needed = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
@@ -92,7 +92,7 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
             await _announce(tx, repo_id, kind, who, has)
 
 
-async def given(tx: Tx, repo_id: str, who: str) -> str | None:
+async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
     """Restore the role of an account after its row of collaborators was changed or deleted: its role through
     the organisation applies if it is higher. Returns the resulting role, None without one."""
     values = {"of_repo": repo_id, "who": who}
@@ -102,7 +102,7 @@ async def given(tx: Tx, repo_id: str, who: str) -> str | None:
     return row[3] if row else None
 
 
-async def drop_all(tx: Tx, org_id: str, who: str) -> None:
+async def remove_all_roles(tx: Tx, org_id: str, who: str) -> None:
     """Remove every role, invitation and request that a former member has in the organisation's repositories,
     also those that did not come with the membership."""
     values = {"of_org": org_id, "who": who}
@@ -112,12 +112,12 @@ async def drop_all(tx: Tx, org_id: str, who: str) -> None:
         await _announce(tx, repo_id, "access.remove", who, None)
 
 
-async def enter(tx: Tx, repo_id: str) -> None:
+async def grant_roles_to_members(tx: Tx, repo_id: str) -> None:
     """If the repository's new owner is an organisation, give its members their roles."""
     await _run_all(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
 
 
-async def leave(tx: Tx, repo_id: str) -> None:
+async def withdraw_roles_of_members(tx: Tx, repo_id: str) -> None:
     """Remove the roles that accounts have through the organisation that gives the repository away; roles that
     were given to the accounts themselves stay."""
     await _run_all(tx, roles.LEAVE, of_repo=repo_id)

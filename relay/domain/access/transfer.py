@@ -145,7 +145,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
     if holder is not None and holder != old.id:
         raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
     await quota.transfer(tx, old.id, old.owner_id, new, caller.node.config.quota)
-    await through.leave(tx, old.id)
+    await through.withdraw_roles_of_members(tx, old.id)
     await tx.run(rows.REMOVE, of_repo=old.id, who=new)
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=new)
     try:
@@ -157,7 +157,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
         ) from None
     if await tx.value(accounts.KIND, id=old.owner_id) != "org":  # an organisation has no roles elsewhere
         await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
-    await through.enter(tx, old.id)
+    await through.grant_roles_to_members(tx, old.id)
     await social.watch_own(tx, old.id, caller.me.account_id)
     await webhooks.switch_off_all(tx, old.id)
     until = now + limits.ALIAS * 1000

@@ -54,8 +54,8 @@ class KeysQuery(KeyForm, frozen=True, forbid_unknown_fields=False):
 @route("GET", HERE, operation="page.settings", name="settings.keys", media=HTML, others=(303,))
 async def keys_page(caller: Caller, request: Request, query: KeysQuery) -> Reply:
     """The caller's API keys"""
-    if not visit.lasts(caller):
-        return visit.detour(request)
+    if not visit.is_valid_for_page(caller):
+        return visit.renew_and_return(request)
     return await _show(caller, query, again=query.again, cursor=query.cursor)
 
 

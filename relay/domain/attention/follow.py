@@ -9,7 +9,7 @@ from typing import Any
 
 from localstore.core.model.limits import MENTIONS
 from relay.db.engine.database import Tx
-from relay.domain.attention.mentions import mentioned
+from relay.domain.attention.mentions import find_mentions
 from relay.domain.attention.reasons import RULES, Rule
 from relay.domain.attention.rows import inbox as rows
 from relay.events.log import Logged
@@ -117,9 +117,9 @@ async def _notify_mentioned(
     if rule.named:
         handles = [str(handle) for handle in data.get("mentions", ())]
     elif rule.text in _POSTS:
-        handles = [handle for text in bodies.get(post, []) for handle in mentioned(text)]
+        handles = [handle for text in bodies.get(post, []) for handle in find_mentions(text)]
     elif rule.text is not None:
-        handles = mentioned(await tx.value(rows.BODY, **about) or "")
+        handles = find_mentions(await tx.value(rows.BODY, **about) or "")
     else:
         return
     if not handles:

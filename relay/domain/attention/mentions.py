@@ -10,7 +10,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_CHARS - 1}}}))")
 
 
-def mentioned(text: str) -> list[str]:
+def find_mentions(text: str) -> list[str]:
     """The handles that the text mentions as @HANDLE outside of code, in lower case; only the first MENTIONS
     of them."""
     handles: dict[str, None] = {}
@@ -23,9 +23,9 @@ def mentioned(text: str) -> list[str]:
     return list(handles)
 
 
-def added(before: str, after: str) -> dict[str, list[str]]:
+def find_new_mentions(before: str, after: str) -> dict[str, list[str]]:
     """Data for the event of an edit: the handles that `after` mentions and `before` does not; {} if there are
     none."""
-    mentioned_before = set(mentioned(before))
-    new = [handle for handle in mentioned(after) if handle not in mentioned_before]
+    mentioned_before = set(find_mentions(before))
+    new = [handle for handle in find_mentions(after) if handle not in mentioned_before]
     return {"mentions": new} if new else {}

@@ -99,7 +99,7 @@ async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
     return advisory
 
 
-async def matched(tx: Tx, items: list[Dependency]) -> list[Dependency]:
+async def match_all(tx: Tx, items: list[Dependency]) -> list[Dependency]:
     """The dependencies with their advisories; one statement for each ecosystem."""
     names_by_ecosystem: dict[str, set[str]] = defaultdict(set)
     for item in items:

@@ -45,14 +45,14 @@ async def of(view: View, ref: str | None) -> Dependencies:
     unknown ref."""
     sealed.require_plaintext(view)
     async with view.read() as tx:
-        head = await sealed.head(view, tx, ref or view.repo.default_branch)
+        head = await sealed.find_head(view, tx, ref or view.repo.default_branch)
     if head is None:
         return Dependencies(seal_id=None, manifests=[], items=[], complete=True)
     manifests = await _find_manifests(view, (await sealed.seal(view, head)).root)
     listed, items, complete = await _read_manifests(view, manifests)
     async with view.read() as tx:
         items = await _add_repositories(tx, view, items)
-        items = await advisory.matched(tx, items)
+        items = await advisory.match_all(tx, items)
     return Dependencies(seal_id=head, manifests=listed, items=items, complete=complete)
 
 

@@ -39,7 +39,7 @@ async def enable(view: View, name: str) -> Check:
             used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
             view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
-                await _add(tx, view, checked_name, True)
+                await _insert_check(tx, view, checked_name, True)
             else:
                 await tx.run(rows.SET, **of_check, new_name=checked_name, new_enabled=True)
         await view.node.hub.announce(tx, view.repo.id, "check.enable", name=checked_name)
@@ -89,7 +89,7 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
 # --- for proposals, protection and merges
 
 
-async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
+async def combine_states(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
     """The combined state of the checks of each seal, including enabled checks without a report; three
     statements for any number of seals."""
     if not seals:
@@ -108,7 +108,7 @@ async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollu
     return answer
 
 
-async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
+async def find_unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
     """Names of enabled checks that have not passed, for each seal; two statements for any number of seals."""
     enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
     passed: set[tuple[str, str]] = set()
@@ -121,14 +121,14 @@ async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[st
 # --- for runs
 
 
-async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
+async def record_report(tx: Tx, view: View, name: str, run_id: str) -> None:
     """Record the last run of a check, and the check itself if it is new."""
     of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
     if await tx.run(rows.REPORT, **of_check, new_run=run_id) == 0:
-        await _add(tx, view, name, False, run_id)
+        await _insert_check(tx, view, name, False, run_id)
 
 
-async def _add(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
+async def _insert_check(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
     """Add a check. If the repository is at its limit, the check with the oldest last report is removed."""
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.CHECKS_KNOWN:
         stalest = await tx.value(rows.STALEST, of_repo=view.repo.id)

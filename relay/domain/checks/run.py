@@ -191,7 +191,7 @@ async def _record(
         started_at=now if status == "in_progress" else None,
         completed_at=now if status == "completed" else None,
     )
-    await check.reported(tx, view, body.name, run_id)
+    await check.record_report(tx, view, body.name, run_id)
     return await _announce_change(tx, view, kind, run_id)
 
 

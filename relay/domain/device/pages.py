@@ -46,8 +46,8 @@ class PairForm(Sent, frozen=True):
 @route("GET", HERE, operation="page.settings", name="settings.devices", media=HTML, others=(303,))
 async def devices_page(caller: Caller, request: Request, query: DevicesQuery) -> Reply:
     """The caller's devices"""
-    if not visit.lasts(caller):
-        return visit.detour(request)
+    if not visit.is_valid_for_page(caller):
+        return visit.renew_and_return(request)
     note = visit.SENT_TOO_LATE if query.again else ""
     return await _show(caller, note=note, cursor=query.cursor)
 

@@ -15,7 +15,7 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.db.paging import Cursor, page_size
-from relay.domain.attention.mentions import added
+from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, sight, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.rows import comment as rows
@@ -87,7 +87,7 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
         view.require_author(row[1])
         values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
         await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
-        await _announce(tx, view, "edit", issue.number, row, **added(row[4], body.body))
+        await _announce(tx, view, "edit", issue.number, row, **find_new_mentions(row[4], body.body))
         return await one_to_wire(tx, view, issue.number, row[0])
 
 
@@ -116,7 +116,7 @@ async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, 
     for a comment in a thread that the caller does not see."""
     issue = await subject.find(tx, view, number)
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
-    if row is None or (row[7] and row[1] != sight.me(view)):
+    if row is None or (row[7] and row[1] != sight.account_id_of(view)):
         raise NotFound
     if row[8] is not None:
         await sight.find(tx, view, issue.number, row[8])
@@ -127,7 +127,7 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
     """The comments of each thread, by thread id, oldest first. Takes two statements."""
     if not ids:
         return {}
-    values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.me(view)}
+    values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.account_id_of(view)}
     comment_rows = await tx.all(rows.OF_THREADS, **values)
     by_thread: dict[str, list[Comment]] = {}
     for row, comment in zip(comment_rows, await _to_wire(tx, view, number, comment_rows), strict=True):

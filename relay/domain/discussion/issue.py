@@ -14,7 +14,7 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.paging import Cursor, page_size
-from relay.domain.attention.mentions import added
+from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.subject import Subject
@@ -27,10 +27,10 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
     """
     size = page_size(query.limit)
     async with view.read() as tx:
-        filters = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
+        filters = await subject.to_filters(tx, view, query, ("author", "assignee", "involves"))
         if filters is None:
             return Page(items=[])
-        lead = await subject.leading(tx, view, filters, rows.LEADERS, rows.amount)
+        lead = await subject.find_leading_filter(tx, view, filters, rows.LEADERS, rows.amount)
         keyset = rows.page(frozenset(filters), lead)
         values = {**filters, "of_repo": view.repo.id, "limit": size + 1}
         if query.cursor is None:
@@ -58,9 +58,9 @@ async def create(view: View, body: IssueCreate) -> Issue:
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         if body.labels:
-            subject.require(view, "issue.label")
+            subject.require_operation(view, "issue.label")
         if body.assignees:
-            subject.require(view, "issue.assign")
+            subject.require_operation(view, "issue.assign")
         await posting.require_room(tx, view)
         issue = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
         await subject.label(tx, view, issue, body.labels)
@@ -83,13 +83,15 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         view.require_author(author)
         edited = patch.title is not None or patch.body is not None
         if edited:
-            subject.require(view, "issue.edit", author)
+            subject.require_operation(view, "issue.edit", author)
         if patch.state is not None:
-            subject.require(view, "issue.close" if patch.state == "closed" else "issue.reopen", author)
+            subject.require_operation(
+                view, "issue.close" if patch.state == "closed" else "issue.reopen", author
+            )
         if patch.add_labels or patch.remove_labels:
-            subject.require(view, "issue.label", author)
+            subject.require_operation(view, "issue.label", author)
         if patch.add_assignees or patch.remove_assignees:
-            subject.require(view, "issue.assign", author)
+            subject.require_operation(view, "issue.assign", author)
         n, state = old[0], patch.state or old[3]
         reason = old[4] if patch.state is None else patch.state_reason
         if patch.state == "closed":
@@ -98,7 +100,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
             await _edit(tx, view, old, patch, state, reason)
         if edited:
             new = old[2] if patch.body is None else patch.body
-            await subject.announce(tx, view, "issue.edit", n, **added(old[2], new))
+            await subject.announce(tx, view, "issue.edit", n, **find_new_mentions(old[2], new))
         if state != old[3]:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)
@@ -133,7 +135,7 @@ async def remove_label(view: View, number: str, name: str) -> Issue:
 
 async def find(tx: Tx, view: View, number: str) -> Row:
     """The row of an issue. Raises NotFound if no issue has this number."""
-    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.parsed(number))
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.number_of(number))
     if row is None:
         raise NotFound
     return row
@@ -193,4 +195,4 @@ async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, rea
         await subject.set_state(tx, view.repo.id, old[0], state)
     if (title, body) != (old[1], old[2]):
         this = subject.Subject(old[0], rows.ISSUE, state, old[5])
-        await subject.edited(tx, view, this, title, body)
+        await subject.replace_words(tx, view, this, title, body)

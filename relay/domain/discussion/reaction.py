@@ -46,7 +46,7 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
             data = {"name": name, "comment": comment} if comment else {"name": name}
             audience: Audience = "reader"
             if thread is not None:
-                audience = await sight.audience(tx, view, await sight.find(tx, view, n, thread))
+                audience = await sight.audience_of(tx, view, await sight.find(tx, view, n, thread))
             await view.node.hub.announce(tx, view.repo.id, kind, number=n, audience=audience, **data)
         if comment is None:
             return Reacted(reactions=(await counts.on_issues(tx, view, [n]))[n])

@@ -19,7 +19,7 @@ from relay.domain.discussion.rows.thread import ThreadRow
 from relay.events.log import Audience
 
 
-def me(view: View) -> str:
+def account_id_of(view: View) -> str:
     """The id of the caller's account; "" for an anonymous caller."""
     return view.principal.account_id if view.principal else ""
 
@@ -27,13 +27,15 @@ def me(view: View) -> str:
 async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
     """The row of a thread. Raises NotFound if it is missing, a draft of somebody else, or on a hidden
     path."""
-    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=me(view))
+    row = await tx.one(
+        rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=account_id_of(view)
+    )
     if row is None or not _is_visible(view, thread_row := rows.row(row)):
         raise NotFound
     return thread_row
 
 
-async def counts(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, ThreadCounts]:
+async def count_threads(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, ThreadCounts]:
     """The numbers of open and of resolved threads that the caller sees, by proposal; one statement."""
     of = {"of_repo": view.repo.id, "numbers": list(numbers)}
     if view.policy is None:
@@ -50,7 +52,7 @@ async def counts(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, Thread
     return {n: ThreadCounts(**counted) for n, counted in by_number.items()}
 
 
-async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
+async def audience_of(tx: Tx, view: View, thread: ThreadRow) -> Audience:
     """The audience of events about the thread: writers if its path is hidden from others, else all
     readers."""
     if view.repo.policy is None:
@@ -63,9 +65,9 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
     """Write an event of this kind that only readers who see the thread receive. The proposal counts as
     changed only if all its readers see the thread."""
-    hearers = await audience(tx, view, thread)
+    hearers = await audience_of(tx, view, thread)
     if hearers == "reader":
-        await subject.touch(tx, view, kind, number, thread=thread.id, **data)
+        await subject.record_change(tx, view, kind, number, thread=thread.id, **data)
         return
     await view.node.hub.announce(
         tx, view.repo.id, kind, number=number, audience=hearers, thread=thread.id, **data

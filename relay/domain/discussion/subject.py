@@ -36,13 +36,13 @@ class Subject:
 
 async def find(tx: Tx, view: View, number: str) -> Subject:
     """The issue or proposal of this number. Raises NotFound."""
-    row = await tx.one(rows.SUBJECT, of_repo=view.repo.id, of_number=parsed(number))
+    row = await tx.one(rows.SUBJECT, of_repo=view.repo.id, of_number=number_of(number))
     if row is None:
         raise NotFound
     return Subject(*row)
 
 
-def parsed(number: str) -> int:
+def number_of(number: str) -> int:
     """The number of an issue or proposal from its text in a path. Raises NotFound for a text that is not a
     number."""
     n = whole_number(number)
@@ -51,7 +51,7 @@ def parsed(number: str) -> int:
     return n
 
 
-def require(view: View, operation: str, author: str | None = None) -> None:
+def require_operation(view: View, operation: str, author: str | None = None) -> None:
     """Raise Forbidden unless the table of rights allows the operation to this caller. `author`: the author of
     the issue or proposal, who may do what the table allows to authors."""
     may = OPERATIONS[operation]
@@ -114,7 +114,7 @@ async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
 # --- words
 
 
-async def edited(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
+async def replace_words(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
     """Replace the words by which the issue or proposal is found in searches."""
     await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
     await tx.many(rows.WORD, _word_rows(view, of, title, body))
@@ -131,7 +131,7 @@ def _word_rows(view: View, of: Subject, title: str, body: str) -> list[dict[str,
 async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bool) -> None:
     """Add a label to an issue or proposal. `create`: create the label if the repository lacks it."""
     if create and await labels.find(tx, view, name) is None:
-        require(view, "label.create")
+        require_operation(view, "label.create")
         await labels.add(tx, view, validation.checked(LabelCreate(name=name)))
     await label(tx, view, of, [name])
 
@@ -152,14 +152,14 @@ async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
             raise Conflict(f"#{of.number} has {limits.ISSUE_LABELS} labels, and no {of.kind} has more")
         values = {"repo_id": view.repo.id, "number": of.number, "folded": folded}
         await tx.run(rows.LABEL_ON, **values, kind=of.kind, state=of.state)
-        await touch(tx, view, f"{of.kind}.label", of.number, name=known_label.name)
+        await record_change(tx, view, f"{of.kind}.label", of.number, name=known_label.name)
 
 
 async def unlabel(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
     for name in names:
         values = {"of_repo": view.repo.id, "of_number": of.number, "label": name.casefold()}
         if await tx.run(rows.LABEL_OFF, **values):
-            await touch(tx, view, f"{of.kind}.unlabel", of.number, name=name)
+            await record_change(tx, view, f"{of.kind}.unlabel", of.number, name=name)
 
 
 async def labels_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Label]]:
@@ -181,7 +181,7 @@ async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
     repository."""
     assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
     for handle in handles:
-        who = await member(tx, view, handle, "/assignees")
+        who = await find_member(tx, view, handle, "/assignees")
         if who in assigned:
             continue
         assigned.add(who)
@@ -190,17 +190,17 @@ async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
         values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
         if not await tx.run(rows.ASSIGNED, **values, is_assigned=True):
             await _add_part(tx, view, of, who, assigned=True)
-        await touch(tx, view, f"{of.kind}.assign", of.number, account_id=who)
+        await record_change(tx, view, f"{of.kind}.assign", of.number, account_id=who)
 
 
 async def unassign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
     assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
     for handle in handles:
-        who = await account(tx, view, handle)
+        who = await find_account(tx, view, handle)
         if who in assigned:
             values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
             await tx.run(rows.ASSIGNED, **values, is_assigned=False)
-            await touch(tx, view, f"{of.kind}.unassign", of.number, account_id=who)
+            await record_change(tx, view, f"{of.kind}.unassign", of.number, account_id=who)
 
 
 async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Actor]]:
@@ -210,15 +210,15 @@ async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list
     return people
 
 
-async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
+async def find_member(tx: Tx, view: View, handle: str, pointer: str) -> str:
     """The id of the account with this handle. Raises Invalid unless it has a role in the repository."""
-    who = await account(tx, view, handle)
+    who = await find_account(tx, view, handle)
     if who is None or await tx.one(rows.MEMBER, of_repo=view.repo.id, who=who) is None:
         raise Invalid(f"{handle} has no role in {view.repo.full_name}", pointer=pointer)
     return who
 
 
-async def account(tx: Tx, view: View, handle: str) -> str | None:
+async def find_account(tx: Tx, view: View, handle: str) -> str | None:
     """The id of the account with this handle, None if there is none. "@me" means the caller."""
     if handle == "@me":
         return view.principal.account_id if view.principal else None
@@ -236,7 +236,7 @@ async def _add_part(
 # --- filters of lists
 
 
-async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
+async def to_filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
     """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`:
     members of the query that name an account."""
     values: dict[str, Any] = {}
@@ -246,7 +246,7 @@ async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> di
         handle = getattr(query, name)
         if handle is None:
             continue
-        account_id = await account(tx, view, handle)
+        account_id = await find_account(tx, view, handle)
         if account_id is None:
             return None
         values[name] = account_id
@@ -260,7 +260,7 @@ async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> di
     return values
 
 
-async def leading(
+async def find_leading_filter(
     tx: Tx,
     view: View,
     values: dict[str, Any],
@@ -293,7 +293,7 @@ async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[st
 # --- events
 
 
-async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
+async def record_change(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
     """Set the time of the last change of an issue or proposal to now, and write an event of this kind."""
     await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
     await announce(tx, view, kind, number, **data)

@@ -68,7 +68,7 @@ async def gather(
                     (chunked if kind == "chunked" else named).add(bytes(digest))
         load = trees.stored(node.objects, tx)
         roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
-        taken.trees = await parting.part(tx, load, source, roots, policy)
+        taken.trees = await parting.part_trees(tx, load, source, roots, policy)
         first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
         load = taken.trees.load(load)
         for root in first - {tree.EMPTY_ROOT}:

@@ -47,7 +47,7 @@ class Parts:
         return either
 
 
-async def part(
+async def part_trees(
     tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
     """The partial trees of these seals under `policy`. `roots`: seal id → (root in `source`, signed root).

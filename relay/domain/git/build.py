@@ -88,7 +88,7 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 def _is_scattered(cache: Cache) -> bool:
     """Whether joining the packs is worthwhile: many packs were added since the last join, or most of their
     bytes lack deltas."""
-    sizes, joined = cache.pack_sizes(), cache.joined()
+    sizes, joined = cache.pack_sizes(), cache.read_joined()
     fresh = [size for name, size in sizes.items() if name not in joined]
     return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
 
@@ -113,7 +113,7 @@ def _repack(cache: Cache, lock: int) -> None:
 
 
 @dataclass(slots=True)
-class _Seal:
+class _SealToExport:
     """A seal to export: its row and payload, its parents in git, and its changes by path (None: deleted)."""
 
     row: SealRow
@@ -140,7 +140,7 @@ class _Builder:
 
     async def run(self) -> None:
         view, cache = self._view, self._cache
-        self._done = await process.in_build(cache.exported)
+        self._done = await process.in_build(cache.read_exported)
         self._size = sum((await process.in_build(cache.pack_sizes)).values())
         async with view.read(snapshot=True) as tx:
             refs = await refs_of(tx, view)
@@ -155,7 +155,7 @@ class _Builder:
         commits = [self._done[ref.head].commit for ref in refs]
         await process.in_build(self._require_all, commits)
         branch = view.repo.default_branch
-        await process.in_build(cache.show, branch, refs, commits, fingerprint(branch, refs))
+        await process.in_build(cache.write_refs, branch, refs, commits, fingerprint(branch, refs))
 
     def close(self) -> None:
         if self._reader is not None:
@@ -230,11 +230,11 @@ class _Builder:
             for seal_id, path, kind, digest, size in await tx.all(rows.CHANGES, ids=ids):
                 changes[seal_id][path] = TreeEntry(kind, bytes(digest), size) if kind else None
         await self._read_persons({row.account_id for row in by_id.values()})
-        group: list[_Seal] = []
+        group: list[_SealToExport] = []
         weight = count = 0
         for seal_id in ids:
             row = by_id[seal_id]
-            seal = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
+            seal = _SealToExport(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
             if not seal.payload.parents:
                 seal.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
             sizes = [entry.size for entry in seal.changes.values() if entry is not None]
@@ -245,7 +245,7 @@ class _Builder:
                 group, weight, count = [], 0, 0
         await self._write(group)
 
-    async def _write(self, group: Sequence[_Seal]) -> None:
+    async def _write(self, group: Sequence[_SealToExport]) -> None:
         """Write the git objects of a group of seals."""
         files = {
             entry.digest: entry
@@ -294,7 +294,7 @@ class _Builder:
             self._count_bytes(await process.in_build(self._cache.add_pack, opened, writer.entries))
         return blob_id
 
-    def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
+    def _add_commits(self, group: Sequence[_SealToExport], ids: Mapping[bytes, bytes]) -> None:
         """Write the trees and commits of seals whose blobs are already written. `ids`: ids of new blobs."""
         for seal in group:
             base = self._done[seal.payload.parents[0]].tree if seal.payload.parents else EMPTY_TREE
@@ -314,7 +314,7 @@ class _Builder:
         if writer.raw > PACK_BYTES:
             self._end_pack()
 
-    def _commit(self, seal: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
+    def _commit(self, seal: _SealToExport, tree: bytes, parents: Sequence[bytes]) -> bytes:
         seconds = seal.row.created_at // 1000
         person = self._persons[seal.row.account_id]
         named_author, committer = seal.payload.provenance.author, objects.signed(person, seconds)

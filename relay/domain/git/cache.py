@@ -89,7 +89,7 @@ class Cache:
     def exists(self) -> bool:
         return self.folder.is_dir()
 
-    def shows(self) -> str | None:
+    def read_fingerprint(self) -> str | None:
         """The fingerprint of the refs in the cache; None if it was never built."""
         return _text(self.folder / "current")
 
@@ -142,7 +142,7 @@ class Cache:
             for path in [*folder.glob("tmp*"), *folder.glob(".tmp*")]:
                 path.unlink(missing_ok=True)
 
-    def exported(self) -> dict[str, Exported]:
+    def read_exported(self) -> dict[str, Exported]:
         """The commit and tree of every seal whose objects are in the packs, by seal id."""
         try:
             raw = (self.folder / "seals").read_bytes()
@@ -193,7 +193,9 @@ class Cache:
             file.flush()
             os.fsync(file.fileno())
 
-    def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
+    def write_refs(
+        self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str
+    ) -> None:
         """Write the refs, each with the commit of its seal, into `packed-refs`, and `digest`, their
         fingerprint, into `current`. The packs must contain all objects of the commits."""
         named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
@@ -213,7 +215,7 @@ class Cache:
         """Record that the current packs have deltas."""
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
-    def joined(self) -> set[str]:
+    def read_joined(self) -> set[str]:
         """The names of the packs that have deltas; all other packs are as they were built."""
         return set((_text(self.folder / "joined") or "").split())
 

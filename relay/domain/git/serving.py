@@ -94,7 +94,7 @@ async def list_refs(view: View, protocol: str) -> PackStream:
     """The first answer to git: the capabilities and, unless git asks for them later, the refs."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
-    if protocol != LISTS_LATER or cache.shows() is None:
+    if protocol != LISTS_LATER or cache.read_fingerprint() is None:
         await _await_current(view, cache)
     words = ("upload-pack", "--stateless-rpc", "--advertise-refs")
     first = b"" if protocol == LISTS_LATER else _ANNOUNCED
@@ -106,7 +106,7 @@ async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
     for, even if a branch has moved since git saw the refs."""
     _require_git()
     cache = _cache(view.node, view.repo.id)
-    if _asks_refs(body) or cache.shows() is None:
+    if _asks_refs(body) or cache.read_fingerprint() is None:
         await _await_current(view, cache)
     return await _read(view, cache, ("upload-pack", "--stateless-rpc"), body, protocol)
 
@@ -134,12 +134,12 @@ async def _await_current(view: View, cache: Cache) -> None:
 async def _make_current(view: View, cache: Cache) -> None:
     """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, for example
     if git may no longer read the repository."""
-    built, looks = cache.shows(), 0
+    built, looks = cache.read_fingerprint(), 0
     async with asyncio.timeout(WAITED):
         while not await _is_current(view, cache):
-            if looks % OFTEN == 0 or cache.shows() != built:  # the refs moved while it was built
+            if looks % OFTEN == 0 or cache.read_fingerprint() != built:  # the refs moved while it was built
                 await _add_job(view.node, view.repo.id)
-                built = cache.shows()
+                built = cache.read_fingerprint()
             await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
             looks += 1
 
@@ -154,7 +154,7 @@ async def _is_current(view: View, cache: Cache) -> bool:
         raise TooLarge(why)
     async with view.read() as tx:
         refs = await refs_of(tx, view)
-    return cache.shows() == fingerprint(view.repo.default_branch, refs)
+    return cache.read_fingerprint() == fingerprint(view.repo.default_branch, refs)
 
 
 async def carry_on(node: Node, repo_id: str) -> None:

@@ -62,7 +62,7 @@ class Graph:
         self._edge = {edge_id for edge_id in self._edge if edge_id not in self._parents}
 
 
-async def relation(tx: Tx, base: str, head: str) -> Relation:
+async def find_relation(tx: Tx, base: str, head: str) -> Relation:
     """The relation of two seals. Walks both histories from the highest generation down until only common
     seals are left.
 

@@ -14,10 +14,10 @@ from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import caching, tag
+from relay.domain.history.history import cache_control_of, etag_of
 from relay.http.routing import Reply
 from relay.memory import tarred
-from relay.memory.tarred import Packed, Part
+from relay.memory.tarred import ArchivePart, Part
 
 STEP_BYTES, STEP_PARTS = 1 * MIB, 256  # that one turn goes through
 SHORT = 12  # digits of the seal id in the folder's name
@@ -33,9 +33,9 @@ async def archive(view: View, sha: str) -> Reply:
     return Reply(
         stream=_archive(view, row, name),
         content_type="application/gzip",
-        etag=tag(view, f"{row.id}-{name}-{FORM}"),
+        etag=etag_of(view, f"{row.id}-{name}-{FORM}"),
         headers={
-            "cache-control": caching(view),
+            "cache-control": cache_control_of(view),
             "content-disposition": f'attachment; filename="{name}.tar.gz"',
         },
     )
@@ -43,17 +43,19 @@ async def archive(view: View, sha: str) -> Reply:
 
 async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes]:
     seconds = row.created_at // 1000
-    first = tarred.header(folder, 0, seconds, directory=True)
-    packed = tarred.compressed(first, Packed(b"", 0, 0))
+    first = tarred.header_of(folder, 0, seconds, directory=True)
+    packed = tarred.compress_piece(first, ArchivePart(b"", 0, 0))
     yield tarred.HEAD + packed.data
     async with contextlib.aclosing(_parts(view, row.root, folder)) as parts:
         while (step := await _step(view, parts, seconds, packed)) is not None:
             packed = step
             yield packed.data
-    yield tarred.closed(packed)
+    yield tarred.end_archive(packed)
 
 
-async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
+async def _step(
+    view: View, parts: AsyncIterator[Part], seconds: int, before: ArchivePart
+) -> ArchivePart | None:
     """Compress the next parts, as many as fit into one turn. `before`: the result of the previous step.
     Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
@@ -70,7 +72,7 @@ async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Pa
     # Outside of the turn: the process beside the relay has a queue of its own.
     size += len(taken) * tarfile.BLOCKSIZE * 2
     done = before._replace(data=b"")
-    return await view.node.workers.go_on_waiting(view.payer, size, tarred.packed, taken, seconds, done)
+    return await view.node.workers.go_on_waiting(view.payer, size, tarred.pack_members, taken, seconds, done)
 
 
 async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:

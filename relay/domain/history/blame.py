@@ -49,7 +49,7 @@ class _Version:
 
 
 @dataclass(slots=True)
-class _Spent:
+class _SpentWork:
     """The work of one request so far: compared versions and lines."""
 
     versions: int = 0
@@ -60,14 +60,14 @@ class _Spent:
 
 
 @dataclass(slots=True)
-class _Work:
+class _Progress:
     """The progress of blame on one path. `owners`: by seal id, the owners of the lines in that seal's
     version, for some versions. `unkept`: steps since owners were last cached in the database. `first_parent`:
     lines from merged seals belong to the merge."""
 
     view: View
     path: str
-    spent: _Spent
+    spent: _SpentWork
     first_parent: bool
     owners: dict[str, Owners] = field(default_factory=dict)
     unkept: int = 0
@@ -85,7 +85,7 @@ class _TooDeep(Exception):
 
 async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
     seal = await sealed.seal(view, seal_id)
-    file = await sealed.entry(view, seal.root, path)
+    file = await sealed.find_entry(view, seal.root, path)
     _require_text(file, path)
     owners = await _resolve(view, path, seal.id, file, first_parent=first_parent)
     ranges = kernel.ranges(owners)
@@ -122,10 +122,10 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
     """The owners of the file's lines at the seal. A history nested too deep by renames or merges is resolved
     from its deep end, and intermediate results are cached."""
     waiting = [(path, seal_id, file)]
-    spent = _Spent()
+    spent = _SpentWork()
     while True:
         try:
-            owners = await _owners(_Work(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:])
+            owners = await _owners(_Progress(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:])
         except _TooDeep as deep:
             waiting.append(deep.wanted)
             if len(waiting) > BLAME_VERSIONS // DEEPEST:
@@ -136,7 +136,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
             return owners
 
 
-async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
+async def _owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
     """The owners of the file's lines at the seal, which are the owners in the file's last version along the
     seal's first parents."""
     work.depth += 1
@@ -146,7 +146,7 @@ async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
         work.depth -= 1
 
 
-async def _owners_below(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
+async def _owners_below(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
     versions, start = await _versions(work, seal_id)
     if not versions or versions[0].digest != file.digest:
         raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
@@ -170,7 +170,7 @@ def _too_long(path: str) -> TooLarge:
     return TooLarge(f"{path} has too long a history for one answer; ask again to go on")
 
 
-async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
+async def _versions(work: _Progress, seal_id: str) -> tuple[list[_Version], int | None]:
     """(versions, known): the versions of the path along first parents, newest first, and the index of the
     newest version with known owners, None if there is none. The list ends at that version, or where the path
     was absent or not text. The search goes deeper step by step, so that it does not walk a whole history for
@@ -198,15 +198,15 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
         head, steps = below, steps * 2
 
 
-async def _read_root_row(work: _Work, end: Row) -> list[Row]:
+async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
     """The row of the root seal of a history (`end`) if the seal has the path, else none. A root seal changed
     everything in its tree."""
     root_seal = await sealed.seal(work.view, end[0])
-    file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
+    file = (await sealed.find_entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
-async def _cut_at_missing(work: _Work, changed_rows: list[Row]) -> list[Row]:
+async def _cut_at_missing(work: _Progress, changed_rows: list[Row]) -> list[Row]:
     """`changed_rows` up to the first row whose file the repository lacks, with that row as a removal. The
     recorded changes of a seal are shared by all repositories that have it, so a file may be missing in this
     one."""
@@ -221,7 +221,7 @@ def _is_text(row: Row) -> bool:
     return bool(kind == "text" and size <= DIFF_BYTES)
 
 
-async def _find_known(work: _Work, versions: list[_Version]) -> int | None:
+async def _find_known(work: _Progress, versions: list[_Version]) -> int | None:
     """The index of the newest version whose owners are known or cached; None if there is none."""
     start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
@@ -230,10 +230,10 @@ async def _find_known(work: _Work, versions: list[_Version]) -> int | None:
     return start if cached is None else cached
 
 
-async def _has_file(work: _Work, seal_id: str) -> bool:
+async def _has_file(work: _Progress, seal_id: str) -> bool:
     """Whether the seal's tree has a file at the path."""
     seal = await sealed.seal(work.view, seal_id)
-    return work.path in await sealed.entries(work.view, seal.root, [work.path])
+    return work.path in await sealed.find_entries(work.view, seal.root, [work.path])
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
@@ -247,7 +247,7 @@ def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
     return ahead[:count]
 
 
-async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
+async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Version | None) -> None:
     """Find the owners of the newest version of a batch, from the owners of the version before the batch."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
@@ -273,7 +273,7 @@ async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version
 
 
 async def _carry_owners(
-    work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
+    work: _Progress, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
     """Compute the owners of the versions `plain`, each from the version before it, beginning with `older`.
     Returns the newest version, whose owners are then known."""
@@ -283,14 +283,16 @@ async def _carry_owners(
     owners = work.owners[older.seal_id]
     view, text = work.view, texts[older.digest]
     size = len(text) + sum(len(following) for _, following in ways)
-    owners, gone_through = await view.node.workers.run(view.payer, size, heavy.carried, owners, text, ways)
+    owners, gone_through = await view.node.workers.run(
+        view.payer, size, heavy.advance_owners, owners, text, ways
+    )
     work.owners[plain[-1].seal_id] = owners
     work.spent.lines += gone_through
     return plain[-1]
 
 
 async def _find_branched_owners(
-    work: _Work,
+    work: _Progress,
     version: _Version,
     parent_ids: list[str],
     merged: list[str],
@@ -321,17 +323,19 @@ async def _find_branched_owners(
     return await _inherit_owners(work, version.seal_id, texts[version.digest], before)
 
 
-async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
+async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
     """(seal, file in its tree) for each merged seal whose file is text."""
     files = []
     for row in others:
-        file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
+        file = (await sealed.find_entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
             files.append((row.id, file))
     return files
 
 
-async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
+async def _follow_move(
+    work: _Progress, version: _Version, parent: SealRow
+) -> tuple[Owners, bytes | None] | None:
     """(owners, text) of the file in the tree of `parent` that this version's seal moved to the path; the text
     is None if it is unchanged. Returns None if the seal moved no file here."""
     async with work.view.read() as tx:
@@ -339,11 +343,11 @@ async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
     if not gone or not version.size:
         return None
-    source = await renames.source(work.view, own, parent, work.path)
+    source = await renames.find_source(work.view, own, parent, work.path)
     if source is None or source[1].kind != "text":
         return None
     path, file = source
-    below = _Work(work.view, path, work.spent, work.first_parent, depth=work.depth)
+    below = _Progress(work.view, path, work.spent, work.first_parent, depth=work.depth)
     owners = await _owners(below, parent.id, file)
     if file.digest == version.digest:
         return owners, None
@@ -351,14 +355,14 @@ async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple
 
 
 async def _inherit_owners(
-    work: _Work, seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]
+    work: _Progress, seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]
 ) -> Owners:
     size = len(text) + sum(len(old) for _, old in before)
     view = work.view
-    return await view.node.workers.run(view.payer, size, heavy.inherit, seal_id, text, before)
+    return await view.node.workers.run(view.payer, size, heavy.inherit_owners, seal_id, text, before)
 
 
-async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
+async def _read_texts(work: _Progress, digests: set[bytes]) -> dict[bytes, bytes]:
     texts = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
     if any(kind_of(data) != "text" for data in texts.values()):
         raise NotText(f"{work.path} is bytes; blame reads text")
@@ -368,7 +372,7 @@ async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 # --- what is kept
 
 
-async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
+async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
     """Load the newest cached owners among these versions, and return the index of their version; None if none
     are cached. Owners that were computed with a view of every path of the file's history are cached in the
     database. Owners of filtered views are cached in memory by the number of the path policy, because all
@@ -387,7 +391,7 @@ async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
     return start
 
 
-def _load_filtered(work: _Work, seal_ids: list[str]) -> int | None:
+def _load_filtered(work: _Progress, seal_ids: list[str]) -> int | None:
     for at, seal_id in enumerate(seal_ids):
         raw = work.view.node.filtered_owners.get(_filtered_key(work, seal_id))
         if raw is not None:
@@ -396,7 +400,7 @@ def _load_filtered(work: _Work, seal_ids: list[str]) -> int | None:
     return None
 
 
-def _filtered_key(work: _Work, seal_id: str) -> FilteredKey:
+def _filtered_key(work: _Progress, seal_id: str) -> FilteredKey:
     view = work.view
     return view.repo.id, view.policy.number if view.policy else 0, seal_id, work.path, work.first_parent
 
@@ -406,7 +410,7 @@ def _decode_owners(raw: bytes) -> Owners:
     return [owner for count, owner in runs for _ in range(count)]
 
 
-async def _cache_owners(work: _Work, version: _Version | None) -> None:
+async def _cache_owners(work: _Progress, version: _Version | None) -> None:
     work.unkept = 0
     if version is None:
         return

@@ -20,12 +20,12 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.paging import Cursor
 from relay.domain.history import merge_base, renames, sealed
-from relay.domain.history.ancestry import Relation, relation
+from relay.domain.history.ancestry import Relation, find_relation
 from relay.domain.history.history import WRONG_CURSOR
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.memory import texts as heavy
-from relay.memory.compared import Files, Pair
-from relay.memory.texts import Patch, Sides
+from relay.memory.compared import ChangedFilesPage, Pair
+from relay.memory.texts import FileSides, Patch
 
 TURN_BYTES = 1 * MIB  # texts that are compared before others have their turn, if they are of several files
 NOT_COMPARED = Patch(0, 0, "")
@@ -45,7 +45,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
-        related: Relation = await relation(tx, base_id, head_id)
+        related: Relation = await find_relation(tx, base_id, head_id)
         bases = await _bases(tx, related, base_id, head_id)
         start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
@@ -72,7 +72,7 @@ def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
     return base or None, head, at
 
 
-def _cursor(base: str | None, head: str, page: Files) -> str | None:
+def _cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | None:
     return None if page.after is None else Cursor.write(base or "", head, page.after)
 
 
@@ -103,16 +103,16 @@ async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Co
 
 
 async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
-    row = await sealed.seal(view, (await sealed.head(view, tx, name)) or "", tx)
+    row = await sealed.seal(view, (await sealed.find_head(view, tx, name)) or "", tx)
     return row.id, row.root
 
 
-async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
+async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> ChangedFilesPage:
     """The changed files between the trees `start` and `head` from index `at` on: at most `limit`, and as many
     as fit into one answer. Raises Invalid if `at` is past the end, where no cursor points."""
     sealed.require_plaintext(view)
     if limit == 0:
-        return Files([], None)
+        return ChangedFilesPage([], None)
     view.node.streams.require(view.payer)
     number = view.policy.number if view.policy is not None else None
     key = (view.repo.id, number, start, head)
@@ -150,7 +150,7 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
     return pairs
 
 
-async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
+async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> ChangedFilesPage:
     """A page of the changed files, from index `at` on, with their patches: at most `limit` files, fewer once
     their texts or patches have reached the size of an answer, but at least one."""
     characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
@@ -170,7 +170,7 @@ async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
             unread -= _weight(pair)
             files.append(_file(pair, patch))
             at += 1
-    return Files(files, at if at < len(pairs) else None)
+    return ChangedFilesPage(files, at if at < len(pairs) else None)
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
@@ -216,10 +216,10 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
     return patches
 
 
-def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
+def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> FileSides:
     old = None if pair.old is None else read[pair.old.digest]
     new = None if pair.new is None else read[pair.new.digest]
-    return Sides(pair.old_path, old, pair.path, new, pair.similarity)
+    return FileSides(pair.old_path, old, pair.path, new, pair.similarity)
 
 
 def _file(pair: Pair, patch: Patch) -> ChangedFile:

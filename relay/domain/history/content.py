@@ -21,7 +21,7 @@ FileEntry = tuple[str, bytes, int]
 """Kind, digest and size of a file."""
 
 
-async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of the objects that the repository holds, among `digests`."""
     if not digests:
         return {}
@@ -29,7 +29,7 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
     return {bytes(digest): size for digest, size, _ in rows}
 
 
-async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects
     these objects from the collector for another day, because something is about to refer to them."""
     if not digests:
@@ -39,7 +39,7 @@ async def protected(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]
     if not stale:
         return {bytes(digest): size for digest, size, _ in rows}
     await node.objects.touch(tx, stale)
-    return await held(tx, repo_id, digests)  # the collector may have been faster
+    return await find_sizes(tx, repo_id, digests)  # the collector may have been faster
 
 
 async def read(
@@ -60,7 +60,7 @@ async def read(
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of objects that the repository must hold. Raises PayloadMissing with the
     digests that are missing."""
-    sizes = await held(tx, repo_id, digests)
+    sizes = await find_sizes(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
 
@@ -77,8 +77,8 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     differs."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
-    sizes = await protected(node, tx, repo_id, small)
-    large_sizes = await chunked.held(tx, repo_id, large)
+    sizes = await protect_held(node, tx, repo_id, small)
+    large_sizes = await chunked.find_sizes(tx, repo_id, large)
     _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:
         actual = (large_sizes if kind == "chunked" else sizes)[digest]
@@ -86,7 +86,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
             raise Invalid(f"the file {digest.hex()[:12]} has {actual} bytes, not {size}")
 
 
-async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
+async def is_held_and_safe(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
     """Whether the repository holds all these files, none of them as chunks, and the collector will keep them
     for hours."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
@@ -94,7 +94,7 @@ async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) 
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
 
 
-async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
+async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
     """The digests of those held objects (`sizes`: digest → size in bytes) that are text. Each object is read
     once; at most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises Unavailable if the
     collector has deleted an object meanwhile."""

@@ -45,7 +45,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     async with view.read() as tx:
         listed = await history.seals(tx, view, seal_ids)
     return Page(
-        items=[history.summary(to_wire(row)) for row in listed],
+        items=[history.to_summary(to_wire(row)) for row in listed],
         next_cursor=Cursor.write(*way) if way else None,
     )
 
@@ -61,7 +61,7 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
         check_path(then)
         return _Way(at, skip, then)
     async with view.read() as tx:
-        head = await sealed.head(view, tx, name or view.repo.default_branch)
+        head = await sealed.find_head(view, tx, name or view.repo.default_branch)
     return _Way(head, 0, path) if head is not None else None
 
 
@@ -70,7 +70,7 @@ async def _add_seals(
 ) -> _Way | None:
     """Append to `seal_ids` the seals that changed the file under its current name, at most `size` in total.
     Returns the position to continue at, None at the end."""
-    ids, behind = await history.touching(
+    ids, behind = await history.find_touching(
         view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
     for seal_id in ids:
@@ -91,16 +91,16 @@ async def _find_source(view: View, seal_id: str, path: str, *, first_parent: boo
         sides = [] if first_parent else [*parents[1:], *sources[seal_id]]
         rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1], *sides])}
     for side in sides:
-        if side in rows and path in await sealed.entries(view, rows[side].root, [path]):
+        if side in rows and path in await sealed.find_entries(view, rows[side].root, [path]):
             return None
     if not parents or parents[0] not in rows:
         return None
     parent = rows[parents[0]]
     try:
-        there = await sealed.entries(view, parent.root, [path])
+        there = await sealed.find_entries(view, parent.root, [path])
     except NotFound:
         return None
     if path in there:
         return None
-    source = await renames.source(view, rows[seal_id], parent, path)
+    source = await renames.find_source(view, rows[seal_id], parent, path)
     return _Way(parent.id, 0, source[0]) if source is not None else None

@@ -79,10 +79,10 @@ async def commits(
     page_rows, next_cursor = await _page(
         view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
     )
-    return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
+    return Page(items=[to_summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
 
 
-async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
+async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
     newest first. The cursor names both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
@@ -93,8 +93,10 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
         raise Invalid(WRONG_CURSOR, pointer="/cursor")
     start = query.sha if query.sha is not None else query.ref
     async with view.read(snapshot=True) as tx:
-        head = head_then or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
-        base = base_then or await sealed.head(view, tx, query.without or "")
+        head = head_then or await sealed.find_head(
+            view, tx, view.repo.default_branch if start is None else start
+        )
+        base = base_then or await sealed.find_head(view, tx, query.without or "")
         if head is None:
             return Page(items=[], next_cursor=None)
         for end in (head, base):
@@ -107,10 +109,10 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
             ids = alone[skip : skip + size + 1]
         page_rows = await seals(tx, view, ids[:size])
     more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
-    return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=more)
+    return Page(items=[to_summary(to_wire(row)) for row in page_rows], next_cursor=more)
 
 
-async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
+async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
     """Seals whose ids begin with `prefix`, at most one page. It finds only seals in the history of a branch
     or tag, so that seals of deleted branches cannot be found by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
@@ -121,7 +123,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
         reached = walks.REACHED[view.node.db.dialect]
         reached_rows = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
         listed = await seals(tx, view, [row[0] for row in reached_rows])
-    return Page(items=[summary(to_wire(row)) for row in listed], next_cursor=None)
+    return Page(items=[to_summary(to_wire(row)) for row in listed], next_cursor=None)
 
 
 async def log(view: View, query: LogQuery) -> Page[Seal]:
@@ -163,14 +165,14 @@ async def _page(
         check_path(path)
     at, skip = _position(cursor)
     async with view.read(snapshot=True) as tx:
-        head = at or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
+        head = at or await sealed.find_head(view, tx, view.repo.default_branch if start is None else start)
         if head is None:
             return [], None
         if not path:
             ids = await walk(tx, view, head, skip, size + 1, first_parent=first_parent)
             page_rows = await seals(tx, view, ids[:size])
             return page_rows, Cursor.write(head, skip + size) if len(ids) > size else None
-    ids, behind = await touching(view, head, path, skip, size, first_parent=first_parent)
+    ids, behind = await find_touching(view, head, path, skip, size, first_parent=first_parent)
     async with view.read() as tx:
         page_rows = await seals(tx, view, ids)
     return page_rows, Cursor.write(head, behind) if behind is not None else None
@@ -206,7 +208,7 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
         raise NotFound
 
 
-async def touching(
+async def find_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, and the candidate to
@@ -214,7 +216,7 @@ async def touching(
     candidates to skip. Where part of the history is hidden, empty pages are not returned, because they would
     reveal hidden changes; the search continues instead and each further page counts."""
     while True:
-        ids, behind = await _touching(view, head, path, skip, size, first_parent=first_parent)
+        ids, behind = await _walk_touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:
             return ids, behind
         async with view.node.streams.turn(view.payer, view.lease) as step:
@@ -222,7 +224,7 @@ async def touching(
         skip = behind
 
 
-async def _touching(
+async def _walk_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
 ) -> tuple[list[str], int | None]:
     """(ids, next): at most `size` ids of the walk from `head` that changed the path, after skipping `skip`
@@ -294,9 +296,9 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
     """Whether a merge has at the path exactly the content of one of the trees that it joined (`sides`)."""
     if not sides:
         return False
-    has = await sealed.at(view, root, path)
+    has = await sealed.find_at(view, root, path)
     for side in sides:
-        if await sealed.at(view, side, path) == has:
+        if await sealed.find_at(view, side, path) == has:
             return True
     return False
 
@@ -304,7 +306,7 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
     """Whether a candidate changed anything at or below the path (`span`) that the caller sees."""
     if generation == walks.FIRST:
-        return await sealed.holds(view, root, span["path"])
+        return await sealed.has_path(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])
     if whole and not view.repo.partial:
         return True
@@ -318,12 +320,12 @@ async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> b
     """Whether one of these paths is a file of this repository, in the tree of the seal or of its first
     parent. This is checked because the recorded changes of a seal are shared by all repositories that have
     it, including forks that lack a part of its files."""
-    if await sealed.entries(view, root, paths):
+    if await sealed.find_entries(view, root, paths):
         return True
     async with view.read() as tx:
         above = (await rows.parents(tx, [seal_id]))[seal_id]
         before = await rows.root_of(tx, view.repo.id, above[0])
-    return before is not None and bool(await sealed.entries(view, before, paths))
+    return before is not None and bool(await sealed.find_entries(view, before, paths))
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
@@ -332,7 +334,7 @@ async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
-def summary(full: Seal) -> SealSummary:
+def to_summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 
@@ -401,7 +403,7 @@ async def directory(view: View, sha: str, path: str) -> list[Child]:
 async def _directory(view: View, row: SealRow, path: str) -> list[Child]:
     if view.policy is not None:  # it walks whole trees
         view.node.streams.require(view.payer)
-    return await sealed.children(view, row.root, path)
+    return await sealed.list_children(view, row.root, path)
 
 
 def wire_entry(path: str, file: TreeEntry) -> TreeFile:
@@ -414,7 +416,7 @@ async def blob(view: View, sha: str, path: str) -> Blob:
     Content over the inline limit is left out.
     """
     row = await sealed.seal(view, sha)
-    file = await sealed.entry(view, row.root, path)
+    file = await sealed.find_entry(view, row.root, path)
     text = file.kind == "text"
     content = None
     if file.size <= BLOB_INLINE:
@@ -439,9 +441,9 @@ async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     picture, where no scripts run; otherwise it is sent as text.
     """
     row = await sealed.seal(view, sha)
-    file = await sealed.entry(view, row.root, path)
+    file = await sealed.find_entry(view, row.root, path)
     headers = {
-        "cache-control": caching(view),
+        "cache-control": cache_control_of(view),
         "x-content-type-options": "nosniff",
         "content-security-policy": RAW_POLICY,
     }
@@ -473,7 +475,7 @@ def sniff(data: bytes) -> str:
     return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
 
 
-def caching(view: View) -> str:
+def cache_control_of(view: View) -> str:
     """The Cache-Control header of an answer about a seal id. The bytes never change, but access to them does.
     So a cache asks again after PUBLIC_SECONDS, or each time if the bytes are private, and gets a 304. With a
     path policy the answer depends on the caller and is not shared."""
@@ -481,7 +483,7 @@ def caching(view: View) -> str:
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 
 
-def tag(view: View, name: str) -> str:
+def etag_of(view: View, name: str) -> str:
     """An ETag of `name` for this caller. It differs between callers who see different paths."""
     if view.repo.policy is None:
         return f'"{name}"'

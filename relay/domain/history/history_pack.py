@@ -30,14 +30,14 @@ from localstore.core.errors import NotFound
 from localstore.core.model.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
 from localstore.core.model.seal import SealChange
 from localstore.core.tree import TreeEntry
-from relay.base.threads import apart
+from relay.base.threads import run_on_thread
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
 from relay.domain.history.history import seals, walk, wire_entry
 from relay.domain.history.wire import to_wire
 from relay.http.routing import Reply
-from relay.memory.tarred import end, header, padding
+from relay.memory.tarred import end_of_tar, header_of, padding_of
 from relay.memory.trees import MANY
 
 PIECE = 256 * 1024
@@ -74,7 +74,7 @@ class _Manifest:
 
     async def flush(self) -> None:
         data, self.pending, self.held = b"".join(self.pending), [], 0
-        await apart(self.file.write, data)
+        await run_on_thread(self.file.write, data)
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
@@ -86,7 +86,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
     if start is not None and not is_hex_digest(start):
         raise NotFound
     async with view.read(snapshot=True) as tx:
-        head = start or await sealed.head(view, tx, view.repo.default_branch)
+        head = start or await sealed.find_head(view, tx, view.repo.default_branch)
         if head is None:
             raise NotFound
         before = min(skip, 1)  # the seal before the slice, whose files the reader has already
@@ -94,12 +94,14 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
         rows = await seals(tx, view, ids[: before + size])
     manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
     more = len(ids) > before + manifest.lines
-    length = 512 + manifest.size + len(padding(manifest.size))
-    length += sum(len(_head(file)) + file.size + len(padding(file.size)) for file in manifest.blobs.values())
+    length = 512 + manifest.size + len(padding_of(manifest.size))
+    length += sum(
+        len(_head(file)) + file.size + len(padding_of(file.size)) for file in manifest.blobs.values()
+    )
     headers = {"link": _next(view, head, size, skip + manifest.lines)} if more else {}
     return Reply(
         stream=_stream(view, manifest, length),
-        length=length + len(end(length)),
+        length=length + len(end_of_tar(length)),
         content_type="application/x-tar",
         headers=headers,
     )
@@ -177,7 +179,7 @@ async def _write_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         _add_blob(manifest, file)
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
-    listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
+    listed = await run_on_thread(_changes, brought) if len(brought) > MANY else _changes(brought)
     members = _view_members(view)
     if sealed.shows_all(view) and _key_id(row) != _key_id(before):
         members |= await _key(view, row)
@@ -214,7 +216,7 @@ def _add_blob(manifest: _Manifest, file: TreeEntry | None) -> None:
 
 
 def _head(file: TreeEntry) -> bytes:
-    return header(f"blobs/{file.digest.hex()}", file.size)
+    return header_of(f"blobs/{file.digest.hex()}", file.size)
 
 
 def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
@@ -224,16 +226,16 @@ def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
 
 async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:
     try:
-        yield header("manifest.jsonl", manifest.size)
+        yield header_of("manifest.jsonl", manifest.size)
         manifest.file.seek(0)
-        while data := await apart(manifest.file.read, PIECE):
+        while data := await run_on_thread(manifest.file.read, PIECE):
             yield data
-        yield padding(manifest.size)
+        yield padding_of(manifest.size)
         files = list(manifest.blobs.values())
         async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
             while data := await _read_members(view, files, pieces):
                 yield data
-        yield end(length)
+        yield end_of_tar(length)
     finally:
         manifest.file.close()
 
@@ -246,7 +248,7 @@ async def _read_members(view: View, files: list[TreeEntry], pieces: AsyncIterato
         async for piece in pieces:
             file = files[piece.at]
             before = _head(file) if piece.first else b""
-            parts.append(before + piece.data + (padding(file.size) if piece.last else b""))
+            parts.append(before + piece.data + (padding_of(file.size) if piece.last else b""))
             size += len(piece.data)
             if size >= STEP_BYTES or len(parts) >= sealed.BATCH_FILES:
                 break

@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: int
 
 
-class Author(msgspec.Struct, frozen=True, array_like=True):
+class AuthorChanges(msgspec.Struct, frozen=True, array_like=True):
     """Updates of one replica, in the order of their numbers."""
 
     account_id: str
@@ -40,7 +40,7 @@ class Author(msgspec.Struct, frozen=True, array_like=True):
     changes: list[Change]
 
 
-class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SignedEdit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An edit as its device signed it, without the members that are in its `Change` already."""
 
     seq: int
@@ -70,17 +70,17 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_authors = msgspec.msgpack.Decoder(list[Author])
-_edits = msgspec.msgpack.Decoder(list[Edit])
+_authors = msgspec.msgpack.Decoder(list[AuthorChanges])
+_edits = msgspec.msgpack.Decoder(list[SignedEdit])
 
 
-def taken(
+def changed_by(
     sent: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
-) -> tuple[list[Change], list[Edit]]:
+) -> tuple[list[Change], list[SignedEdit]]:
     """(changes, edits) of the updates of a request that changed something: each got a number above `before`,
     in order. Repeats, refusals and updates without effect got none."""
     changes: list[Change] = []
-    edits: list[Edit] = []
+    edits: list[SignedEdit] = []
     last = before
     for (update, ops), answer in zip(sent, answers, strict=True):
         if answer.result != "ok" or answer.seq <= last:
@@ -90,7 +90,7 @@ def taken(
         if update.kind == "edit_text":
             signature = unb64u(update.signature)
             edits.append(
-                Edit(
+                SignedEdit(
                     last,
                     update.n,
                     update.settled,
@@ -105,19 +105,19 @@ def taken(
     return changes, edits
 
 
-def pack_changes(authors: list[Author]) -> bytes:
+def pack_changes(authors: list[AuthorChanges]) -> bytes:
     return _pack(_encode(authors))
 
 
-def pack_edits(edits: list[Edit]) -> bytes | None:
+def pack_edits(edits: list[SignedEdit]) -> bytes | None:
     return _pack(_encode(edits)) if edits else None
 
 
-def changes_of(raw: bytes) -> list[Author]:
+def changes_of(raw: bytes) -> list[AuthorChanges]:
     return _authors.decode(_unpack(raw))
 
 
-def edits_of(raw: bytes | None) -> list[Edit]:
+def edits_of(raw: bytes | None) -> list[SignedEdit]:
     return _edits.decode(_unpack(raw)) if raw is not None else []
 
 

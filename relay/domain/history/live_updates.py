@@ -24,7 +24,7 @@ from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
 from relay.domain.history import live_update_format as forms
 from relay.domain.history import sealed
-from relay.domain.history.live_update_format import Asked, Author, Change, Edit
+from relay.domain.history.live_update_format import Asked, AuthorChanges, Change, SignedEdit
 from relay.node import Node
 
 ROWS_AT_ONCE = 4  # of at most about a batch's bytes each
@@ -69,9 +69,9 @@ async def keep(
     """Store the updates of one request that changed the branch, and count their bytes. `before`: the number
     of the branch before them. Raises QuotaExceeded if they exceed the quota of the repository's owner;
     deletions are never refused."""
-    changes, edits = forms.taken(sent, answers, before, now_ms())
+    changes, edits = forms.changed_by(sent, answers, before, now_ms())
     if changes:
-        author = Author(view.me.account_id, device_key_id, replica, changes)
+        author = AuthorChanges(view.me.account_id, device_key_id, replica, changes)
         named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
         row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
         await tx.many(rows.INSERT, [row])
@@ -102,7 +102,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
-    page_rows: list[tuple[Author, Change, Edit | None]] = []
+    page_rows: list[tuple[AuthorChanges, Change, SignedEdit | None]] = []
     async with view.read() as tx:
         taken = await _range(tx, view, seal_id)
         if taken is None:
@@ -201,7 +201,7 @@ def _weight(changes: bytes, edits: bytes | None) -> int:
 
 
 def _join_rows(part: list[Any]) -> tuple[bytes, bytes | None]:
-    authors: list[Author] = []
+    authors: list[AuthorChanges] = []
     for _, changes, _ in part:
         for group in forms.changes_of(changes):
             if authors and _is_same_author(authors[-1], group):
@@ -212,7 +212,7 @@ def _join_rows(part: list[Any]) -> tuple[bytes, bytes | None]:
     return forms.pack_changes(authors), forms.pack_edits(edits)
 
 
-def _is_same_author(author: Author, other: Author) -> bool:
+def _is_same_author(author: AuthorChanges, other: AuthorChanges) -> bool:
     return (author.account_id, author.device_key_id, author.replica) == (
         other.account_id,
         other.device_key_id,
@@ -228,7 +228,9 @@ async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
     return Range(*row) if row else None
 
 
-def _list_updates(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
+def _list_updates(
+    changes: bytes, edits: bytes | None
+) -> list[tuple[AuthorChanges, Change, SignedEdit | None]]:
     signed = {edit.seq: edit for edit in forms.edits_of(edits)}
     return [
         (author, change, signed.get(change.seq))
@@ -244,7 +246,11 @@ async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
 
 
 def _to_wire(
-    branch_id: str, people: Mapping[str, Actor], author: Author, change: Change, edit: Edit | None
+    branch_id: str,
+    people: Mapping[str, Actor],
+    author: AuthorChanges,
+    change: Change,
+    edit: SignedEdit | None,
 ) -> SealUpdate:
     return SealUpdate(
         seq=change.seq,

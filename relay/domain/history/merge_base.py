@@ -13,7 +13,7 @@ from relay.db.engine.database import LIST_CHUNK, Tx
 WINDOW = 256  # generations read at once
 
 
-class _Seal(Node, frozen=True):
+class _SearchedSeal(Node, frozen=True):
     """A seal in a search for common ancestors. `parents` and `merged`: its parents, and those of its merge
     sources that the repository has; `above`, of `Node`, contains both. `order_at`: its time in the order of
     history."""
@@ -25,7 +25,7 @@ class _Seal(Node, frozen=True):
 
 async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
     """The nearest common ancestors. Nodes of a window of generations are read together."""
-    loaded: dict[str, _Seal] = {}
+    loaded: dict[str, _SearchedSeal] = {}
     walk = relation(ours, theirs)
     needed = next(walk)
     while True:
@@ -42,7 +42,7 @@ async def only_in_head(
 ) -> list[str]:
     """The seals in the history of `head` that are not in the history of `base`, in the order of history.
     `first_parent`: only along the first parents of the head."""
-    loaded: dict[str, _Seal] = {}
+    loaded: dict[str, _SearchedSeal] = {}
     await _load(tx, repo_id, [base, head], loaded)
     in_base, marked = {base}, {base, head}
     heap = [(-loaded[start].rank, start) for start in marked]
@@ -71,7 +71,7 @@ async def only_in_head(
     return sorted(only_head, key=lambda seal_id: (-loaded[seal_id].order_at, -loaded[seal_id].rank, seal_id))
 
 
-async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _Seal]) -> None:
+async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _SearchedSeal]) -> None:
     """Read these seals and some generations of their ancestors into `loaded`: first along parents, then along
     merge sources. `merged` is filled only if `repo_id` is given."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
@@ -95,7 +95,7 @@ async def _top(tx: Tx, ids: list[str]) -> int:
 
 
 async def _load_above(
-    tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _Seal], floor: int
+    tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _SearchedSeal], floor: int
 ) -> list[str]:
     """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
     that any seal at or above the floor was merged from."""
@@ -122,5 +122,5 @@ async def _load_above(
             )
     for seal_id in fresh:
         every, (rank, order_at) = [*above[seal_id], *sources.get(seal_id, ())], placed[seal_id]
-        loaded[seal_id] = _Seal(rank, every, above[seal_id], merged.get(seal_id, ()), order_at)
+        loaded[seal_id] = _SearchedSeal(rank, every, above[seal_id], merged.get(seal_id, ()), order_at)
     return [source for seal_id, named in sources.items() if generations[seal_id] >= floor for source in named]

@@ -44,7 +44,7 @@ async def proof(view: View, sha: str) -> Reply:
     view.node.streams.require(view.payer)
     visible = await _visible(view, row.root)
     _, key = await sealed.tree_key(view, row)
-    headers = {"cache-control": history.caching(view)}
+    headers = {"cache-control": history.cache_control_of(view)}
     return Reply(stream=_Proof(view, row.root, key, visible).stream(), content_type=BYTES, headers=headers)
 
 

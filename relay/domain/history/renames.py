@@ -34,10 +34,10 @@ async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rena
     size = sum(file.size for side in undecided for file in side.values())
     workers = view.node.workers
     work = workers.go_on if paid else workers.run
-    return moved + await work(view.payer, size, heavy.moves, undecided, texts)
+    return moved + await work(view.payer, size, heavy.find_moves, undecided, texts)
 
 
-async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
+async def find_source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
     """(path, file) in the first parent if the seal `row` moved that file to `path`; else None."""
     changes = await sealed.changes_in_turn(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))

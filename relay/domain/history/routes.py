@@ -45,11 +45,11 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     if query.prefix is not None:
         if (query.ref, query.sha, query.path, query.without) != (None, None, None, None):
             raise Invalid("prefix searches all seals; omit ref, sha, path and without", pointer="/prefix")
-        return await histories.beginning(view, query.prefix, query.limit)
+        return await histories.by_prefix(view, query.prefix, query.limit)
     if query.without is not None:
         if query.path is not None or query.follow:
             raise Invalid("without lists whole seals; omit path and follow", pointer="/without")
-        return await histories.apart(view, query)
+        return await histories.only_in(view, query)
     if query.follow:
         return await following.commits(view, query)
     return await histories.commits(

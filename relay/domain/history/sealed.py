@@ -76,7 +76,7 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
     return key_id, bytes(key_row[0])
 
 
-async def head(view: View, tx: Tx, name: str) -> str | None:
+async def find_head(view: View, tx: Tx, name: str) -> str | None:
     """The id of the seal that `name` means: a branch, a tag, `pr:N` or a full seal id; None for a branch
     without seals. Raises NotFound for any other name."""
     if (version := await of_proposal(view, tx, name)) is not None:
@@ -111,31 +111,31 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
     return view.node.objects.read_many
 
 
-async def entry(view: View, root: bytes, path: str) -> TreeEntry:
+async def find_entry(view: View, root: bytes, path: str) -> TreeEntry:
     """The file at `path`. Raises PathInvalid for an impossible path, NotFound if it is missing or hidden."""
     tree.check_path(path)
-    named = await entries(view, root, [path])
+    named = await find_entries(view, root, [path])
     if path not in named:
         raise NotFound
     return named[path]
 
 
-async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
+async def find_entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """The files that the caller sees among `paths`, by path."""
     visible = [path for path in paths if view.sees(path)]
     return await trees.drive(tree.lookup(root, visible), _loader(view), len(visible))
 
 
-async def holds(view: View, root: bytes, path: str) -> bool:
+async def has_path(view: View, root: bytes, path: str) -> bool:
     """Whether the caller sees a file or a directory at `path`."""
     above, _, name = path.rpartition("/")
     try:
-        return any(child.name == name for child in await children(view, root, above))
+        return any(child.name == name for child in await list_children(view, root, above))
     except NotFound:
         return False
 
 
-async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
+async def find_at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
     """(kind, digest) of the file or directory at `path`, None if there is none. Call it only for a path below
     which everything is visible to the caller."""
     above, _, name = path.rpartition("/")
@@ -146,7 +146,7 @@ async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
     return next(((child.kind, child.digest) for child in listed if child.name == name), None)
 
 
-async def children(view: View, root: bytes, path: str) -> list[Child]:
+async def list_children(view: View, root: bytes, path: str) -> list[Child]:
     """The children of the directory at `path` ("" is the root) that the caller sees. Raises NotFound for a
     directory without visible content. A subdirectory that is partly visible has the size of its visible
     part."""
@@ -210,7 +210,7 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tup
     if not prefix:
         top = [Child("", "dir", root, 0)] if root != tree.EMPTY_ROOT else []
     else:
-        top = [child for child in await children(view, root, above) if child.name == name]
+        top = [child for child in await list_children(view, root, above) if child.name == name]
         if not top:
             raise NotFound
     async for item in _walk_in_turns(view, prefix, top):

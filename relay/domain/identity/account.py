@@ -20,7 +20,7 @@ from relay.domain.identity import session as sessions
 from relay.domain.identity.guesses import Guesses, is_known
 from relay.domain.identity.rows import account as rows
 from relay.domain.identity.rows.account import AccountRow
-from relay.domain.identity.session import Made
+from relay.domain.identity.session import NewSession
 from relay.http.limiter import Attempts
 
 PHASE = "local"  # an account with a password or device key on this node
@@ -37,7 +37,7 @@ _PER_ADDRESS = Attempts(
 _SIGN_UPS = Attempts("sign_up.address", 200, 3600, "accounts that a network makes with a password")
 
 
-async def sign_up(caller: Caller, handle: str, password: str) -> Made:
+async def sign_up(caller: Caller, handle: str, password: str) -> NewSession:
     """Create an account with a password and sign it in. Raises NameTaken or Invalid."""
     config, state = caller.node.config, caller.node.sign_in
     if not config.local_sign_up:
@@ -54,7 +54,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
     return await sessions.start_browser(caller, account, "password")
 
 
-async def sign_in(caller: Caller, handle: str, password: str) -> Made:
+async def sign_in(caller: Caller, handle: str, password: str) -> NewSession:
     """Create a browser session for a handle and its password. A wrong password and an unknown handle get the
     same answer at the same cost."""
     state = caller.node.sign_in

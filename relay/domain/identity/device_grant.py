@@ -82,10 +82,10 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     )
 
 
-async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
+async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     """The pending sign-in with this user code. Raises NotFound for an unknown code, Gone if it is decided or
     expired; wrong guesses are counted."""
-    approver(caller)
+    require_approver(caller)
     _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
     _GUESSES.count(caller.node.limiter, caller.me.account_id)
     code = device_grant.normalise_user_code(typed)
@@ -106,14 +106,14 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 
     On approval the session is sealed to the terminal's key at once.
     """
-    me = approver(caller)
-    row = await waiting(caller, body.user_code)
+    me = require_approver(caller)
+    row = await find_waiting(caller, body.user_code)
     if not hmac.compare_digest(body.fingerprint.encode("utf-8", "replace"), fingerprint(row).encode()):
         raise Invalid("this is not the fingerprint of that sign-in; compare it again", pointer="/fingerprint")
     if body.decision == "deny":
         return await _deny(caller, me, row)
     expires_at = min(now_ms() + limits.CLI_SESSION * 1000, me.session_ends)
-    plan = await sessions.plan(
+    plan = await sessions.plan_session(
         caller.node,
         me.account_id,
         "cli",
@@ -183,7 +183,7 @@ def fingerprint(row: DeviceCodeRow) -> str:
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 
-def approver(caller: Caller) -> Principal:
+def require_approver(caller: Caller) -> Principal:
     """The signed-in caller, who approves or denies a terminal. Raises Forbidden unless the request comes from
     a browser session. A terminal that a guest approves gets a guest session."""
     me = caller.me

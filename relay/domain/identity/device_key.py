@@ -49,7 +49,7 @@ from relay.domain.identity import session as sessions
 from relay.domain.identity.guesses import Guesses, is_known, remember
 from relay.domain.identity.rows import account as accounts
 from relay.domain.identity.rows.account import AccountRow
-from relay.domain.identity.session import Made
+from relay.domain.identity.session import NewSession
 from relay.http.limiter import Attempts
 
 _CHALLENGES = Attempts("challenge.address", 300, 600, "challenges for device keys of a network")
@@ -114,7 +114,7 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     return await _create_challenge(caller, Purpose.LOGIN, handle, owner, None, start)
 
 
-async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
+async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
     """Sign in with a device key. Returns a session bound to the key.
 
     A registered key signs in to its account; a new key gets a new account if the handle is free; for an
@@ -142,7 +142,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
             "svc login in a browser"
         )
     account_id = account.id if account else _future_account(challenge.challenge_id)
-    plan = await sessions.plan(
+    plan = await sessions.plan_session(
         caller.node,
         account_id,
         "device",
@@ -168,7 +168,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
     if paired:
         _PAIRING_TRIES.give_back(caller, challenge_row.account, known_network)
-    return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
+    return NewSession(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:

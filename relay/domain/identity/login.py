@@ -32,9 +32,9 @@ from relay.domain.identity import session as sessions
 from relay.domain.identity.rows import account as account_rows
 from relay.domain.identity.rows import login as rows
 from relay.domain.identity.rows.login import FlowRow
-from relay.domain.identity.session import Made
+from relay.domain.identity.session import NewSession
 from relay.http.limiter import Attempts
-from relay.outbound.identity_provider import Person
+from relay.outbound.identity_provider import ConfirmedPerson
 
 PHASE = "oidc_linked"
 SECRET_BYTES = 32
@@ -47,7 +47,7 @@ _SIGN_UPS = Attempts("login.sign_up.address", 60, 3600, "accounts that a network
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunSignIn:
     """A sign-in that has begun. `location`: the address to which the browser is sent; `flow`: the content of
     its cookie until it comes back."""
 
@@ -56,17 +56,17 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class SignInOutcome:
     """The end of a sign-in: with a session, with a provider linked (neither field is set), or with a handle
     to choose (`flow`: content of the cookie until then)."""
 
     return_to: str
-    session: Made | None = None
+    session: NewSession | None = None
     flow: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SignInWay:
     """An identity provider that an account uses to sign in. Times are RFC 3339."""
 
     provider: str
@@ -76,16 +76,16 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class SignInWays:
     """All ways to sign in to an account. `unlinked`: providers of this node that are not linked to it."""
 
     password: bool
     device_keys: int
-    providers: list[Way]
+    providers: list[SignInWay]
     unlinked: list[Provider]
 
 
-async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False) -> Begun:
+async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False) -> BegunSignIn:
     """Start a sign-in by the provider `name`. `link`: link the provider to the signed-in account, which may
     sign in by it from then on. Raises BadRequest for a provider that the node does not have, Unavailable if
     it is down."""
@@ -111,10 +111,10 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
         None,
         now_ms() + OIDC_SIGN_IN * 1000,
     )
-    return Begun(location, await _store(caller, row))
+    return BegunSignIn(location, await _store(caller, row))
 
 
-async def take(caller: Caller, flow: str | None) -> FlowRow:
+async def use_up(caller: Caller, flow: str | None) -> FlowRow:
     """Use up the sign-in that this browser began. Returns its row. Raises StateInvalid if there is none."""
     _FINISHED.count(caller.node.limiter, caller.network)
     async with caller.node.db.write() as tx:
@@ -127,8 +127,8 @@ async def take(caller: Caller, flow: str | None) -> FlowRow:
 
 async def finish(
     caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
-) -> Arrived:
-    """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `take` returned it.
+) -> SignInOutcome:
+    """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `use_up` returned it.
     Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider confirms no
     person, Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
@@ -145,12 +145,12 @@ async def finish(
     )
     if row.link_account is not None:
         await _link(caller, provider, person)
-        return Arrived(row.return_to)
+        return SignInOutcome(row.return_to)
     async with caller.read() as tx:
         account_id = await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject)
         account = None if account_id is None else await tx.one(account_rows.BY_ID, id=account_id)
     if account_id is None:
-        return Arrived(row.return_to, flow=await _keep_person(caller, row, person))
+        return SignInOutcome(row.return_to, flow=await _keep_person(caller, row, person))
     if account is None:
         raise Unauthorized(
             f"the account that {provider.label} leads to is suspended; ask the operator of this node"
@@ -171,10 +171,10 @@ async def finish(
     session = await sessions.start_browser(
         caller, account_rows.row(account), provider.name, still_leads_there
     )
-    return Arrived(row.return_to, session)
+    return SignInOutcome(row.return_to, session)
 
 
-async def arriving(caller: Caller, flow: str | None) -> FlowRow:
+async def find_arriving(caller: Caller, flow: str | None) -> FlowRow:
     """The unfinished sign-in of a person who has to choose a handle. Raises StateInvalid if there is none."""
     async with caller.read() as tx:
         columns = await tx.one(rows.FLOW, flow=_flow_hash(flow))
@@ -184,10 +184,10 @@ async def arriving(caller: Caller, flow: str | None) -> FlowRow:
     return row
 
 
-async def choose_handle(caller: Caller, flow: str | None, handle: str) -> Arrived:
+async def choose_handle(caller: Caller, flow: str | None, handle: str) -> SignInOutcome:
     """Create the account of a person who signs in by a provider for the first time, and sign it in. After
     NameTaken and Invalid another handle may be chosen."""
-    row = await arriving(caller, flow)
+    row = await find_arriving(caller, flow)
     if not caller.node.config.oidc_sign_up:
         raise _closed(caller, row.provider)
     name = names.handle(handle)
@@ -207,10 +207,10 @@ async def choose_handle(caller: Caller, flow: str | None, handle: str) -> Arrive
             how=row.provider,
             address=caller.address,
         )
-    return Arrived(row.return_to, await sessions.start_browser(caller, account, row.provider))
+    return SignInOutcome(row.return_to, await sessions.start_browser(caller, account, row.provider))
 
 
-async def ways(caller: Caller) -> Ways:
+async def list_ways(caller: Caller) -> SignInWays:
     """All ways to sign in to the caller's account."""
     account = caller.me.account_id
     async with caller.read() as tx:
@@ -218,12 +218,12 @@ async def ways(caller: Caller) -> Ways:
         device_keys = await tx.value(rows.DEVICE_KEYS, account=account)
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
     linked = [
-        Way(provider, label(caller, provider), rfc3339(since), rfc3339_or_none(used))
+        SignInWay(provider, label(caller, provider), rfc3339(since), rfc3339_or_none(used))
         for provider, since, used in logins
     ]
     names_of_linked = {way.provider for way in linked}
     unlinked = [provider for provider in caller.node.providers.all if provider.name not in names_of_linked]
-    return Ways(password, device_keys, linked, unlinked)
+    return SignInWays(password, device_keys, linked, unlinked)
 
 
 async def other_sessions(caller: Caller, provider: str) -> int:
@@ -260,7 +260,7 @@ async def unlink(caller: Caller, provider: str) -> None:
         await audit.record(tx, account, "login.unlink", account, provider=provider, address=caller.address)
 
 
-async def _link(caller: Caller, provider: Provider, person: Person) -> None:
+async def _link(caller: Caller, provider: Provider, person: ConfirmedPerson) -> None:
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         owner = await tx.value(rows.OF_PERSON, issuer=person.issuer, subject=person.subject)
@@ -291,7 +291,7 @@ async def _insert(tx: Tx, account: str, provider: str, issuer: str, subject: str
         raise LoginTaken("this sign-in has just been linked to an account; sign in again") from None
 
 
-async def _keep_person(caller: Caller, row: FlowRow, person: Person) -> str:
+async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) -> str:
     """Store the person that the provider named until a handle is chosen. Returns the new content of the
     cookie."""
     if not caller.node.config.oidc_sign_up:

@@ -26,7 +26,7 @@ from relay.domain.identity import device_grant, device_name, pairing
 from relay.domain.identity import device_key as keys
 from relay.domain.identity import session as sessions
 from relay.domain.identity import token as tokens
-from relay.domain.identity.session import Made
+from relay.domain.identity.session import NewSession
 from relay.gate.gate import FORM
 from relay.http import cookies
 from relay.http.routing import REPOSITORIES, Reply, route, serves
@@ -100,18 +100,20 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
 async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     """Renew the session of a browser, then redirect to the requested page"""
     return_to = visit.local_path(query.return_to)
-    if visit.lasts(caller):
+    if visit.is_valid_for_page(caller):
         return redirect(return_to)
     if not cookies.own_navigation(caller.node.config, request):
-        return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
+        return (
+            visit.redirect_to_login(return_to) if query.own else visit.to_renewing_page(caller, return_to, 0)
+        )
     try:
         session = await sessions.refresh(
             caller, cookies.value(request, cookies.refresh_name(caller.node.config))
         )
     except Conflict:  # another request of this browser has just renewed them
-        return visit.onward(caller, return_to, 1)
+        return visit.to_renewing_page(caller, return_to, 1)
     except Unauthorized:
-        return visit.to_login(return_to)
+        return visit.redirect_to_login(return_to)
     return redirect(return_to, cookies=signed_in(caller, session))
 
 
@@ -142,7 +144,7 @@ serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessi
 serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
 
 
-def signed_in(caller: Caller, session: Made) -> tuple[str, str]:
+def signed_in(caller: Caller, session: NewSession) -> tuple[str, str]:
     """(session cookie, refresh cookie) for a browser that has just signed in."""
     config = caller.node.config
     return cookies.session(config, session.token), cookies.refresh(config, session.refresh)

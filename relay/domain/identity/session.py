@@ -47,7 +47,7 @@ _REFRESH_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewSession:
     """A new session with its secrets, which are not stored. `token` and `refresh`: text; times in
     milliseconds."""
 
@@ -69,7 +69,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedSession:
     """A session to be created. Its token is minted before the transaction, so that the database is not locked
     while waiting for the signer."""
 
@@ -104,7 +104,7 @@ class Plan:
         )
 
 
-async def plan(
+async def plan_session(
     node: Node,
     account_id: str,
     kind: str,
@@ -116,13 +116,15 @@ async def plan(
     parent_id: str | None = None,
     token_until: int | None = None,
     way: str | None = None,
-) -> Plan:
+) -> PlannedSession:
     """Mint the token of a new session, and return the session to be written. `token_until`: end of the token,
     which is before the end of a session that can be refreshed. `way`: password, device_key, or the name of an
     identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
-    return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id, way)
+    return PlannedSession(
+        session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id, way
+    )
 
 
 async def mint(
@@ -144,11 +146,11 @@ async def mint(
     return bearer.to_text(raw)
 
 
-async def start_guest(caller: Caller) -> Made:
+async def start_guest(caller: Caller) -> NewSession:
     """Create an account without credentials, and a session for it of one day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
-    session = await plan(caller.node, account_id, "guest", "guest", expires_at)
+    session = await plan_session(caller.node, account_id, "guest", "guest", expires_at)
     async with caller.write() as tx:
         await quota.count_account(tx, caller.network, caller.node.config.quota, guest=True)
         await tx.run(
@@ -165,7 +167,7 @@ async def start_guest(caller: Caller) -> Made:
             disabled_at=None,
         )
         await session.write(tx)
-    return Made(session.id, account_id, None, session.token, "", expires_at)
+    return NewSession(session.id, account_id, None, session.token, "", expires_at)
 
 
 async def start_browser(
@@ -173,13 +175,13 @@ async def start_browser(
     account: AccountRow,
     how: str,
     check: Callable[[Tx], Awaitable[None]] | None = None,
-) -> Made:
+) -> NewSession:
     """Create a browser session of seven days, with an access token of one hour and a refresh token. `how`:
     the way of sign-in; `check`: called in the same transaction, raises an error if the session may no longer
     begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
-    session = await plan(
+    session = await plan_session(
         caller.node, account.id, "browser", "browser", expires_at, token_until=token_until, way=how
     )
     refresh = secrets.token_bytes(_REFRESH_BYTES)
@@ -190,10 +192,10 @@ async def start_browser(
         await _keep_refresh(tx, refresh, session.id, expires_at)
         await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", session.id, how=how, address=caller.address)
-    return Made(session.id, account.id, account.handle, session.token, b64u(refresh), token_until)
+    return NewSession(session.id, account.id, account.handle, session.token, b64u(refresh), token_until)
 
 
-async def refresh(caller: Caller, token: str | None) -> Made:
+async def refresh(caller: Caller, token: str | None) -> NewSession:
     """Issue a new access token and refresh token for the same session.
 
     A refresh token works once. A second use within seconds is a race of two tabs and raises Conflict; a later
@@ -231,10 +233,10 @@ async def refresh(caller: Caller, token: str | None) -> Made:
             refused = _no_refresh()
     if refused is not None:  # raised here, so that the end of the session is not rolled back
         raise refused
-    return Made(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
+    return NewSession(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
 
 
-def due(me: Principal) -> bool:
+def is_due(me: Principal) -> bool:
     """Whether a page should refresh the session first: its access token ends soon, but the session does
     not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000

@@ -36,7 +36,7 @@ async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
         raise Invalid("name the token after what will use it", pointer="/label")
     _NEW.count(caller.node.limiter, me.account_id)
     binding = DeviceKey.generate()
-    plan = await sessions.plan(
+    plan = await sessions.plan_session(
         caller.node,
         me.account_id,
         "script",

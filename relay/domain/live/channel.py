@@ -40,13 +40,13 @@ T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 
 
-class Door(Protocol):
+class RunOnRepository(Protocol):
     """Runs `work` on a repository under the same rules as a request for this operation."""
 
     async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
 
 
-async def open_channel(door: Door, peer: Peer, body: Open) -> list[bytes]:
+async def open_channel(door: RunOnRepository, peer: Peer, body: Open) -> list[bytes]:
     """The first messages of a new channel, or its refusal. Later messages are queued for the peer."""
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
@@ -55,7 +55,7 @@ async def open_channel(door: Door, peer: Peer, body: Open) -> list[bytes]:
     except Unauthorized:
         raise  # ends the socket
     except SvcError as error:
-        return [refused(body.channel, error)]
+        return [to_refusal(body.channel, error)]
 
 
 async def _begin_channel(view: View, peer: Peer, body: Open) -> list[bytes]:
@@ -65,7 +65,7 @@ async def _begin_channel(view: View, peer: Peer, body: Open) -> list[bytes]:
     channels = view.node.hub.channels
     if body.channel in peer.channels:
         channels.end(peer.channels[body.channel])
-    ref = await frontier.branch(view.node.db.lookup, view.repo.id, body.branch)
+    ref = await frontier.find_branch(view.node.db.lookup, view.repo.id, body.branch)
     key = await live.my_key(view.node.db.lookup, view, body.device_key_id)
     channel = Channel(
         number=body.channel,
@@ -96,7 +96,7 @@ async def _begin_channel(view: View, peer: Peer, body: Open) -> list[bytes]:
     else:
         messages += [frame.message.text(channel.number) for frame in frames if frame.message]
     if isinstance(body, PollChannel) and body.here is not None:
-        channels.people.passing(channel, _check_place(body.here))
+        channels.people.set_place_of_poll(channel, _check_place(body.here))
     everybody = channels.people.everybody(channel)
     messages.append(_encode(People(channel=channel.number, here=everybody, gone=[])))
     for frame in channels.settle(channel, opened.seq):
@@ -108,7 +108,7 @@ async def _catch_up(
     view: View, channels: Channels, channel: Channel, since: int | None
 ) -> tuple[Opened, list[Frame] | None]:
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, channel.branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, channel.branch)
         if ref.id != channel.branch_id:
             raise NotFound
         key = await live.my_key(tx.one, view, channel.device_key_id)
@@ -117,7 +117,7 @@ async def _catch_up(
     return Opened(channel=channel.number, branch_id=ref.id, seq=ref.seq, head=ref.head), frames
 
 
-async def answer_updates(door: Door, peer: Peer, body: Updates) -> bytes:
+async def answer_updates(door: RunOnRepository, peer: Peer, body: Updates) -> bytes:
     """The answers to a batch of updates, or the reason why none was accepted."""
     try:
         channel = _channel(peer, body.channel)
@@ -128,19 +128,19 @@ async def answer_updates(door: Door, peer: Peer, body: Updates) -> bytes:
     except Unauthorized:
         raise  # ends the socket
     except SvcError as error:
-        return refused(body.channel, error, body.id)
+        return to_refusal(body.channel, error, body.id)
 
 
 async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAnswers:
     return await live.accept(view, channel.branch, batch)
 
 
-def here(peer: Peer, people: presence.People, body: Here) -> bytes | None:
+def set_place(peer: Peer, people: presence.People, body: Here) -> bytes | None:
     """Set where the channel's user is. Returns None, or the reason of a refusal."""
     try:
-        people.here(_channel(peer, body.channel), _check_place(body))
+        people.set_place(_channel(peer, body.channel), _check_place(body))
     except SvcError as error:
-        return refused(body.channel, error)
+        return to_refusal(body.channel, error)
     return None
 
 
@@ -159,7 +159,7 @@ def _channel(peer: Peer, number: int) -> Channel:
     return channel
 
 
-def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
+def to_refusal(number: int, error: SvcError, id: int | None = None) -> bytes:
     """The message that refuses a client's message. `id`: the id of the refused updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")

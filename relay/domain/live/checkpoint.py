@@ -28,7 +28,7 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
     )
 
 
-async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
+async def add_for_turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
     """Add a checkpoint if the agent's turn `turn_id` differs from that of the last checkpoint. Returns
     whether one was added."""
     if turn_id is None:

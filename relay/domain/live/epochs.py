@@ -45,7 +45,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only a
     portion of them is in memory at a time, because a few edited bytes make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
-    held = await content.held(tx, repo_id, edited.keys())
+    held = await content.find_sizes(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
     for part in batches(lacking.values(), PORTION, _size):
@@ -62,7 +62,7 @@ class Ending(NamedTuple):
     states: Mapping[LaneKey, bytes]
 
 
-class NotWorkedOut(Exception):
+class StatesNeeded(Exception):
     """Raised by a transaction before it changes anything, because the states of these lanes must first be
     computed outside of it."""
 
@@ -75,8 +75,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 """States, each with where its lane stood then."""
 
 
-async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises NotWorkedOut
+async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
+    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises StatesNeeded
     if `computed` lacks a state that is needed."""
     edited = [rows.row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
@@ -84,7 +84,7 @@ async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
     short = await _short_logs(tx, branch_id, edited)
     long = {frontier.key_of(branch_id, row): row for row in _select_fitting(edited) if row.path not in short}
     if any(key not in computed or computed[key][0] != row.stand for key, row in long.items()):
-        raise NotWorkedOut(branch_id, list(long.values()))
+        raise StatesNeeded(branch_id, list(long.values()))
     return Ending(edited, {key: computed[key][1] for key in long})
 
 
@@ -99,7 +99,7 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
         yield row
 
 
-async def states(view: View, lacking: NotWorkedOut) -> States:
+async def compute_states(view: View, lacking: StatesNeeded) -> States:
     """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited if its
     budget of work on texts is used up."""
     computed: States = {}
@@ -148,7 +148,7 @@ class Ends(NamedTuple):
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
 
 
-async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
+async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
     """The final states of older epochs, by lane and epoch, or the sources to compute them. `behind`: pairs of
     (lane number, first epoch). Beyond ENDS_AT_ONCE bytes some are left out; a device that needs them merges
     less exactly."""
@@ -157,7 +157,7 @@ async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterabl
         for gen, epoch in sorted(behind)
         for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch)
     ]
-    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in finals})
+    sizes = await content.find_sizes(tx, repo_id, {genesis for _, genesis, _ in finals})
     final_states: Finals = {}
     logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
     room = ENDS_AT_ONCE

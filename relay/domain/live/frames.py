@@ -41,7 +41,7 @@ class _Body(msgspec.Struct):
 _encode = msgspec.json.Encoder().encode
 
 
-async def announce(
+async def write_frame(
     tx: Tx,
     view: View,
     ref: RefRow,
@@ -75,7 +75,7 @@ async def announce(
     )
 
 
-def signed(
+def to_signed(
     batch: UpdateBatch,
     requested: Sequence[Asked],
     answers: Sequence[UpdateAnswer],

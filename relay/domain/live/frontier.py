@@ -32,7 +32,7 @@ R = TypeVar("R")
 NOTHING = Base()
 
 
-async def branch(look: Look, repo_id: str, name: str) -> RefRow:
+async def find_branch(look: Look, repo_id: str, name: str) -> RefRow:
     """The row of the branch with this name. Raises NotFound if there is none. `look`: runs a statement and
     returns its first row."""
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
@@ -41,7 +41,7 @@ async def branch(look: Look, repo_id: str, name: str) -> RefRow:
     return refs.row(row)
 
 
-async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
+async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
     """The account's registered key; None if it is unknown or revoked."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
@@ -106,7 +106,7 @@ async def load(
     return Frontier(ref.id, seq, by_path | fresh, directories, below, frozenset(fresh), taken)
 
 
-async def loaded(
+async def load_with_base(
     node: Node,
     tx: Tx,
     ref: RefRow,

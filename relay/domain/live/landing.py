@@ -46,7 +46,7 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 Changes = Mapping[str, Change]
 
 
-class NotWorkedOut(Exception):
+class LandingNeeded(Exception):
     """Raised by a transaction that has changed nothing, because the landing must first be computed for the
     current frontier."""
 
@@ -56,7 +56,7 @@ class NotWorkedOut(Exception):
 
 
 @dataclass(slots=True, frozen=True)
-class Worked:
+class WorkedLanding:
     """A landing that was computed outside the transaction. `roots`: the trees before and after. `given`,
     `landed`: the frontier before, and the result. `loaded_paths`: the paths that were read; `base`: the
     branch's base at these paths. `carried`: lanes to drop from memory."""
@@ -69,20 +69,20 @@ class Worked:
     carried: Collection[LaneKey]
 
 
-async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
-    """The result of `attempt`, which lands a seal in a transaction, and raises NotWorkedOut if the landing
+async def carry_out(view: View, attempt: Callable[[WorkedLanding | None], Awaitable[R]]) -> R:
+    """The result of `attempt`, which lands a seal in a transaction, and raises LandingNeeded if the landing
     must be computed first. It is called with None, and after that with the landing, which is computed outside
     of transactions. Raises Unavailable if the files change during every one of ATTEMPTS attempts."""
     try:
         return await attempt(None)
-    except NotWorkedOut as first:
+    except LandingNeeded as first:
         lacking = first
     async with view.node.lanes.turn(lacking.ref.id):
         for _ in range(ATTEMPTS):
             worked = await _compute(view, lacking)
             try:
                 return await attempt(worked)
-            except NotWorkedOut as again:
+            except LandingNeeded as again:
                 lacking = again
     raise Unavailable("this branch is changing too fast; try again")
 
@@ -94,30 +94,30 @@ async def land(
     before: bytes | None,
     after: bytes,
     device_key_id: str,
-    worked: Worked | None,
+    worked: WorkedLanding | None,
 ) -> None:
     """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with the computed landing
-    `worked`. Raises NotWorkedOut if the landing must be computed first."""
+    `worked`. Raises LandingNeeded if the landing must be computed first."""
     seq = await frontier.lock(tx, ref.id)
     if worked is None or worked.roots != (before, after):
-        raise NotWorkedOut(ref, before, after, device_key_id)
+        raise LandingNeeded(ref, before, after, device_key_id)
     try:
         now = await frontier.load(tx, ref, seq, worked.loaded_paths, (), worked.base)
     except Lacking:
-        raise NotWorkedOut(ref, before, after, device_key_id) from None
+        raise LandingNeeded(ref, before, after, device_key_id) from None
     if replace(now, seq=worked.given.seq) != worked.given:
-        raise NotWorkedOut(ref, before, after, device_key_id)
+        raise LandingNeeded(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
     landed = worked.landed.renumbered(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, landed, view.me.account_id, device_key_id)
     if landed.seq != seq:
-        await frames.announce(tx, view, ref, seq, landed)
+        await frames.write_frame(tx, view, ref, seq, landed)
     if not unsealed:
         await tx.run(rows.SEALED, ref_id=ref.id, to=landed.seq)
 
 
-async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
+async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
     """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
     node, base = view.node, Base()
     async with view.read(snapshot=True) as tx:
@@ -147,7 +147,7 @@ async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
         await node.share.finish(view.me.account_id, landing.go_on)
     else:  # small seals wait for nobody's costly edits
         landing.go_on(float("inf"))
-    return Worked(
+    return WorkedLanding(
         (lacking.before, lacking.after), loading.loaded_paths, base, loaded, landing.frontier, list(sources)
     )
 
@@ -256,14 +256,18 @@ class _Loading:
     loaded_paths: set[str]
 
     async def all(self) -> Frontier:
-        return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.loaded_paths, self.base)
+        return await frontier.load_with_base(
+            self.node, self.tx, self.ref, self.ref.seq, self.loaded_paths, self.base
+        )
 
     async def more(self, loaded: Frontier, more_paths: Collection[str]) -> None:
         """Load the rows of these paths and add them to `loaded`."""
         if self.loaded_paths.issuperset(more_paths):
             return
         self.loaded_paths.update(more_paths)
-        added = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, more_paths, self.base)
+        added = await frontier.load_with_base(
+            self.node, self.tx, self.ref, self.ref.seq, more_paths, self.base
+        )
         loaded.add(added)
 
 

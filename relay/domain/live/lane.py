@@ -45,9 +45,9 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     node = view.node
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
         named = {lane.path for lane in body.lanes if _is_sane(lane)}
-        loaded = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
+        loaded = await frontier.load_with_base(node, tx, ref, ref.seq, (), Base(), staying=named)
         by_path = {path: row for path, row in loaded.rows.items() if row.living}
         fit, size = _select_fitting(body.lanes, by_path)
         there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
@@ -56,7 +56,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         behind = {
             (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
         }
-        older = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+        older = await epochs.find_ends(tx, node, view.repo.id, ref.id, behind)
     await view.lease.wait(HELD * size)
     reading = _Reading(ref.id, list(edited.values()), desk, list(older.logs.items()))
     try:

@@ -28,11 +28,11 @@ BUILT_BYTES_PER_STEP = 40  # of the text of a lane that is rebuilt
 SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 ms
 
 
-class NotWorkedOut(Exception):
+class OtherEdit(Exception):
     """Raised if a lane has changed since the work on it began."""
 
 
-class Edit(NamedTuple):
+class EditResult(NamedTuple):
     """The result of an edit: digest and size of the text, and the encoded state vector. `text` is set for a
     manifest only."""
 
@@ -45,7 +45,9 @@ class Edit(NamedTuple):
 class Workbench(Protocol):
     """Computes the edits of a batch, in the order of the batch."""
 
-    def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
+    def edit(
+        self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int
+    ) -> EditResult:
         """Apply update `n` of `replica` to the lane `key`, whose current state is recorded in `row`. Raises
         SvcError if the update is refused."""
 
@@ -58,11 +60,13 @@ class Bench:
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
     began: dict[LaneKey, Stand] = field(default_factory=dict)
-    steps: dict[LaneKey, list[tuple[int, Edit | SvcError]]] = field(default_factory=dict)
+    steps: dict[LaneKey, list[tuple[int, EditResult | SvcError]]] = field(default_factory=dict)
     _accepted: dict[LaneKey, list[bytes]] = field(default_factory=dict)
     _worked: dict[LaneKey, int] = field(default_factory=dict)
 
-    def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
+    def edit(
+        self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int
+    ) -> EditResult:
         self.began.setdefault(key, row.stand)
         steps = self.steps.setdefault(key, [])
         try:
@@ -74,7 +78,7 @@ class Bench:
         self._accepted.setdefault(key, []).extend(operations)
         return edited
 
-    def _edit(self, key: LaneKey, row: LaneRow, operations: Sequence[bytes], replica: int) -> Edit:
+    def _edit(self, key: LaneKey, row: LaneRow, operations: Sequence[bytes], replica: int) -> EditResult:
         lane = self._lane(key)
         work_left = self._count_reading(key, row)
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
@@ -91,7 +95,7 @@ class Bench:
         if len(text) > limits.TEXT_FILE:
             raise TooLarge(f"a text file holds at most {limits.in_words(limits.TEXT_FILE)}")
         self.lanes[key] = lane
-        return Edit(
+        return EditResult(
             digest(text), len(text), b64u(lane.state_vector()), text if row.path == MANIFEST else None
         )
 
@@ -119,16 +123,18 @@ class Bench:
 
 @dataclass(slots=True)
 class Replay:
-    """Replays the results of a bench. Raises NotWorkedOut if another edit is requested."""
+    """Replays the results of a bench. Raises OtherEdit if another edit is requested."""
 
     bench: Bench
     _used: dict[LaneKey, int] = field(default_factory=dict)
 
-    def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
+    def edit(
+        self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int
+    ) -> EditResult:
         at = self._used.get(key, 0)
         steps = self.bench.steps.get(key, ())
         if at >= len(steps) or steps[at][0] != n or (at == 0 and self.bench.began[key] != row.stand):
-            raise NotWorkedOut
+            raise OtherEdit
         self._used[key] = at + 1
         step = steps[at][1]
         if isinstance(step, SvcError):

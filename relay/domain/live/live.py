@@ -38,7 +38,7 @@ from relay.domain.live import branch_base, frames, frontier, lane_work
 from relay.domain.live import checkpoint as checkpoints
 from relay.domain.live import replica as replicas
 from relay.domain.live.branch_base import Base, Lacking
-from relay.domain.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
+from relay.domain.live.lane_work import Bench, OtherEdit, Replay, Workbench
 from relay.domain.live.rules import Batch, Frontier
 from relay.domain.protection import protection
 from relay.domain.storage import chunked
@@ -58,14 +58,14 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
     if body.replica is not None:
         view.require_whole()
         async with view.read(snapshot=True) as tx:
-            ref = await frontier.branch(tx.one, view.repo.id, branch)
+            ref = await frontier.find_branch(tx.one, view.repo.id, branch)
             key = await my_key(tx.one, view, body.device_key_id)
             replica_row = await replicas.mine(tx, view, ref, key, body.replica)
             replicas.require_clock(replica_row, body.n)
             return await _frontier(tx, view, ref, key, body.since, replica_row.id)
     async with view.write() as tx:
         view.require_whole()
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
         key = await my_key(tx.one, view, body.device_key_id)
         replica = await replicas.issue(tx, view, ref, key)
         await view.node.hub.announce(
@@ -78,7 +78,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
             replica=replica,
         )
     async with view.read(snapshot=True) as tx:  # listing files needs no write lock
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
         return await _frontier(tx, view, ref, key, body.since, replica)
 
 
@@ -107,7 +107,7 @@ async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, re
 async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
     """The exact bytes that a device signs for an update"""
     async with view.read() as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
     replicas.check_id(body.replica)
     raw = updates.signing_bytes(view.repo.id, ref.id, body.replica, body.device_key_id, body.update)
     return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
@@ -118,7 +118,7 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     if not batch.updates or any(update.kind != "delete" for update in batch.updates):
         view.node.reserve.require()
     signatures = _check_shape(batch)
-    ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
+    ref = await frontier.find_branch(view.node.db.lookup, view.repo.id, branch)
     key = await my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
         texts = await _find_texts(tx, view, batch)
@@ -139,7 +139,7 @@ async def _land_batch(
     """Decide on the batch and write its changes. `texts`: digests of its new files that are text. Long
     computations run before, outside of the transaction, and are used if the lanes are unchanged."""
     view.node.share.require(view.me.account_id)
-    computed: _Known | None = None
+    computed: _WorkedBatch | None = None
     began = Base()
     for _ in range(ATTEMPTS):
         try:
@@ -165,7 +165,7 @@ async def _take(
     batch: UpdateBatch,
     requested: list[Asked],
     texts: frozenset[bytes],
-    computed: _Known | None,
+    computed: _WorkedBatch | None,
     began: Base,
 ) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
@@ -189,8 +189,8 @@ async def _take(
         repo_kind=view.repo.kind,
         settled=replica.settled,
         answers={n: stored_answer(answer) for n, answer in stored},
-        held=await content.protected(view.node, tx, view.repo.id, named),
-        large=await chunked.held(tx, view.repo.id, large),
+        held=await content.protect_held(view.node, tx, view.repo.id, named),
+        large=await chunked.find_sizes(tx, view.repo.id, large),
         texts=texts,
         bench=Bench({}, {}),
         manifests=await _manifests(tx, view, before, batch),
@@ -201,17 +201,17 @@ async def _take(
     await _remember(tx, replica, done)
     await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, requested, done.done)
     after = done.frontier
-    checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
+    checkpoint = await checkpoints.add_for_turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
         await checkpoints.when_idle(tx, view.node, ref.id)
         turn = batch.turn_id or view.turn
-        sent = frames.signed(batch, requested, done.done, seq, key, view.me.handle, turn)
+        sent = frames.to_signed(batch, requested, done.done, seq, key, view.me.handle, turn)
         author = Author(view.me.account_id, key.id, turn)
-        await frames.announce(tx, view, ref, seq, after, sent, author, replica.id)
+        await frames.write_frame(tx, view, ref, seq, after, sent, author, replica.id)
     return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
 
 
-class _Known(NamedTuple):
+class _WorkedBatch(NamedTuple):
     """A batch whose updates were computed outside of a transaction. `given`: the batch before; `taken`: the
     batch with its updates applied; `bench`: the edits that were computed for it."""
 
@@ -229,7 +229,9 @@ class _Costly(Exception):
         self.work = work
 
 
-async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _Known | None) -> Batch:
+async def _decide(
+    tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _WorkedBatch | None
+) -> Batch:
     """Decide on the batch: apply the rules to its updates, with edits that were computed before or that are
     small enough to compute now. The same input always gives the same answers. Raises _Costly if edits must be
     computed first."""
@@ -239,7 +241,7 @@ async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], compu
         decided = _begin(work, Replay(computed.bench))
         try:
             decided.run(requested)
-        except NotWorkedOut:
+        except OtherEdit:
             raise _Costly(work) from None
         return decided
     edits = _edits(work, requested)
@@ -252,14 +254,14 @@ async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], compu
     return decided
 
 
-async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
+async def _compute(view: View, work: Batch, requested: list[Asked]) -> _WorkedBatch:
     """Compute the edits of the batch on the lanes as `work` has them, outside of transactions, in slices.
     Raises RateLimited if the account's budget is used up."""
     async with view.read(snapshot=True) as tx:
         bench = await _make_bench(tx, view, work, _edits(work, requested))
     trial = _begin(work, bench)
     await view.node.share.finish(view.me.account_id, partial(trial.run, requested))
-    return _Known(work, trial, bench)
+    return _WorkedBatch(work, trial, bench)
 
 
 def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
@@ -302,7 +304,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
             manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)
-    sizes = await content.held(tx, view.repo.id, named)
+    sizes = await content.find_sizes(tx, view.repo.id, named)
     small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
     return manifests | dict(await content.read(view.node, tx, view.repo.id, small))
 
@@ -374,9 +376,9 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
     """Digests of the blobs named by `create_text` that are text."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
     cached = view.node.lanes.texts.among(named)
-    sizes = await content.held(tx, view.repo.id, named - cached)
+    sizes = await content.find_sizes(tx, view.repo.id, named - cached)
     fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
-    text_digests = await content.texts(view.node, tx, view.repo.id, fits)
+    text_digests = await content.find_texts(view.node, tx, view.repo.id, fits)
     view.node.lanes.texts.add(text_digests)
     return frozenset(text_digests | cached)
 
@@ -392,7 +394,7 @@ def _collect_named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
 
 
 async def my_key(look: Look, view: View, key_id: str) -> KeyRow:
-    key = await frontier.device_key(look, view.me.account_id, key_id)
+    key = await frontier.find_key(look, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key

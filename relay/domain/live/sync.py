@@ -43,7 +43,7 @@ from localstore.core.model.sync import (
 )
 from relay.caller import Caller
 from relay.domain.live import channel
-from relay.domain.live.channel import Door
+from relay.domain.live.channel import RunOnRepository
 from relay.events.log import LEVEL, Audience
 from relay.events.peers import Peer
 from relay.http.limiter import SUBSCRIBE
@@ -72,7 +72,7 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
 
 
-async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
+async def wait(caller: Caller, body: PollRequest, door: RunOnRepository) -> PollAnswer:
     """Events of the repositories that the caller may see, and frames of the requested branches: as soon as
     there are any, or after `body.wait` seconds."""
     until = monotonic() + body.wait
@@ -85,7 +85,9 @@ async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
         calm = all(isinstance(frame, Opened | People) for frame in frames) and (
             body.since is not None or not body.repos
         )
-        await caller.node.hub.rouse(peer, [repo_id for repo_id in body.repos if _is_possible_id(repo_id)])
+        await caller.node.hub.wake_at_events(
+            peer, [repo_id for repo_id in body.repos if _is_possible_id(repo_id)]
+        )
         first = await poll(caller, body)
         answer = first
         while calm and not (answer.events or answer.resync or answer.hidden != first.hidden):
@@ -114,7 +116,9 @@ class Conversation:
     `at_once` sends only if the reader has received everything before, else returns False. `door`: see
     `relay.domain.live.channel`."""
 
-    def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
+    def __init__(
+        self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: RunOnRepository
+    ) -> None:
         self._caller = caller
         self._send = send
         self._at_once = at_once
@@ -166,7 +170,7 @@ class Conversation:
             case Updates():
                 await self._send([await channel.answer_updates(self._door, peer, body)])
             case Here():
-                refused = channel.here(peer, self._hub.channels.people, body)
+                refused = channel.set_place(peer, self._hub.channels.people, body)
                 if refused is not None:
                     await self._send([refused])
 
@@ -204,9 +208,9 @@ def _join(caller: Caller) -> Iterator[Peer]:
         hub.leave(peer)
 
 
-async def _open(body: Open, peer: Peer, door: Door) -> list[bytes]:
+async def _open(body: Open, peer: Peer, door: RunOnRepository) -> list[bytes]:
     if not _is_possible_id(body.repo_id):
-        return [channel.refused(body.channel, NotFound())]
+        return [channel.to_refusal(body.channel, NotFound())]
     return await channel.open_channel(door, peer, body)
 
 

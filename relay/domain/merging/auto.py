@@ -91,12 +91,12 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
         waiting_row = await tx.one(rows.ONE, **of)
         if waiting_row is not None and rows.row(waiting_row).prepare_id == body.prepare_id:
             return await merge.to_wire(tx, view, number)
-        about, prepared = await merge.prepared_for(tx, view, body.prepare_id, "merge", row.number)
+        about, prepared = await merge.find_prepared(tx, view, body.prepare_id, "merge", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
         mergeable.require_base(row, base, prepared.branch_id)
         mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
-        await merge.signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
+        await merge.take_signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
         await auto.forget(tx, view.repo.id, row.number)
         ends = now_ms() + KEPT
         purpose = {"new_purpose": "auto", "new_expires_at": ends}
@@ -162,7 +162,7 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
                 await auto.drop(tx, node.hub, repo_id, number, refusal.code)
 
 
-async def _land(view: View, waiting: AutoRow, worked: landing.Worked | None) -> None:
+async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | None) -> None:
     """Land the waiting merge, unless it was turned off or replaced."""
     async with view.write() as tx:
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)

@@ -39,7 +39,7 @@ from relay.domain.merging.subjects import About, Act
 from relay.domain.proposal import branches, mergeable, states, wire
 from relay.domain.protection import protection
 from relay.domain.repository import ref as branch_service
-from relay.domain.sealing import heard, seal, trees
+from relay.domain.sealing import branch_event, seal, trees
 from relay.domain.sealing.payload import record, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
@@ -63,7 +63,7 @@ async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Propos
     return await landing.carry_out(view, partial(_land_update, view, number, body))
 
 
-async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
+async def merge_guarded(view: View, body: MergeRequest) -> shapes.Seal:
     """Guarded two-parent merge
 
     Repeatable. Raises BaseMoved, PrepareExpired; Draft or NotMergeable if a proposal with the same seal may
@@ -74,25 +74,25 @@ async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
 
 
 async def _land_merge(
-    view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
+    view: View, number: str, body: MergeFinalizeRequest, worked: landing.WorkedLanding | None
 ) -> Proposal:
     async with view.write() as tx:
         return await merge_in(tx, view, number, body, worked)
 
 
 async def merge_in(
-    tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
+    tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.WorkedLanding | None
 ) -> Proposal:
     """Land the signed merge of a proposal in the transaction `tx` (see `merge`). Returns the proposal."""
     row = await states.find(tx, view, number)
     if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)
-    about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
+    about, prepared = await find_prepared(tx, view, body.prepare_id, "merge", row.number)
     await mergeable.require_mergeable(tx, view, row)
     base, head = await mergeable.branches_of(tx, view, row)
     mergeable.require_base(row, base, prepared.branch_id)
     mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
-    key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
+    key, drafts = await take_signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
     await _land_drafts(tx, view, base, drafts, body.signatures, key, prepared, worked)
     await _settle(tx, view, row, about, head, drafts[-1].id)
     if body.delete_branch and row.head_repo_id is None:
@@ -101,7 +101,7 @@ async def merge_in(
 
 
 async def _land_update(
-    view: View, number: str, body: UpdateFinalizeRequest, worked: landing.Worked | None
+    view: View, number: str, body: UpdateFinalizeRequest, worked: landing.WorkedLanding | None
 ) -> Proposal:
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -110,22 +110,22 @@ async def _land_update(
             is not None
         ):
             return await to_wire(tx, view, number)
-        about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
+        about, prepared = await find_prepared(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
-        key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
+        key, drafts = await take_signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
         await _land_drafts(tx, view, head, drafts, body.signatures, key, prepared, worked)
         return await to_wire(tx, view, number)
 
 
-async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
+async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLanding | None) -> shapes.Seal:
     async with view.write() as tx:
         earlier = await _find_landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
         if earlier is not None:
             return earlier
-        about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
+        about, prepared = await find_prepared(tx, view, body.preview_id, "preview", 0)
         base_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
         if base_row is None:
             raise NotFound
@@ -134,13 +134,13 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked |
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
         if not matching:
-            unmet = await check.unmet(tx, view.repo.id, [about.theirs])
+            unmet = await check.find_unmet(tx, view.repo.id, [about.theirs])
             alone = protection.Standing(checks=not unmet[about.theirs])
             await protection.check(tx, view, base.name, "merge", alone)
         for row in matching:
             await mergeable.require_mergeable(tx, view, row)
         signatures = [body.signature]
-        key, drafts = await signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
+        key, drafts = await take_signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
         await _land_drafts(tx, view, base, drafts, signatures, key, prepared, worked)
         for row in matching:
             _, head = await mergeable.branches_of(tx, view, row)
@@ -158,23 +158,23 @@ async def _find_landed(
         return None
     await seal.require_landed_by("merge", tx, seal_rows[0])
     seal.require_same(view, seal_rows[0], device_key_id)
-    await prepared_for(tx, view, prepare_id, act, number)
+    await find_prepared(tx, view, prepare_id, act, number)
     return seal_to_wire(seal_rows[0])
 
 
-async def prepared_for(
+async def find_prepared(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
     """(subject, prepared row) of the merge that the caller prepared for this act on this proposal. Raises
     NotFound if it is of another caller, act or proposal."""
     prepared = await seal.prepared_for("merge", tx, prepare_id)
-    about = About.read(prepared.subject)
+    about = About.from_text(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
         raise NotFound
     return about, prepared
 
 
-async def signed(
+async def take_signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[SealDraft]]:
     """(key, seals): the caller's key, and the prepared seals, after verifying that this key signed them."""
@@ -198,7 +198,7 @@ async def _land_drafts(
     signatures: list[str],
     key: KeyRow,
     prepared: PrepareRow,
-    worked: landing.Worked | None,
+    worked: landing.WorkedLanding | None,
 ) -> None:
     """Record the prepared seals, move the branch `onto` to the last of them, and apply the branch's unsealed
     live edits on top of it."""
@@ -216,7 +216,7 @@ async def _land_drafts(
     for draft, signature in zip(drafts, signatures, strict=True):
         await require_bytes(tx, view, draft)
         await record(tx, view, onto, draft, unb64u(signature, 64), key)
-    await heard.announce(tx, view, onto, last.id, prepared.expected_head)
+    await branch_event.announce_move(tx, view, onto, last.id, prepared.expected_head)
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:

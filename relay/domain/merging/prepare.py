@@ -35,21 +35,21 @@ from relay.domain.history import sealed
 from relay.domain.live.epochs import Texts
 from relay.domain.merging.subjects import About
 from relay.domain.merging.work import (
+    MergeResult,
+    MergeSides,
     Ready,
-    Sides,
     Step,
     ToWorkOut,
-    Worked,
     Working,
-    outside,
     require_few,
+    run_with_work,
     sides,
 )
 from relay.domain.proposal import mergeable, states
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
-from relay.domain.sealing.trees import Chain, Said, require_budget
+from relay.domain.sealing.trees import Chain, SealWords, require_budget
 
 THREE = "--squash, --rebase or --merge"
 
@@ -62,7 +62,7 @@ class _Task:
     way: Way
     onto: RefRow
     key: KeyRow
-    sides: Sides
+    sides: MergeSides
     number: int | None
     message: str
     way_out: str
@@ -77,7 +77,7 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
         check_message(body.message)
         if body.strategy == "rebase":
             raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
-    return await outside(view.node, view.me.account_id, partial(_merge, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_merge, view, number, body))
 
 
 async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
@@ -117,7 +117,7 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     """Compute the merge of the base into the branch of a proposal"""
     if body.message is not None:
         check_message(body.message)
-    return await outside(view.node, view.me.account_id, partial(_update, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_update, view, number, body))
 
 
 async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
@@ -155,7 +155,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
     """
     if body.message is not None:
         check_message(body.message)
-    return await outside(view.node, view.me.account_id, partial(_preview, view, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_preview, view, body))
 
 
 async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
@@ -164,13 +164,13 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         if base_row is None:
             raise NoBranch(body.base, view.repo.default_branch)
         base = refs.row(base_row)
-        theirs = await sealed.head(view, tx, body.head)
+        theirs = await sealed.find_head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
         both = await sides(tx, base.head, theirs)
         if theirs in both.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
-        blocked = await mergeable.blocked_of(tx, view, base, theirs)
+        blocked = await mergeable.find_obstacles(tx, view, base, theirs)
         key = await seal.signing_key(tx, view, view.me.device_key_id or "")
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")
@@ -181,7 +181,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         outcome = await work.outcome(bases, ours, root, apart=True)
         drafts = []
         if not outcome.conflicts:
-            worked = Worked(outcome.changes, [], {})
+            worked = MergeResult(outcome.changes, [], {})
             drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
             await require_budget(chain, drafts[0].root)
     files = sorted(outcome.changes)
@@ -199,7 +199,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
     if not drafts:
         return answer
     about = About("preview", 0, theirs, "merge")
-    plan = seal.Plan("merge", base, key, drafts, subject=about.text())
+    plan = seal.PreparedSeals("merge", base, key, drafts, subject=about.to_text())
     expires = await seal.store(view, plan, Texts(), chain.written)
     return msgspec.structs.replace(
         answer,
@@ -220,7 +220,7 @@ def _require_enabled(view: View, number: int) -> None:
 
 async def _drafts(
     tx: Tx, view: View, task: _Task, ready: Ready
-) -> tuple[Chain, list[SealDraft], Worked, dict[bytes, bytes]]:
+) -> tuple[Chain, list[SealDraft], MergeResult, dict[bytes, bytes]]:
     chain = Chain(view, tx)
     work = Working.onto(chain, ready)
     both = task.sides
@@ -230,7 +230,7 @@ async def _drafts(
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
-        worked = Worked({} if both.joined else await work.changes(ours, theirs), [])
+        worked = MergeResult({} if both.joined else await work.changes(ours, theirs), [])
         start = theirs if both.joined else ours
         drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
@@ -242,10 +242,12 @@ async def _drafts(
     return chain, drafts, worked, work.texts
 
 
-async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
+async def _rebase(
+    task: _Task, chain: Chain, work: Working, root: bytes
+) -> tuple[list[SealDraft], MergeResult]:
     """(drafts, merged): the branch's seals as drafts on top of the base. They keep their messages, and seals
-    that would change nothing are left out. `merged`: a `Worked` with the paths whose texts were merged in any
-    of the drafts."""
+    that would change nothing are left out. `merged`: a `MergeResult` with the paths whose texts were merged
+    in any of the drafts."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()
@@ -268,7 +270,7 @@ async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tupl
             raise ToWorkOut(lacking.key, chain.apart(), work.texts, steps[at + 1 :]) from None
         if not worked.changes:
             continue
-        statement = Said(row.message, task.key.id, payload.provenance.author)
+        statement = SealWords(row.message, task.key.id, payload.provenance.author)
         rebased = await _seal(task, chain, work, root, [parent], worked, [name], statement)
         drafts.append(rebased)
         merged.update(worked.merged)
@@ -279,7 +281,7 @@ async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tupl
             f"close it: svc pr close {task.number}",
             blocked_by=["nothing_to_merge"],
         )
-    return drafts, Worked({}, sorted(merged))
+    return drafts, MergeResult({}, sorted(merged))
 
 
 async def _seal(
@@ -288,14 +290,14 @@ async def _seal(
     work: Working,
     root: bytes,
     parents: list[str],
-    worked: Worked,
+    worked: MergeResult,
     sources: list[str],
-    statement: Said | None = None,
+    statement: SealWords | None = None,
 ) -> SealDraft:
     # Without changes too: the key may be another one.
     updated = await work.update(chain, root, worked.changes)
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
-    statement = statement or Said(task.message, task.key.id)
+    statement = statement or SealWords(task.message, task.key.id)
     return draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
 
 
@@ -308,7 +310,7 @@ async def _store(
     texts: dict[bytes, bytes],
     merged: list[str],
 ) -> PreparedMerge:
-    plan = seal.Plan("merge", task.onto, task.key, drafts, subject=about.text())
+    plan = seal.PreparedSeals("merge", task.onto, task.key, drafts, subject=about.to_text())
     expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
     bases, update = task.sides.bases, task.way == "update"
     return PreparedMerge(

@@ -57,4 +57,4 @@ serves_sealing(
 )(prepare.preview)
 serves_sealing(
     merge.MERGE, operation="merge.merge", name="merge.merge", flag="TR_REPO_MERGE_ENABLED", errors=(409, 410)
-)(finalize.guarded)
+)(finalize.merge_guarded)

@@ -20,12 +20,12 @@ class About:
     theirs: str
     way: str
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         return f"{self.act} {self.number} {self.theirs} {self.way}"
 
     @classmethod
-    def read(cls, text: str | None) -> About:
-        """The subject in a text that the method `text` of an About has written."""
+    def from_text(cls, text: str | None) -> About:
+        """The subject in a text that `to_text` of an About has written."""
         act, number, theirs, way = (text or "").split(" ")
         (checked,) = (candidate for candidate in ACTS if candidate == act)
         return cls(checked, int(number), theirs, way)

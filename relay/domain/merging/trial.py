@@ -19,7 +19,7 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
 from relay.domain.history.merge_base import merge_bases
-from relay.domain.merging.work import Working, worked_out
+from relay.domain.merging.work import Working, compute_outcome
 from relay.domain.proposal import proposal, states, versions
 from relay.domain.proposal.rows import merge_trial as rows
 from relay.node import Node
@@ -78,7 +78,7 @@ async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str
             require_bases(bases)
             roots = tuple([await work.root(base_id) for base_id in bases])
             key = (repo_id, roots, await work.root(base), await work.root(head), False)
-        outcome = await worked_out(node, who, key, partial(node.objects.read_many, repo_id=None))
+        outcome = await compute_outcome(node, who, key, partial(node.objects.read_many, repo_id=None))
     except (TooLarge, NotFound, RateLimited, PayloadMissing):
         return
     conflicts = msgspec.json.encode(sorted(outcome.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()

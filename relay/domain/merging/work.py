@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, frozen=True)
-class Sides:
+class MergeSides:
     """Two seals to merge. `bases`: their nearest common ancestors. `line`: the seals of theirs that ours
     lacks, along first parents, oldest first. `joined`: the line starts directly after ours."""
 
@@ -65,7 +65,7 @@ class Sides:
 
 
 @dataclass(slots=True)
-class Worked:
+class MergeResult:
     """The result of a merge. `changes`: changes to the tree of ours. `merged`: paths of merged texts;
     `texts`: digest → bytes of merged texts."""
 
@@ -74,7 +74,7 @@ class Worked:
     texts: dict[bytes, bytes] = field(default_factory=dict)
 
 
-async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
+async def sides(tx: Tx, ours: str, theirs: str) -> MergeSides:
     related = await merge_bases(tx, ours, theirs)
     require_bases(related.bases)
     line: list[str] = []
@@ -83,7 +83,7 @@ async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
         line.append(at)
         above = (await rows.parents(tx, [at]))[at]
         at = above[0] if above else None
-    return Sides(ours, theirs, related.bases, line[::-1], at == ours)
+    return MergeSides(ours, theirs, related.bases, line[::-1], at == ours)
 
 
 Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
@@ -117,7 +117,7 @@ class _Owing(Exception):
 ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
-async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
+async def run_with_work(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
     """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut because it
     needs the result of a merge, that merge is computed, with no transaction open, on the budget of `who`, and
     `attempt` is called again. Raises Unavailable if every one of ATTEMPTS calls needs another merge."""
@@ -135,7 +135,7 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
     key, chain = lacking.key, lacking.chain
     load = partial(node.objects.read_many, repo_id=None) if chain is None else chain.load
     texts, size = dict(lacking.texts), _size(lacking.texts)
-    outcome = ready[key] = await worked_out(node, who, key, load, texts)
+    outcome = ready[key] = await compute_outcome(node, who, key, load, texts)
     repo_id, _, root, _, apart = key
     for bases, theirs in lacking.follow:
         if outcome.merged.conflicts or chain is None:
@@ -144,10 +144,10 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
             root = await chain.update(root, dict(outcome.merged.changes))
         key = (repo_id, bases, root, theirs, apart)
         size = _add_texts(texts, size, outcome.merged.texts)
-        outcome = ready[key] = await worked_out(node, who, key, load, texts)
+        outcome = ready[key] = await compute_outcome(node, who, key, load, texts)
 
 
-async def worked_out(
+async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
     """Compute the outcome of a merge, outside of any transaction. `load`: reads its directories. `texts`: by
@@ -208,13 +208,13 @@ class Working:
 
     async def merge(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
-    ) -> Worked:
+    ) -> MergeResult:
         """The changes that merge `theirs` into `ours` (roots). `apart`: merge no files that both sides
         changed. Raises MergeConflict; `way_out`: the command that its message names."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)
-        return Worked(merged.changes, merged.merged, merged.texts)
+        return MergeResult(merged.changes, merged.merged, merged.texts)
 
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
@@ -297,7 +297,7 @@ class Working:
             ways = search.exact
             if key is not None:
                 size = sum(map(len, texts.values()))
-                ways = await self._call(size, heavy.moved, search, texts)
+                ways = await self._call(size, heavy.find_moves_of_side, search, texts)
                 self._node.found_moves.put(key, ways)
             side_moves.append(ways)
         return Moves(*side_moves)
@@ -312,7 +312,7 @@ class Working:
         for part in batches(rest.texts.items(), TURN_BYTES, _weight):
             sides = [_texts_of(entries, texts) for _, entries in part]
             size = sum(len(text) for side in sides for text in side)
-            joined = await self._call(size, heavy.joined, sides)
+            joined = await self._call(size, heavy.merge_all, sides)
             for (path, _), text in zip(part, joined, strict=True):
                 texts_by_path[path] = text
                 joins.put(keys[path], (text,))

@@ -11,7 +11,7 @@ from relay.domain.discussion.rows import thread as rows
 SUBJECT = "suggestions"
 
 
-async def landed(tx: Tx, view: View, subject: str, seal: str) -> None:
+async def resolve_applied(tx: Tx, view: View, subject: str, seal: str) -> None:
     """Resolve the threads whose suggestions the seal contains, and record the seal in them. Called in the
     transaction that moves the head."""
     what, *rest = subject.split(" ")

@@ -28,12 +28,13 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Register `moved` and `applied.landed`, which are then called in the transactions that move heads."""
-    node.landings.on_moved(moved)
-    node.landings.on_landed(applied.landed)
+    """Register `follow_move` and `applied.resolve_applied`, which are then called in the transactions that
+    move heads."""
+    node.landings.on_moved(follow_move)
+    node.landings.on_landed(applied.resolve_applied)
 
 
-async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
+async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """Update proposals after the head of this branch moved to `head`: add a new version to the open proposals
     of the branch, drop waiting merges into it, and queue trials of the other merges into it."""
     await auto.base_moved(tx, view, branch_id)
@@ -47,10 +48,10 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
             continue
         await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
-        await subject.touch(tx, view, "proposal.push", number, version=n + 1, head=head)
+        await subject.record_change(tx, view, "proposal.push", number, version=n + 1, head=head)
 
 
-async def deleted(tx: Tx, view: View, branch_id: str) -> None:
+async def follow_deletion(tx: Tx, view: View, branch_id: str) -> None:
     """Update proposals after this branch was deleted: close the proposals of the branch; give the proposals
     that are based on it another base, or close them."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
@@ -77,7 +78,9 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
     await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
     await versions.add(tx, view, row.number, row.version + 1, row.head_seal, base.head or row.version_base)
-    await subject.touch(tx, view, "proposal.retarget", row.number, base=base.name, version=row.version + 1)
+    await subject.record_change(
+        tx, view, "proposal.retarget", row.number, base=base.name, version=row.version + 1
+    )
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:

@@ -33,7 +33,7 @@ ATTEMPTS = 5  # to take what a branch has, while it moves
 
 
 @dataclass(slots=True, frozen=True)
-class Head:
+class ForeignBranch:
     """A living branch with a seal, of another repository."""
 
     repo: RepoRow
@@ -41,7 +41,7 @@ class Head:
     seal: str
 
 
-async def find(tx: Tx, view: View, typed: str) -> Head | None:
+async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
     """The branch named by OWNER:BRANCH or OWNER/NAME:BRANCH; None if it is a branch of this repository.
     Raises Invalid, with the same sentence, for missing and hidden branches, and Forbidden for a branch that
     the caller may not propose."""
@@ -75,7 +75,7 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
                     f"and those of {other.full_name} cannot be merged; push the change to a branch of "
                     f"{other.full_name}, or send its writers a patch: svc diff"
                 )
-        return Head(there, ref, ref.head)
+        return ForeignBranch(there, ref, ref.head)
     raise Invalid(
         f"{owner} has no fork of {view.repo.full_name} with a branch {name} that has a seal",
         pointer="/head",

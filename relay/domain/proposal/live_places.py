@@ -61,7 +61,7 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
     return work.places
 
 
-async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
+async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Comparisons:
     """The comparisons to make: threads whose file changed, with the live texts."""
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
@@ -80,7 +80,7 @@ async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[Thre
             if _is_readable(row) and row.path not in texts and (room := room - row.size) >= 0:
                 others[row.path] = row
     live = await _read_texts(tx, view, branch.id, [*texts.values(), *others.values()])
-    return _Work(todo, live, frozenset(others), branch.seq)
+    return _Comparisons(todo, live, frozenset(others), branch.seq)
 
 
 def _is_readable(row: LaneRow) -> bool:
@@ -100,7 +100,7 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 
 @dataclass(slots=True)
-class _Work:
+class _Comparisons:
     """The comparisons that are still to make. `live`: texts by path. `others`: the texts that are searched
     for lines of deleted files."""
 
@@ -113,7 +113,7 @@ class _Work:
 
     async def read_sealed(self, view: View, seal: str) -> None:
         root = (await sealed.seal(view, seal)).root
-        files = await sealed.entries(view, root, {thread.at_path for thread in self.todo})
+        files = await sealed.find_entries(view, root, {thread.at_path for thread in self.todo})
         for path, file in files.items():
             self.sealed[path] = await sealed.content(view, file)
 

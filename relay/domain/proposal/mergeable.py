@@ -34,8 +34,8 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
     (proposal,) = await wire.proposals(tx, view, [row])
-    unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
-    come_to = verdict.standing(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
+    unmet = await check.find_unmet(tx, view.repo.id, [row.head_seal])
+    come_to = verdict.count_verdicts(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if proposal.blocked_by:
         reasons = "; ".join(reasons_to_wait(proposal.blocked_by))
@@ -52,15 +52,15 @@ async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[Prop
     return [await states.find(tx, view, number) for number in numbers]
 
 
-async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
+async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
     """Codes of the obstacles to a merge of this seal into this branch. A merge without a proposal counts as
     not approved."""
     if proposal_rows := await proposals_of(tx, view, base, head):
         wire_proposals = await wire.proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
     rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
-    unmet = await check.unmet(tx, view.repo.id, [head])
-    return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
+    unmet = await check.find_unmet(tx, view.repo.id, [head])
+    return protection.find_blockers(rules, protection.Standing(checks=not unmet[head]))
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:

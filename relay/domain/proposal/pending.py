@@ -10,13 +10,13 @@ from relay.domain.discussion.rows import comment as comments
 from relay.domain.discussion.rows import thread as rows
 
 
-async def waiting(tx: Tx, view: View, number: int) -> bool:
+async def has_pending(tx: Tx, view: View, number: int) -> bool:
     """Whether the caller has pending comments on the proposal."""
     of = {"of_repo": view.repo.id, "of_number": number, "me": view.me.account_id}
     return bool(await tx.all(comments.PENDING, **of))
 
 
-async def send(tx: Tx, view: View, number: int, review: str) -> None:
+async def publish_pending(tx: Tx, view: View, number: int, review: str) -> None:
     """Publish all pending comments of the caller on this proposal with this review. One event announces them;
     comments that only writers see have separate events, for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
@@ -33,7 +33,7 @@ async def send(tx: Tx, view: View, number: int, review: str) -> None:
     await tx.run(comments.SEND, **mine)
     with_it: list[str] = []
     for comment, thread in pending_rows:
-        if await sight.audience(tx, view, threads[thread]) == "reader":
+        if await sight.audience_of(tx, view, threads[thread]) == "reader":
             with_it.append(comment)
         else:
             await sight.announce(tx, view, "thread.comment", number, threads[thread], id=comment)

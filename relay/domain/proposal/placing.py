@@ -59,7 +59,7 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
             return
         moved_threads = []
         for side, end in (("new", ends["head"]), ("old", ends["base"])):
-            moved_threads += await carried(
+            moved_threads += await carry_threads(
                 node, repo_id, [thread for thread in threads if thread.side == side], end
             )
         async with node.db.write(repo_name(repo_id)) as tx:
@@ -75,7 +75,7 @@ async def settle_job(node: Node, data: dict[str, Any]) -> None:
     await settle(node, data["repo_id"], data["number"])
 
 
-async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
+async def carry_threads(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
     """The threads with their places in the seal `end`; without places if `end` is ""."""
     placed_threads: list[ThreadRow] = []
     for start in {thread.at_seal for thread in threads}:
@@ -98,7 +98,7 @@ async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: s
     return placed_threads
 
 
-def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
+def place_thread(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
     """The thread, placed at these bytes of `text`."""
     first, last = anchors.lines_of(text, span)
     same = span.start < span.end or thread.quote == digest(b"")
@@ -174,7 +174,9 @@ class _Files:
             texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
             size = sum(file.size for side in undecided for file in side.values())
             with contextlib.suppress(TooLarge):  # then those that moved unchanged are all
-                moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, undecided, texts)
+                moved = moved + await self.node.workers.run(
+                    self.repo_id, size, heavy.find_moves, undecided, texts
+                )
         return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
@@ -240,12 +242,13 @@ async def _carry_in_file(
         size = len(before) + len(after)
         try:
             new_spans = await files.node.workers.go_on_waiting(
-                files.repo_id, size, heavy.followed, before, after, spans
+                files.repo_id, size, heavy.follow_spans, before, after, spans
             )
         except TooLarge:  # and would be again: the threads are looked for in the next version
             return []
         placed_threads = [
-            placed(thread, after, path, span, seal) for thread, span in zip(threads, new_spans, strict=True)
+            place_thread(thread, after, path, span, seal)
+            for thread, span in zip(threads, new_spans, strict=True)
         ]
     away = [thread for thread in threads if after is None] + [
         thread for thread in placed_threads if thread.at_from == thread.at_to and thread.quote != digest(b"")
@@ -269,7 +272,7 @@ async def _find_elsewhere(
     for other, text in (await files.searched(path)).items():
         span = anchors.elsewhere(b"", text, Span(0, 0), lost)
         if span is not None:
-            matches.append(placed(thread, text, other, span, seal))
+            matches.append(place_thread(thread, text, other, span, seal))
     return matches[0] if len(matches) == 1 else None
 
 

@@ -28,13 +28,13 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Row, Tx
 from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
-from relay.domain.attention.mentions import added
+from relay.domain.attention.mentions import find_new_mentions
 from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
 from relay.domain.forking.holding import Taken
-from relay.domain.history.ancestry import relation
+from relay.domain.history.ancestry import find_relation
 from relay.domain.proposal import branches, elsewhere, review, states, versions, wire
-from relay.domain.proposal.elsewhere import Head
+from relay.domain.proposal.elsewhere import ForeignBranch
 
 _CLOSES = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? {1,3}#([1-9][0-9]{0,8})\b", re.IGNORECASE | re.ASCII
@@ -50,7 +50,7 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
-        filters = await subject.filters(tx, view, query, _PEOPLE)
+        filters = await subject.to_filters(tx, view, query, _PEOPLE)
         if filters is None:
             return Page(items=[])
         for name in ("head", "base", "draft"):
@@ -72,7 +72,7 @@ async def _read_rows(
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
-        lead = await subject.leading(tx, view, some, rows.LEADERS, rows.amount)
+        lead = await subject.find_leading_filter(tx, view, some, rows.LEADERS, rows.amount)
         keyset = rows.page(frozenset(some), lead)
         values = {**some, "of_repo": view.repo.id, "limit": limit}
         if cursor is None:
@@ -109,29 +109,29 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
         if other is None:
             return await _create(view, body)
         taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
-        with suppress(_Moved):
+        with suppress(_HeadMoved):
             return await _create(view, body, other, taken)
     raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
 
 
 async def _create(
-    view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
+    view: View, body: ProposalCreate, other: ForeignBranch | None = None, taken: Taken | None = None
 ) -> Proposal:
-    """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises _Moved if
-    that head has moved meanwhile."""
+    """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises
+    _HeadMoved if that head has moved meanwhile."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:
-            subject.require(view, "issue.label")
+            subject.require_operation(view, "issue.label")
         if body.assignees:
-            subject.require(view, "issue.assign")
+            subject.require_operation(view, "issue.assign")
         await posting.require_room(tx, view)
         if other is None or taken is None:
             head, head_seal = await _branch(tx, view, _local(body.head), "/head")
         else:
             again = await elsewhere.find(tx, view, body.head)
             if again is None or (again.repo.id, again.seal) != (other.repo.id, other.seal):
-                raise _Moved
+                raise _HeadMoved
             head, head_seal = again.ref, again.seal
             await holding.borrow(tx, view.node, view.repo.id, taken)
         base, base_seal = await _branch(tx, view, body.base, "/base")
@@ -160,7 +160,7 @@ async def _create(
         return await _to_wire(tx, view, await states.find(tx, view, inserted.number))
 
 
-class _Moved(Exception):
+class _HeadMoved(Exception):
     """Raised if the branch of another repository has moved since its seals were read."""
 
 
@@ -192,7 +192,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
         if patch.draft is not None and patch.draft != old.draft:
             await tx.run(rows.SET_DRAFT, of_repo=view.repo.id, of_number=old.number, is_draft=patch.draft)
             kind = "proposal.draft" if patch.draft else "proposal.ready"
-            await subject.touch(tx, view, kind, old.number)
+            await subject.record_change(tx, view, kind, old.number)
         now = states.subject_of(await states.find(tx, view, number))
         await subject.unlabel(tx, view, now, patch.remove_labels)
         await subject.label(tx, view, now, patch.add_labels)
@@ -235,7 +235,7 @@ def _require_rights(view: View, author: str, patch: ProposalPatch) -> None:
     }
     for operation, is_changed in changes.items():
         if is_changed:
-            subject.require(view, operation, author)
+            subject.require_operation(view, operation, author)
 
 
 async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> None:
@@ -254,10 +254,10 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
         new_closed_at=old.closed_at,
         now=now_ms(),
     )
-    await subject.edited(tx, view, states.subject_of(old), title, body)
+    await subject.replace_words(tx, view, states.subject_of(old), title, body)
     await tx.run(rows.DROP_CLOSING, of_repo=view.repo.id, of_number=old.number)
     await _note_closes(tx, view, old.number, body)
-    await subject.announce(tx, view, "proposal.edit", old.number, **added(old.body, body))
+    await subject.announce(tx, view, "proposal.edit", old.number, **find_new_mentions(old.body, body))
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
@@ -290,13 +290,13 @@ async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
     await states.put(tx, view, row.number, "open", "proposal.reopen")
 
 
-async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | None) -> None:
+async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: ForeignBranch | None) -> None:
     """Raise NothingProposed if the base has all seals of the head."""
     head_seal = other.seal if other else (await _branch(tx, view, _local(body.head), "/head"))[1]
     _, base_seal = await _branch(tx, view, body.base, "/base")
     if other is None and _local(body.head) == body.base:
         raise Invalid(_SAME, pointer="/base")
-    if (await relation(tx, base_seal, head_seal)).ahead == 0:
+    if (await find_relation(tx, base_seal, head_seal)).ahead == 0:
         raise NothingProposed(
             f"{body.base} has every seal of {body.head}, so there is nothing to propose; "
             f"push to {body.head} first: svc push"

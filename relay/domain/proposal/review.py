@@ -45,7 +45,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         if (
             body.verdict != "approve"
             and not body.body.strip()
-            and not await pending.waiting(tx, view, row.number)
+            and not await pending.has_pending(tx, view, row.number)
         ):
             raise Invalid("say what is to change, or what you think; the body is empty", pointer="/body")
         await posting.require_room(tx, view)
@@ -72,9 +72,9 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         elif view.role is not None and not await tx.run(rows.SET_VERDICT, **of, who=me, new_review=review_id):
             await _insert(tx, view, states.subject_of(row), me, review_id)
         await subject.take_part(tx, view, states.subject_of(row))
-        await pending.send(tx, view, row.number, review_id)
+        await pending.publish_pending(tx, view, row.number, review_id)
         details = {"id": review_id, "verdict": body.verdict, "version": row.version}
-        await subject.touch(tx, view, "review.create", row.number, **details)
+        await subject.record_change(tx, view, "review.create", row.number, **details)
         return await _read_review(tx, view, row.number, review_id)
 
 
@@ -90,7 +90,7 @@ async def dismiss(view: View, number: str, review: str) -> Review:
             await tx.run(rows.DISMISS, **of, now=now_ms())
             await tx.run(rows.DROP_VERDICT, **of)
             await tx.run(rows.DROP_EMPTY, of_repo=view.repo.id, of_number=row.number)
-            await subject.touch(tx, view, "review.dismiss", row.number, id=review)
+            await subject.record_change(tx, view, "review.dismiss", row.number, id=review)
         return await _read_review(tx, view, row.number, review)
 
 
@@ -98,7 +98,7 @@ async def request(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
     """Request reviews of these people. Raises Invalid for somebody without a role in the repository, and for
     the author."""
     for handle in handles:
-        who = await subject.member(tx, view, handle, "/reviewers")
+        who = await subject.find_member(tx, view, handle, "/reviewers")
         if who == of.author_id:
             raise Invalid(
                 f"{handle} wrote #{of.number}, and reviews are other people's", pointer="/reviewers"
@@ -106,16 +106,16 @@ async def request(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
         values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
         if not await tx.run(rows.SET_REQUESTED, **values, is_requested=True):
             await _insert(tx, view, of, who, None)
-        await subject.touch(tx, view, "review.request", of.number, account_id=who)
+        await subject.record_change(tx, view, "review.request", of.number, account_id=who)
 
 
 async def unrequest(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
     for handle in handles:
-        who = await subject.account(tx, view, handle)
+        who = await subject.find_account(tx, view, handle)
         values = {"of_repo": view.repo.id, "of_number": of.number}
         if await tx.run(rows.SET_REQUESTED, **values, who=who or "", is_requested=False):
             await tx.run(rows.DROP_EMPTY, **values)
-            await subject.touch(tx, view, "review.unrequest", of.number, account_id=who)
+            await subject.record_change(tx, view, "review.unrequest", of.number, account_id=who)
 
 
 def _require_sayable(view: View, row: ProposalRow, body: ReviewCreate) -> None:

@@ -19,7 +19,7 @@ from relay.node import Node
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
     """The row of the proposal with this number. Raises NotFound."""
-    n = subject.parsed(str(number))
+    n = subject.number_of(str(number))
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n)
     if row is None:
         raise NotFound

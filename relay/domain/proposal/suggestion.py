@@ -28,7 +28,7 @@ from relay.domain.proposal.applied import SUBJECT
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
-from relay.domain.sealing.trees import Chain, Said, require_budget
+from relay.domain.sealing.trees import Chain, SealWords, require_budget
 from relay.memory import trees
 
 
@@ -68,11 +68,11 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
             for thread in threads
             if thread.author_id != view.me.account_id
         ]
-        statement = Said(message(row.number, len(threads), authors, body.message), key.id)
+        statement = SealWords(message(row.number, len(threads), authors, body.message), key.id)
         seal_draft = draft(view, head.name, [tip], made_root, statement, changes)
         await require_budget(chain, seal_draft.root)
     subject = " ".join([SUBJECT, str(row.number), *(thread.id for thread in threads)])
-    plan = seal.Plan("seals", head, key, [seal_draft], subject=subject)
+    plan = seal.PreparedSeals("seals", head, key, [seal_draft], subject=subject)
     expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
     prepared_seal = PreparedSeal(
         bytes=b64u(seal_draft.payload), digest=seal_draft.id, content_digest=seal_draft.root.hex()

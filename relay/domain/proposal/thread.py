@@ -55,7 +55,7 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
         n = (await states.find(tx, view, number)).number
     await placing.settle(view.node, view.repo.id, n)
     size = page_size(query.limit)
-    of: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "me": sight.me(view)}
+    of: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "me": sight.account_id_of(view)}
     criteria: dict[str, Any] = {} if query.state == "all" else {"state": query.state}
     if query.path is not None:
         criteria["path"] = query.path
@@ -106,7 +106,7 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
         at = await _find_seal(tx, view, newest, body)
     begun = await _begin(view, body, at)
     end = newest.head_seal if body.side == "new" else newest.merge_base or ""
-    (begun,) = await placing.carried(view.node, view.repo.id, [begun], end)
+    (begun,) = await placing.carry_threads(view.node, view.repo.id, [begun], end)
     me = view.me.account_id
     async with view.write(account_name(me)) as tx:
         row = await states.find(tx, view, number)
@@ -199,7 +199,7 @@ async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
     sealed.require_plaintext(view)
     try:
         root = (await sealed.seal(view, at)).root
-        file = await sealed.entry(view, root, body.path)
+        file = await sealed.find_entry(view, root, body.path)
         if file.kind != "text" or file.size > DIFF_BYTES:
             raise NotFound
         text = await sealed.content(view, file)

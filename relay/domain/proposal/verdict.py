@@ -7,10 +7,10 @@ from collections.abc import Collection
 from localstore.core.model.proposal import MergeState
 from localstore.core.model.protection import Protection
 from localstore.core.model.review import Review
-from relay.domain.protection.protection import Standing, blockers
+from relay.domain.protection.protection import Standing, find_blockers
 
 
-def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
+def count_verdicts(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
     """Count the verdicts of `stand`, the valid reviews of a proposal, without reviews by people who may not
     write. `checks`: whether the required checks of the head seal have passed; `open_threads`: number of
     unresolved threads on lines."""
@@ -25,16 +25,16 @@ def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> 
     )
 
 
-def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
+def find_obstacles(rules: list[Protection], come_to: Standing) -> list[str]:
     """Codes of the obstacles to the merge. `come_to`: the state of reviews, checks and threads. Requested
     changes block the merge even on a branch without rules."""
-    codes = blockers(rules, come_to)
+    codes = find_blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")
     return codes
 
 
-def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
+def is_mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
     """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. `merge_base`:
     merge base of the proposal; `base_now`: head of the base branch; `trial`: files in which the merge would
     conflict, None if it was not tried."""

@@ -33,7 +33,7 @@ AT_ONCE = 20  # versions that one call settles
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
     """Versions of a proposal, oldest first"""
-    n = subject.parsed(number)
+    n = subject.number_of(number)
     async with view.read() as tx:
         if await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n) is None:
             raise NotFound

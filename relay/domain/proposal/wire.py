@@ -45,19 +45,19 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
     others = await _others(tx, view, proposal_rows)
     heads = list({row.head_seal for row in proposal_rows})
-    checked = await check.rollups(tx, view.repo.id, heads)
+    checked = await check.combine_states(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
-    unmet = await check.unmet(tx, view.repo.id, heads)
+    unmet = await check.find_unmet(tx, view.repo.id, heads)
     waiting = {columns[0]: columns[1:] for columns in await tx.all(autos.SHOWN, **of)}
-    talk = await sight.counts(tx, view, numbers)
+    talk = await sight.count_threads(tx, view, numbers)
     tried = {n: columns for n, *columns in await tx.all(trials.SHOWN, **of)}
     items = []
     for row in proposal_rows:
         n, stand = row.number, standing.get(row.number, [])
         blocked: list[str] = []
         if row.state == "open":
-            come_to = verdict.standing(stand, not unmet[row.head_seal], talk[n].open)
-            blocked = verdict.blocked_by(matching(rules, row.base), come_to)
+            come_to = verdict.count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
+            blocked = verdict.find_obstacles(matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
         conflicts = _conflicts(view, row, base_now, tried.get(n))
         items.append(
@@ -96,7 +96,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
                 auto_merge=_auto(waiting.get(n)),
                 cross_repository=row.head_repo_id is not None,
                 conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
-                mergeable=verdict.mergeable(row.merge_base, base_now, conflicts),
+                mergeable=verdict.is_mergeable(row.merge_base, base_now, conflicts),
             )
         )
     return items

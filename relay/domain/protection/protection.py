@@ -86,7 +86,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     update, or a seal. `create`, `move`, `delete`: these acts on the ref. `merge`: the merge of a proposal
     into this branch; it needs `standing`, read in the same transaction; without it (a merge without a
     proposal) every requirement counts as missing. The error's `blocked_by` lists the obstacles; for a preview
-    use `blockers(matching(await of_repo(…), base), standing)`.
+    use `find_blockers(matching(await of_repo(…), base), standing)`.
     """
     matches = matching(await of_repo(tx, view.repo.id), branch)
     if not matches:
@@ -101,7 +101,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
             rules=["lock_deletions"],
         )
     if act == "merge":
-        if blocked := blockers(matches, standing or Standing()):
+        if blocked := find_blockers(matches, standing or Standing()):
             raise NotMergeable(
                 f"{branch} is protected, and the merge waits: {'; '.join(reasons_to_wait(blocked))}. "
                 "svc pr merge --auto merges once nothing is missing",
@@ -114,7 +114,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
         raise refused
 
 
-def blockers(rules: list[Protection], standing: Standing) -> list[str]:
+def find_blockers(rules: list[Protection], standing: Standing) -> list[str]:
     """Everything that blocks a merge into a branch with these rules: `lock_writes`, `changes_requested`,
     `review_required`, `checks_required`, `unresolved_threads`."""
     needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)

@@ -24,7 +24,7 @@ async def create(view: View, body: PublicationCreate) -> Release:
     """
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)
-        release_id, release = await releases.whole(tx, view, body.version)
+        release_id, release = await releases.find_with_assets(tx, view, body.version)
         if not release.assets:
             raise NothingPublished(
                 f"release {release.version} has no files; "
@@ -47,4 +47,4 @@ async def create(view: View, body: PublicationCreate) -> Release:
             created_at=now_ms(),
         )
         await view.node.hub.announce(tx, view.repo.id, "publication.create", version=release.version)
-        return (await releases.whole(tx, view, body.version))[1]
+        return (await releases.find_with_assets(tx, view, body.version))[1]

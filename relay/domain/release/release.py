@@ -52,7 +52,7 @@ async def get(view: View, version: str) -> Release:
         return await _release_to_wire(tx, await _find(tx, view, version))
 
 
-async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
+async def find_with_assets(tx: Tx, view: View, version: str) -> tuple[str, Release]:
     """(id, release with its assets) of this version. Raises NotFound."""
     row = await _find(tx, view, version)
     return row.id, await _release_to_wire(tx, row)
@@ -131,11 +131,11 @@ async def upload(
     check_asset_name(name)
     async with view.read() as tx:
         await _require_place(tx, await _find(tx, view, version), name, replaces)
-    taken = await (file.listed(view, body) if manifest else file.receive(view, body))
+    received = await (file.receive_listed(view, body) if manifest else file.receive(view, body))
     async with view.write() as tx:
         row = await _find(tx, view, version)
         before = await _require_place(tx, row, name, replaces)
-        await taken.admit(tx, view)
+        await received.attach(tx, view)
         await tx.run(publications.DROP, of_release=row.id)  # it was signed without this asset
         if before is not None:
             await tx.run(rows.ASSET_DELETE, of_release=row.id, folded=before.folded)
@@ -145,8 +145,8 @@ async def upload(
             release_id=row.id,
             folded=case_key(name),
             name=name,
-            digest=taken.digest,
-            size=taken.size,
+            digest=received.digest,
+            size=received.size,
             content_type=media,
             uploader_id=view.me.account_id,
             created_at=now_ms(),

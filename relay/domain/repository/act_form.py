@@ -54,7 +54,7 @@ class ActForm(Sent, frozen=True):
         return self.act.partition(" ")[0]
 
     @property
-    def about(self) -> str:
+    def object_of_act(self) -> str:
         """The object of the act, such as a name, which the pressed button appended to `act`; "" for none."""
         return self.act.partition(" ")[2]
 

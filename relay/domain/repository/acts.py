@@ -28,9 +28,9 @@ from relay.domain.proposal import thread as threads
 from relay.domain.repository import fork as forks
 from relay.domain.repository import settings
 from relay.domain.repository.act_form import ActForm, lines, names
-from relay.domain.repository.place import Place, address_of
+from relay.domain.repository.place import ShownRepository, address_of
 
-Run = Callable[[Any, Place, ActForm], Awaitable[str | None]]
+Run = Callable[[Any, ShownRepository, ActForm], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class Act:
     run: Run
 
 
-async def _create_issue(view: View, place: Place, form: ActForm) -> str:
+async def _create_issue(view: View, place: ShownRepository, form: ActForm) -> str:
     body = IssueCreate(form.title.strip(), lines(form.text), names(form.labels), names(form.handle))
     created = await issues.create(view, checked(body))
     return place.tab("issues", n=created.number)
 
 
-async def _create_proposal(view: View, place: Place, form: ActForm) -> str:
+async def _create_proposal(view: View, place: ShownRepository, form: ActForm) -> str:
     body = ProposalCreate(
         form.head.strip(),
         form.base.strip(),
         form.title.strip(),
         lines(form.text),
-        draft=form.about == "draft",
+        draft=form.object_of_act == "draft",
         labels=names(form.labels),
         reviewers=names(form.handle),
     )
@@ -72,63 +72,63 @@ class _Subject:
     patch: type[IssuePatch] | type[ProposalPatch]
 
 
-async def _edit(subject: _Subject, view: View, place: Place, form: ActForm) -> str:
+async def _edit(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> str:
     patch = subject.patch(title=form.title.strip(), body=lines(form.text))
     await subject.update(view, form.n, checked(patch))
     return place.tab("issues", n=form.n)
 
 
-async def _close_issue(view: View, place: Place, form: ActForm) -> None:
-    reason: Reason = "not_planned" if form.about == "not_planned" else "completed"
+async def _close_issue(view: View, place: ShownRepository, form: ActForm) -> None:
+    reason: Reason = "not_planned" if form.object_of_act == "not_planned" else "completed"
     await issues.update(view, form.n, IssuePatch(state="closed", state_reason=reason))
 
 
-async def _close_proposal(view: View, place: Place, form: ActForm) -> None:
+async def _close_proposal(view: View, place: ShownRepository, form: ActForm) -> None:
     await proposals.update(view, form.n, ProposalPatch(state="closed"))
 
 
-async def _reopen(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
+async def _reopen(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> None:
     await subject.update(view, form.n, subject.patch(state="open"))
 
 
-async def _set_draft(view: View, place: Place, form: ActForm) -> None:
-    await proposals.update(view, form.n, ProposalPatch(draft=form.about == "draft"))
+async def _set_draft(view: View, place: ShownRepository, form: ActForm) -> None:
+    await proposals.update(view, form.n, ProposalPatch(draft=form.object_of_act == "draft"))
 
 
-async def _assign(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
-    if form.about:
-        patch = subject.patch(remove_assignees=[form.about])
+async def _assign(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> None:
+    if form.object_of_act:
+        patch = subject.patch(remove_assignees=[form.object_of_act])
     else:
         patch = subject.patch(add_assignees=names(form.handle))
     await subject.update(view, form.n, checked(patch))
 
 
-async def _label(subject: _Subject, view: View, place: Place, form: ActForm) -> None:
-    if form.about:
-        await subject.remove_label(view, form.n, form.about)
+async def _label(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> None:
+    if form.object_of_act:
+        await subject.remove_label(view, form.n, form.object_of_act)
     else:
         await subject.update(view, form.n, checked(subject.patch(add_labels=names(form.labels))))
 
 
-async def _ask_for_review(view: View, place: Place, form: ActForm) -> None:
-    if form.about:
-        patch = ProposalPatch(remove_reviewers=[form.about])
+async def _ask_for_review(view: View, place: ShownRepository, form: ActForm) -> None:
+    if form.object_of_act:
+        patch = ProposalPatch(remove_reviewers=[form.object_of_act])
     else:
         patch = ProposalPatch(add_reviewers=names(form.handle))
     await proposals.update(view, form.n, checked(patch))
 
 
-async def _review(view: View, place: Place, form: ActForm) -> str:
+async def _review(view: View, place: ShownRepository, form: ActForm) -> str:
     body = ReviewCreate(form.verdict, lines(form.text), form.seal or None)  # type: ignore[arg-type]  # checked
     await reviews.create(view, form.n, checked(body))
     return place.tab("issues", n=form.n)
 
 
-async def _dismiss_review(view: View, place: Place, form: ActForm) -> None:
-    await reviews.dismiss(view, form.n, form.about)
+async def _dismiss_review(view: View, place: ShownRepository, form: ActForm) -> None:
+    await reviews.dismiss(view, form.n, form.object_of_act)
 
 
-async def _create_thread(view: View, place: Place, form: ActForm) -> str:
+async def _create_thread(view: View, place: ShownRepository, form: ActForm) -> str:
     body = ThreadCreate(
         form.path,
         _line_number(form.start, "start"),
@@ -137,7 +137,7 @@ async def _create_thread(view: View, place: Place, form: ActForm) -> str:
         lines(form.text),
         form.side,  # type: ignore[arg-type]  # checked
         lines(form.suggestion) if form.suggest else None,
-        draft=form.about == "draft",
+        draft=form.object_of_act == "draft",
     )
     thread = await threads.create(view, form.n, checked(body))
     return f"{place.tab('issues', n=form.n, view='files')}#thread-{thread.id}"
@@ -151,59 +151,59 @@ def _line_number(typed: str, field: str) -> int:
     return number
 
 
-async def _answer(view: View, place: Place, form: ActForm) -> None:
+async def _answer(view: View, place: ShownRepository, form: ActForm) -> None:
     await threads.comment(view, form.n, form.thread, checked(ThreadComment(lines(form.text))))
 
 
-async def _resolve(view: View, place: Place, form: ActForm) -> None:
-    patch = ThreadPatch("open" if form.about == "open" else "resolved")
+async def _resolve(view: View, place: ShownRepository, form: ActForm) -> None:
+    patch = ThreadPatch("open" if form.object_of_act == "open" else "resolved")
     await threads.update(view, form.n, form.thread, patch)
 
 
-async def _create_comment(view: View, place: Place, form: ActForm) -> str:
+async def _create_comment(view: View, place: ShownRepository, form: ActForm) -> str:
     created = await comments.create(view, form.n, checked(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{created.id}"
 
 
-async def _edit_comment(view: View, place: Place, form: ActForm) -> str:
+async def _edit_comment(view: View, place: ShownRepository, form: ActForm) -> str:
     await comments.edit(view, form.n, form.comment, checked(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{form.comment}"
 
 
-async def _delete_comment(view: View, place: Place, form: ActForm) -> str:
+async def _delete_comment(view: View, place: ShownRepository, form: ActForm) -> str:
     await comments.delete(view, form.n, form.comment)
     return place.tab("issues", n=form.n)
 
 
-async def _add_reaction(view: View, place: Place, form: ActForm) -> None:
-    await reaction.put(view, form.n, form.about, form.comment or None)
+async def _add_reaction(view: View, place: ShownRepository, form: ActForm) -> None:
+    await reaction.put(view, form.n, form.object_of_act, form.comment or None)
 
 
-async def _remove_reaction(view: View, place: Place, form: ActForm) -> None:
-    await reaction.remove(view, form.n, form.about, form.comment or None)
+async def _remove_reaction(view: View, place: ShownRepository, form: ActForm) -> None:
+    await reaction.remove(view, form.n, form.object_of_act, form.comment or None)
 
 
-async def _star(view: View, place: Place, form: ActForm) -> None:
+async def _star(view: View, place: ShownRepository, form: ActForm) -> None:
     await social.put(view, "star")
 
 
-async def _unstar(view: View, place: Place, form: ActForm) -> None:
+async def _unstar(view: View, place: ShownRepository, form: ActForm) -> None:
     await social.remove(view, "star")
 
 
-async def _watch(view: View, place: Place, form: ActForm) -> None:
+async def _watch(view: View, place: ShownRepository, form: ActForm) -> None:
     await social.put(view, "watch")
 
 
-async def _unwatch(view: View, place: Place, form: ActForm) -> None:
+async def _unwatch(view: View, place: ShownRepository, form: ActForm) -> None:
     await social.remove(view, "watch")
 
 
-async def _fork(view: View, place: Place, form: ActForm) -> str:
+async def _fork(view: View, place: ShownRepository, form: ActForm) -> str:
     return address_of(await forks.create(view, checked(ForkCreate(name=form.name.strip() or None))))
 
 
-async def _request_access(caller: Caller, place: Place, form: ActForm) -> str:
+async def _request_access(caller: Caller, place: ShownRepository, form: ActForm) -> str:
     body = AccessRequestCreate(place.repo.full_name, form.role or "read", lines(form.text))  # type: ignore[arg-type]  # checked
     await requests.create(caller, checked(body))
     return f"{place.dev}?note=asked"

@@ -15,7 +15,7 @@ from relay.domain.history import history, sealed
 from relay.domain.repository import code
 from relay.domain.repository.changes import REFUSED
 from relay.domain.repository.code import Position
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 from relay.render.plain import Part, part_of
 
 LINES = 5000  # of a page
@@ -27,7 +27,7 @@ class Blamed:
     """A page of the lines of a file, as HTML, and the seals that they come from. `first`: number of the first
     line; `count`: the number of lines of the file; `whole`: False if the only line is cut."""
 
-    place: Place
+    place: ShownRepository
     lines: list[str]
     ranges: list[BlameRange]
     first: int
@@ -85,7 +85,7 @@ async def find(position: Position, cursor: str | None) -> tuple[Blamed | None, s
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)
-        await sealed.entry(view, seal.root, position.path)
+        await sealed.find_entry(view, seal.root, position.path)
         return None, REFUSED
     try:
         answer = await blames.blame(view, position.seal, position.path)

@@ -21,7 +21,7 @@ from localstore.core.model.thread import Side, Thread, ThreadQuery
 from relay.db.paging import Cursor
 from relay.domain.history import compare
 from relay.domain.proposal import thread as threads
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 from relay.domain.repository.talk import Text, Texts
 
 THREADS, COMMENTS = 50, 20  # of one page; of one thread
@@ -213,14 +213,14 @@ def _alike(old: str, new: str) -> int:
     return low
 
 
-async def comparison(place: Place, query: CompareQuery) -> Comparison:
+async def comparison(place: ShownRepository, query: CompareQuery) -> Comparison:
     """The comparison, or the reason why this reader may not see it."""
     if not place.may("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare(place, query)
 
 
-async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
+async def of_seal(place: ShownRepository, seal: str, cursor: str | None) -> Comparison:
     """The changes of a seal. Every reader of its files may see them, because the two compared trees never
     change."""
     if not place.offers("history.compare"):
@@ -228,7 +228,7 @@ async def of_seal(place: Place, seal: str, cursor: str | None) -> Comparison:
     return await _compare_seals(place, None, seal, cursor)
 
 
-async def _compare(place: Place, query: CompareQuery) -> Comparison:
+async def _compare(place: ShownRepository, query: CompareQuery) -> Comparison:
     try:
         changes = await compare.compare(place.view, query)
     except NotFound:
@@ -257,7 +257,9 @@ def _first_page(changes: Compare, query: CompareQuery) -> Comparison:
     return Comparison(changes, [difference_of(file) for file in changes.files])
 
 
-async def _compare_seals(place: Place, base: str | None, head: str, cursor: str | None) -> Comparison:
+async def _compare_seals(
+    place: ShownRepository, base: str | None, head: str, cursor: str | None
+) -> Comparison:
     """The comparison of these two seals; without a base, of the head with its first parent. A cursor contains
     the seals itself. A cursor of another comparison is refused, because the page would show other seals than
     its heading says."""
@@ -269,7 +271,7 @@ async def _compare_seals(place: Place, base: str | None, head: str, cursor: str 
 
 
 async def of_proposal(
-    place: Place, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
+    place: ShownRepository, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
 ) -> ProposalFiles:
     """The changes of the newest version of a proposal, with each open thread below its lines, and the thread
     that the reader begins. A reader who may not see the comparison gets only the reason."""

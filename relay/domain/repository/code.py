@@ -17,9 +17,9 @@ from localstore.core.tree.directory import Child, join
 from relay.db.paging import Cursor
 from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 from relay.render.jobs import SOURCE_BYTES, SOURCE_LINES
-from relay.render.plain import count_lines, numbered, part_of, with_plain_breaks
+from relay.render.plain import count_lines, number_lines, part_of, with_plain_breaks
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
@@ -40,7 +40,7 @@ class Position:
     """The file or folder that a page shows. `at`: its branch, tag or seal as in the address; `seal`: the seal
     that `at` names now."""
 
-    place: Place
+    place: ShownRepository
     at: str
     seal: str
     path: str
@@ -60,7 +60,7 @@ class Position:
 
 
 @dataclass(slots=True)
-class File:
+class ShownFile:
     """A file. `lines`: a text as pieces of HTML, from line `first` on; `count`: the number of all its lines;
     `whole`: False if the only line is cut. `html`: rendered Markdown. Other files have neither."""
 
@@ -78,7 +78,7 @@ class File:
     @property
     def rows(self) -> str:
         """The lines as HTML, with their numbers."""
-        return numbered(self.lines, self.marked, self.first)
+        return number_lines(self.lines, self.marked, self.first)
 
     @property
     def last(self) -> int:
@@ -96,12 +96,12 @@ class File:
         return Cursor.write(self.last + 1) if self.last < self.count else None
 
 
-async def position(place: Place, at: str | None, path: str) -> Position | None:
+async def find_position(place: ShownRepository, at: str | None, path: str) -> Position | None:
     """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
     branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read(near=True) as tx:
-        seal = await sealed.head(place.view, tx, name)
+        seal = await sealed.find_head(place.view, tx, name)
     if seal is None:
         return None
     branches = await refs.page(place.view, None, None, BRANCHES)
@@ -148,7 +148,7 @@ def folder_page(entries: list[Child], cursor: str | None) -> tuple[list[Child], 
     return entries[first:end], Cursor.write(end) if end < len(entries) else None
 
 
-async def readme(position: Position, entries: list[Child]) -> File | None:
+async def readme(position: Position, entries: list[Child]) -> ShownFile | None:
     """The README among the entries of the position's folder, rendered; None if there is none that can be
     shown."""
     by_name = {
@@ -162,7 +162,7 @@ async def readme(position: Position, entries: list[Child]) -> File | None:
 
 async def file(
     position: Position, path: str, plain: bool = False, lines: str = "", cursor: str | None = None
-) -> File:
+) -> ShownFile:
     """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark.
     `cursor`: of a page of lines. Raises NotFound, or Invalid for a cursor of another file."""
     try:
@@ -170,7 +170,7 @@ async def file(
     except PathInvalid:
         raise NotFound from None
     name = path.rpartition("/")[2]
-    answer = File(name, blob.size, blob.blake3, "bytes")
+    answer = ShownFile(name, blob.size, blob.blake3, "bytes")
     if blob.kind != "text":
         if name.lower().endswith(PICTURES) and blob.size <= BLOB_INLINE:
             answer.shape = "picture"
@@ -191,15 +191,15 @@ async def file(
         _put_part(answer, with_plain_breaks(blob.content), lines, cursor)
     else:
         answer.lines, answer.count = coloured, len(coloured)
-        answer.marked = marked(lines, answer.count)
+        answer.marked = parse_marked_lines(lines, answer.count)
     return answer
 
 
-def _put_part(file: File, text: str, lines: str, cursor: str | None) -> None:
+def _put_part(file: ShownFile, text: str, lines: str, cursor: str | None) -> None:
     """Set the lines of this page of a text that is not coloured. Without a cursor the page begins above the
     marked lines of a text that has several pages."""
     file.count = count_lines(text)
-    file.marked = marked(lines, file.count)
+    file.marked = parse_marked_lines(lines, file.count)
     first = line_of(cursor)
     if cursor is None and file.marked and (file.count > PAGE_LINES or len(text) > PAGE_CHARS):
         first = max(file.marked.start - ABOVE, 1)
@@ -217,7 +217,7 @@ def line_of(cursor: str | None) -> int:
     return first
 
 
-def marked(lines: str, count: int) -> range:
+def parse_marked_lines(lines: str, count: int) -> range:
     """The line numbers that `lines` names as `N` or `N-M`, from 1 to `count`; none for other text."""
     match = _LINES.fullmatch(lines)
     if match is None:
@@ -244,7 +244,7 @@ class Journey:
         return self.stops[self.chosen + 1] if self.chosen + 1 < len(self.stops) else None
 
 
-async def journey(position: Position, cursor: str | None, seal: str) -> Journey:
+async def page_of_history(position: Position, cursor: str | None, seal: str) -> Journey:
     """The view of a page of the history of the position's path, at this seal; "" is the newest of them.
     Raises NotFound if the seal is not on that page."""
     stops, onward = await seals(position, cursor)

@@ -19,15 +19,15 @@ from localstore.core.model.rights import OPERATIONS, Operation, required
 from relay.caller import Caller
 from relay.domain.repository.act_form import ActForm, Attempt
 from relay.domain.repository.acts import ACTS, Act
-from relay.domain.repository.place import Place, find
+from relay.domain.repository.place import ShownRepository, find
 from relay.gate.gate import admit, require_node_can, view_of
 from relay.http import cookies
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
-from relay.once import Once, Said, SaidBefore
+from relay.once import AnsweredBefore, Once, StoredAnswer
 from relay.pages import HTML, page, redirect, visit
 
-Show = Callable[[Place], Awaitable[Reply]]
+Show = Callable[[ShownRepository], Awaitable[Reply]]
 
 
 async def act(
@@ -52,7 +52,7 @@ async def act(
 
 
 async def _run(
-    caller: Caller, place: Place, row: Act, form: ActForm, request: Request, body: bytes
+    caller: Caller, place: ShownRepository, row: Act, form: ActForm, request: Request, body: bytes
 ) -> str | None:
     """Carry out the act, and store the address of the next page under the form's key. Returns that
     address."""
@@ -60,10 +60,10 @@ async def _run(
     view.once = Once.of(request, body, caller.me.account_id, form.key or None)
     try:
         onward = await row.run(view, place, form)
-        await view.conclude(Said(303, b"", None, [("location", onward)] if onward else []))
+        await view.conclude(StoredAnswer(303, b"", None, [("location", onward)] if onward else []))
         return onward
-    except SaidBefore as before:
-        return dict(before.said.headers).get("location")
+    except AnsweredBefore as before:
+        return dict(before.answer.headers).get("location")
     except SvcError:
         await view.conclude(None)
         raise
@@ -72,7 +72,7 @@ async def _run(
         raise
 
 
-async def _asking(operation: Operation, caller: Caller, place: Place) -> Caller:
+async def _asking(operation: Operation, caller: Caller, place: ShownRepository) -> Caller:
     """The view that the gate would make for an API request of this operation; the caller, if the operation is
     about an account."""
     if not place.offers(operation.name):
@@ -90,4 +90,6 @@ def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
     """A page with the same form, to send again after signing in elsewhere. It shows nothing about the
     repository, which may be hidden from this reader."""
     fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
-    return page(caller, "again.html", status=401, address=address, renew=visit.renewal("/"), fields=fields)
+    return page(
+        caller, "again.html", status=401, address=address, renew=visit.renewal_path("/"), fields=fields
+    )

@@ -42,7 +42,7 @@ from relay.domain.repository import ref as refs
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.code import Position
-from relay.domain.repository.place import PREFIXES, Place, address_of, find
+from relay.domain.repository.place import PREFIXES, ShownRepository, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, redirect, show, visit
 
@@ -98,7 +98,7 @@ async def public(caller: Caller, owner: str, name: str, request: Request) -> Rep
     if (elsewhere := _elsewhere(place, request, "")) is not None:
         return elsewhere
     if visit.is_due(caller):
-        return visit.detour(request)
+        return visit.renew_and_return(request)
     return await _overview(place, "public")
 
 
@@ -108,7 +108,7 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
     if (elsewhere := _elsewhere(place, request, "/dev")) is not None:
         return elsewhere
     if visit.is_due(caller):
-        return visit.detour(request)
+        return visit.renew_and_return(request)
     page = TABS.get(query.tab)
     if page is None:
         raise NotFound
@@ -123,7 +123,7 @@ async def send(
     if page is None:
         raise NotFound
 
-    async def show(place: Place) -> Reply:
+    async def show(place: ShownRepository) -> Reply:
         return await page(place, query)
 
     return await forms.act(caller, owner, name, request, body, raw, show)
@@ -133,7 +133,7 @@ async def send(
 async def start(caller: Caller, request: Request) -> Reply:
     """Description of the node, the caller's repositories, and public ones"""
     if visit.is_due(caller):
-        return visit.detour(request)
+        return visit.renew_and_return(request)
     recent = await repos.page(caller, RepoQuery(limit=START_ROWS))
     mine = await repos.page(caller, RepoQuery(limit=START_ROWS, mine=True)) if caller.principal else None
     public = [repo for repo in recent.items if repo.visibility == "public"]
@@ -177,7 +177,7 @@ for _prefix in PREFIXES:
     )(send)
 
 
-def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
+def _elsewhere(place: ShownRepository, request: Request, rest: str) -> Reply | None:
     """A redirect to the current address, if the page was requested at an old one; else None. `rest`: end of
     the address."""
     address = place.page + rest
@@ -186,7 +186,7 @@ def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
     return moved(visit.with_query(address, request))
 
 
-async def _dev_overview(place: Place, query: DevQuery) -> Reply:
+async def _dev_overview(place: ShownRepository, query: DevQuery) -> Reply:
     if query.view in ("fork", "access"):
         if not place.acts:
             raise NotFound
@@ -194,12 +194,12 @@ async def _dev_overview(place: Place, query: DevQuery) -> Reply:
     return await _overview(place, "overview", query.note)
 
 
-async def _overview(place: Place, template: Literal["public", "overview"], note: str = "") -> Reply:
+async def _overview(place: ShownRepository, template: Literal["public", "overview"], note: str = "") -> Reply:
     listing = None
     if place.repo.listing_id is not None:
         listing = await listings.get(place.view)
         place = replace(place, images=listing.readme_images != "none")
-    position = await code.position(place, None, "")
+    position = await code.find_position(place, None, "")
     entries = await code.folder(position) if position else []
     readme = await code.readme(position, entries) if position else None
     latest = (await code.seals(position, None, limit=1))[0] if position and template == "overview" else []
@@ -217,7 +217,7 @@ async def _overview(place: Place, template: Literal["public", "overview"], note:
     )
 
 
-async def _code(place: Place, query: DevQuery) -> Reply:
+async def _code(place: ShownRepository, query: DevQuery) -> Reply:
     if query.view == "travel":
         return await _travel(place, query)
     if query.seal:
@@ -225,8 +225,8 @@ async def _code(place: Place, query: DevQuery) -> Reply:
     return await (_compare if query.view == "compare" else _files)(place, query)
 
 
-async def _files(place: Place, query: DevQuery) -> Reply:
-    position = await code.position(place, query.at or None, query.path)
+async def _files(place: ShownRepository, query: DevQuery) -> Reply:
+    position = await code.find_position(place, query.at or None, query.path)
     if query.view == "push":
         return _wait(place, query, "code", position is not None, place.tab("code"))
     if position is None:
@@ -254,12 +254,12 @@ async def _files(place: Place, query: DevQuery) -> Reply:
     )
 
 
-async def _travel(place: Place, query: DevQuery) -> Reply:
+async def _travel(place: ShownRepository, query: DevQuery) -> Reply:
     """The time-travel page: a file or folder as it was after one of the seals that changed it."""
-    position = await code.position(place, query.at or None, query.path) if place.travels else None
+    position = await code.find_position(place, query.at or None, query.path) if place.travels else None
     if position is None:
         raise NotFound
-    journey = await code.journey(position, query.cursor or None, query.seal)
+    journey = await code.page_of_history(position, query.cursor or None, query.seal)
     seal = journey.stops[journey.chosen].id
     then = replace(position, at=seal, seal=seal)
     file, rows = await _file(then, query), None
@@ -272,7 +272,7 @@ async def _travel(place: Place, query: DevQuery) -> Reply:
     )
 
 
-async def _file(position: Position, query: DevQuery) -> code.File | None:
+async def _file(position: Position, query: DevQuery) -> code.ShownFile | None:
     """The file at the path; None if there is a folder or nothing at the path."""
     if not position.path:
         return None
@@ -283,7 +283,7 @@ async def _file(position: Position, query: DevQuery) -> code.File | None:
         return None
 
 
-async def _issues(place: Place, query: DevQuery) -> Reply:
+async def _issues(place: ShownRepository, query: DevQuery) -> Reply:
     if not query.n:
         if query.view == "new":
             return await (_new_proposal if query.kind == "proposals" else _new_issue)(place, query)
@@ -295,7 +295,7 @@ async def _issues(place: Place, query: DevQuery) -> Reply:
     return await (_proposal_files if query.view == "files" else _talk)(place, query)
 
 
-async def _talks(place: Place, query: DevQuery) -> Reply:
+async def _talks(place: ShownRepository, query: DevQuery) -> Reply:
     filters: dict[str, Any] = {
         "state": query.state,
         "author": query.author or None,
@@ -329,11 +329,11 @@ async def _talks(place: Place, query: DevQuery) -> Reply:
     )
 
 
-async def _new_issue(place: Place, query: DevQuery) -> Reply:
+async def _new_issue(place: ShownRepository, query: DevQuery) -> Reply:
     return _show(place, "new_issue", "issues", all_labels=await _labels(place))
 
 
-async def _new_proposal(place: Place, query: DevQuery) -> Reply:
+async def _new_proposal(place: ShownRepository, query: DevQuery) -> Reply:
     """The form of a new proposal; once both branches are chosen, with its changes below."""
     base = query.base or place.repo.default_branch
     branches = await refs.page(place.view, "branch", None, code.BRANCHES)
@@ -356,7 +356,7 @@ async def _new_proposal(place: Place, query: DevQuery) -> Reply:
     )
 
 
-async def _title_of(place: Place, seal_id: str) -> str:
+async def _title_of(place: ShownRepository, seal_id: str) -> str:
     """The first line of a seal's message; "" for a seal of another repository that this repository does not
     have yet."""
     try:
@@ -365,33 +365,33 @@ async def _title_of(place: Place, seal_id: str) -> str:
         return ""
 
 
-async def _wait_for_merge(place: Place, query: DevQuery) -> Reply:
+async def _wait_for_merge(place: ShownRepository, query: DevQuery) -> Reply:
     subject = await _proposal(place, query)
     onward = place.tab("issues", n=subject.number)
     return _wait(place, query, "issues", subject.state != "open", onward, subject=subject)
 
 
-async def _talk(place: Place, query: DevQuery) -> Reply:
+async def _talk(place: ShownRepository, query: DevQuery) -> Reply:
     labels = await _labels(place) if place.may_act("issue.label") else []
     return _show(place, "talk", "issues", talk=await talk.find(place, query.n), all_labels=labels)
 
 
-async def _edit(place: Place, query: DevQuery) -> Reply:
+async def _edit(place: ShownRepository, query: DevQuery) -> Reply:
     subject = await talk.find_subject(place, query.n)
     comment = await talk.find_comment(place, query.n, query.comment) if query.comment else None
     return _show(place, "edit", "issues", subject=subject, comment=comment)
 
 
-async def _labels(place: Place) -> list[Label]:
+async def _labels(place: ShownRepository) -> list[Label]:
     return list((await label.page(place.view, PageQuery(limit=LABELS))).items)
 
 
-async def _runs(place: Place, query: DevQuery) -> Reply:
+async def _runs(place: ShownRepository, query: DevQuery) -> Reply:
     page = await run.page(place.view, RunQuery(limit=ROWS, cursor=query.cursor or None))
     return _show(place, "runs", "workflows", runs=page.items, cursor=page.next_cursor)
 
 
-async def _releases(place: Place, query: DevQuery) -> Reply:
+async def _releases(place: ShownRepository, query: DevQuery) -> Reply:
     if query.view == "release":
         newest = (await releases.page(place.view, PageQuery(limit=1))).items
         version = newest[0].version if newest else ""
@@ -403,34 +403,34 @@ async def _releases(place: Place, query: DevQuery) -> Reply:
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
 
 
-async def _security(place: Place, query: DevQuery) -> Reply:
+async def _security(place: ShownRepository, query: DevQuery) -> Reply:
     reports = await advisories.page(place.view, AdvisoryQuery(limit=ROWS, repo=place.repo.full_name))
     rules = await protection.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "security", "security", advisories=reports.items, rules=rules.items)
 
 
-async def _insights(place: Place, query: DevQuery) -> Reply:
+async def _insights(place: ShownRepository, query: DevQuery) -> Reply:
     depends = await dependency.of(place.view, None)
     used = await dependents.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "insights", "insights", depends=depends, used=used.items, cursor=used.next_cursor)
 
 
-async def _seal(place: Place, query: DevQuery) -> Reply:
+async def _seal(place: ShownRepository, query: DevQuery) -> Reply:
     seal = await history.seal(place.view, query.seal)
     comparison = await changes.of_seal(place, seal.id, query.cursor or None)
     return _show(place, "seal", "code", seal=seal, comparison=comparison)
 
 
-async def _compare(place: Place, query: DevQuery) -> Reply:
+async def _compare(place: ShownRepository, query: DevQuery) -> Reply:
     base = query.base or place.repo.default_branch
     compare = CompareQuery(base=base, head=query.head, cursor=query.cursor or None)
     comparison = await changes.comparison(place, compare) if query.head else None
     return _show(place, "compare", "code", base=base, head=query.head, comparison=comparison)
 
 
-async def _proposal_files(place: Place, query: DevQuery) -> Reply:
+async def _proposal_files(place: ShownRepository, query: DevQuery) -> Reply:
     subject = await _proposal(place, query)
-    lines = code.marked(query.lines, LAST_LINE)
+    lines = code.parse_marked_lines(query.lines, LAST_LINE)
     new_thread = None
     if query.path and lines and place.may_act("thread.create"):
         new_thread = changes.NewThread(query.path, query.side, lines[0], lines[-1])
@@ -438,19 +438,19 @@ async def _proposal_files(place: Place, query: DevQuery) -> Reply:
     return _show(place, "proposal_files", "issues", subject=subject, files=files, cursor=query.cursor)
 
 
-async def _proposal(place: Place, query: DevQuery) -> Proposal:
+async def _proposal(place: ShownRepository, query: DevQuery) -> Proposal:
     """The proposal that the address names. Raises NotFound."""
     if whole_number(query.n, 9) is None:
         raise NotFound
     return await proposal.get(place.view, query.n)
 
 
-async def _settings(place: Place, query: DevQuery) -> Reply:
+async def _settings(place: ShownRepository, query: DevQuery) -> Reply:
     panel = await settings.read(place, query.view, query.note)
     return _show(place, "settings", "settings", panel=panel, panels=settings.PANELS)
 
 
-TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
+TABS: dict[str, Callable[[ShownRepository, DevQuery], Awaitable[Reply]]] = {
     "overview": _dev_overview,
     "code": _code,
     "issues": _issues,
@@ -462,7 +462,9 @@ TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
 }
 
 
-def _wait(place: Place, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any) -> Reply:
+def _wait(
+    place: ShownRepository, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any
+) -> Reply:
     """A page that names a command to run, because pages cannot sign, and waits for its effect if the reader
     asks for that. `happened`: the effect has come; then a redirect to `onward`."""
     if happened:
@@ -472,7 +474,7 @@ def _wait(place: Place, query: DevQuery, tab: Tab, happened: bool, onward: str, 
     return waiting.refreshing(_show(place, "wait", tab, **values), address, query.wait)
 
 
-def _show(place: Place, template: str, tab: Tab, **values: Any) -> Reply:
+def _show(place: ShownRepository, template: str, tab: Tab, **values: Any) -> Reply:
     return show(
         place.view,
         f"repository/{template}.html",

@@ -28,7 +28,7 @@ _READS = OPERATIONS["history.tree"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShownRepository:
     """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
     the address of the node. `images`: whether texts show images of the repository. `attempt`: the form of
     this page that was just refused."""
@@ -122,8 +122,8 @@ def address_of(repo: Repo) -> str:
     return quote(page_path(repo.kind, repo.full_name))
 
 
-async def find(caller: Caller, owner: str, name: str) -> Place:
+async def find(caller: Caller, owner: str, name: str) -> ShownRepository:
     """The repository at this address. Raises NotFound if it is missing or hidden."""
     view = await view_at(_READS, caller, owner, name)
     repo = await repos.get(view)
-    return Place(view, repo, address_of(repo), caller.node.config.public_url)
+    return ShownRepository(view, repo, address_of(repo), caller.node.config.public_url)

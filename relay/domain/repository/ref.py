@@ -91,7 +91,7 @@ async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
 
 
 async def _move_branch(
-    view: View, type: str, name: str, body: RefUpdate, worked: landing.Worked | None
+    view: View, type: str, name: str, body: RefUpdate, worked: landing.WorkedLanding | None
 ) -> Ref:
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
@@ -107,7 +107,7 @@ async def _move_branch(
         if not moved:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-        await view.node.landings.moved(tx, view, ref.id, head)
+        await view.node.landings.tell_moved(tx, view, ref.id, head)
         await holding.adopt(tx, view.node, view.repo.id, [head])
         await _land_head(tx, view, ref, head, worked)
         await view.node.hub.announce(
@@ -151,7 +151,7 @@ async def _delete_ref(tx: Tx, view: View, ref: RefRow) -> None:
     await live_updates.drop_unsealed(tx, ref)
     if ref.type == "branch":
         await view.node.jobs.add(tx, FREE, {})
-        await branches.deleted(tx, view, ref.id)
+        await branches.follow_deletion(tx, view, ref.id)
     await view.node.hub.announce(
         tx, view.repo.id, "ref.delete", type=ref.type, name=ref.name, head=None, before=ref.head
     )
@@ -179,7 +179,9 @@ def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
     )
 
 
-async def _land_head(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Worked | None) -> None:
+async def _land_head(
+    tx: Tx, view: View, ref: RefRow, head: str, worked: landing.WorkedLanding | None
+) -> None:
     before = await seals.root_of(tx, view.repo.id, ref.head) if ref.head else None
     after = await seals.root_of(tx, view.repo.id, head)
     if after is None:

@@ -71,7 +71,7 @@ async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
     except UniqueViolation:
         raise NameTaken(f"there is already a repository {new.full_name}") from None
     await quota.count_repository(tx, new.owner_id, new.id, caller.node.config.quota)
-    await through.enter(tx, new.id)
+    await through.grant_roles_to_members(tx, new.id)
     await social.watch_own(tx, new.id, caller.me.account_id)
     await caller.node.hub.announce(tx, new.id, "repo.create", name=new.name)
 

@@ -30,7 +30,7 @@ from relay.domain.checks import check
 from relay.domain.protection import protection
 from relay.domain.repository import repo as repos
 from relay.domain.repository.act_form import ActForm, lines, names
-from relay.domain.repository.place import Place, address_of
+from relay.domain.repository.place import ShownRepository, address_of
 from relay.domain.webhook import webhook
 
 PANELS: dict[str, str] = {
@@ -63,7 +63,7 @@ class Settings:
     rules: list[Protection] = field(default_factory=list)
 
 
-async def read(place: Place, panel: str, asks: str) -> Settings:
+async def read(place: ShownRepository, panel: str, asks: str) -> Settings:
     """The panel, for the owner. Raises NotFound for everybody else and for an unknown panel."""
     panel = panel or "general"
     if panel not in PANELS or (asks and asks not in ASKED) or not place.may_act("repo.update"):
@@ -86,11 +86,11 @@ async def read(place: Place, panel: str, asks: str) -> Settings:
     return answer
 
 
-def _at(place: Place, panel: str) -> str:
+def _at(place: ShownRepository, panel: str) -> str:
     return place.tab("settings", view=panel)
 
 
-async def edit_general(view: View, place: Place, form: ActForm) -> str:
+async def edit_general(view: View, place: ShownRepository, form: ActForm) -> str:
     patch: dict[str, Any] = {"name": form.name.strip(), "description": form.text.strip(), "kind": form.kind}
     if form.branch.strip():
         patch["default_branch"] = form.branch.strip()
@@ -98,92 +98,92 @@ async def edit_general(view: View, place: Place, form: ActForm) -> str:
     return f"{address_of(edited)}/dev?tab=settings"
 
 
-async def set_archived(view: View, place: Place, form: ActForm) -> str:
-    await repos.edit(view, RepoPatch(archived=form.about == "on"))
+async def set_archived(view: View, place: ShownRepository, form: ActForm) -> str:
+    await repos.edit(view, RepoPatch(archived=form.object_of_act == "on"))
     return _at(place, "lifecycle")
 
 
-async def set_visibility(view: View, place: Place, form: ActForm) -> str:
+async def set_visibility(view: View, place: ShownRepository, form: ActForm) -> str:
     _require_name(place, form)
-    await repos.edit(view, checked(RepoPatch(visibility=form.about)))  # type: ignore[arg-type]  # checked
+    await repos.edit(view, checked(RepoPatch(visibility=form.object_of_act)))  # type: ignore[arg-type]  # checked
     return _at(place, "lifecycle")
 
 
-async def delete(view: View, place: Place, form: ActForm) -> str:
+async def delete(view: View, place: ShownRepository, form: ActForm) -> str:
     _require_name(place, form)
     await repos.delete(view)
     return "/"
 
 
-async def offer(view: View, place: Place, form: ActForm) -> str:
+async def offer(view: View, place: ShownRepository, form: ActForm) -> str:
     _require_name(place, form)
     await transfer.create(view, checked(TransferCreate(form.handle.strip())))
     return _at(place, "lifecycle")
 
 
-def _require_name(place: Place, form: ActForm) -> None:
+def _require_name(place: ShownRepository, form: ActForm) -> None:
     """Raise Invalid unless the name of the repository was typed."""
     if form.confirm.strip() != place.repo.full_name:
         raise Invalid(f"type {place.repo.full_name} to confirm it", pointer="/confirm")
 
 
-async def list_it(view: View, place: Place, form: ActForm) -> None:
+async def list_it(view: View, place: ShownRepository, form: ActForm) -> None:
     shots = [path for line in lines(form.text).split("\n") if (path := line.strip())]
     body = ListingSet(form.name.strip(), form.title.strip() or None, shots, form.images or "none")  # type: ignore[arg-type]  # checked
     await listing.put(view, checked(body))
 
 
-async def unlist(view: View, place: Place, form: ActForm) -> None:
+async def unlist(view: View, place: ShownRepository, form: ActForm) -> None:
     await listing.remove(view)
 
 
-async def send_invite(view: View, place: Place, form: ActForm) -> None:
+async def send_invite(view: View, place: ShownRepository, form: ActForm) -> None:
     await invite.create(view, checked(InviteCreate(form.handle.strip(), form.role or "read")))  # type: ignore[arg-type]  # checked
 
 
-async def cancel_invite(view: View, place: Place, form: ActForm) -> None:
-    await invite.cancel(view, form.about)
+async def cancel_invite(view: View, place: ShownRepository, form: ActForm) -> None:
+    await invite.cancel(view, form.object_of_act)
 
 
-async def set_role(view: View, place: Place, form: ActForm) -> None:
+async def set_role(view: View, place: ShownRepository, form: ActForm) -> None:
     await collaborator.set_role(view, form.handle, checked(RoleChange(form.role)))  # type: ignore[arg-type]  # checked
 
 
-async def remove_collaborator(view: View, place: Place, form: ActForm) -> None:
-    await collaborator.remove(view, form.about)
+async def remove_collaborator(view: View, place: ShownRepository, form: ActForm) -> None:
+    await collaborator.remove(view, form.object_of_act)
 
 
-async def grant(caller: Caller, place: Place, form: ActForm) -> None:
-    await request.grant(caller, form.about, AccessGrant())
+async def grant(caller: Caller, place: ShownRepository, form: ActForm) -> None:
+    await request.grant(caller, form.object_of_act, AccessGrant())
 
 
-async def decline(caller: Caller, place: Place, form: ActForm) -> None:
-    await request.decline(caller, form.about)
+async def decline(caller: Caller, place: ShownRepository, form: ActForm) -> None:
+    await request.decline(caller, form.object_of_act)
 
 
-async def add_hook(view: View, place: Place, form: ActForm) -> None:
+async def add_hook(view: View, place: ShownRepository, form: ActForm) -> None:
     events: list[Any] = names(form.events)
     await webhook.create(view, checked(WebhookCreate(form.url.strip(), events, form.secret)))
 
 
-async def switch_hook(view: View, place: Place, form: ActForm) -> None:
-    state, _, hook = form.about.partition(" ")
+async def switch_hook(view: View, place: ShownRepository, form: ActForm) -> None:
+    state, _, hook = form.object_of_act.partition(" ")
     await webhook.edit(view, hook, WebhookEdit(active=state == "on"))
 
 
-async def delete_hook(view: View, place: Place, form: ActForm) -> None:
-    await webhook.delete(view, form.about)
+async def delete_hook(view: View, place: ShownRepository, form: ActForm) -> None:
+    await webhook.delete(view, form.object_of_act)
 
 
-async def enable_check(view: View, place: Place, form: ActForm) -> None:
+async def enable_check(view: View, place: ShownRepository, form: ActForm) -> None:
     await check.enable(view, form.name.strip())
 
 
-async def disable_check(view: View, place: Place, form: ActForm) -> None:
-    await check.disable(view, form.about)
+async def disable_check(view: View, place: ShownRepository, form: ActForm) -> None:
+    await check.disable(view, form.object_of_act)
 
 
-async def protect(view: View, place: Place, form: ActForm) -> None:
+async def protect(view: View, place: ShownRepository, form: ActForm) -> None:
     approvals = whole_number(form.approvals or "0", 3)
     if approvals is None:
         raise Invalid("the number of approvals is a whole number", pointer="/approvals")
@@ -198,5 +198,5 @@ async def protect(view: View, place: Place, form: ActForm) -> None:
     await protection.put(view, form.name.strip(), checked(body))
 
 
-async def unprotect(view: View, place: Place, form: ActForm) -> None:
-    await protection.clear(view, form.about)
+async def unprotect(view: View, place: ShownRepository, form: ActForm) -> None:
+    await protection.clear(view, form.object_of_act)

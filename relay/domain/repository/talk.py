@@ -19,7 +19,7 @@ from relay.domain.checks import check
 from relay.domain.discussion import comment, issue
 from relay.domain.proposal import proposal, review
 from relay.domain.proposal import thread as line_threads
-from relay.domain.repository.place import Place
+from relay.domain.repository.place import ShownRepository
 
 COMMENTS, REVIEWS, THREADS = 100, 50, 10  # of one page
 CHARS = 1024 * KIB  # of the rendered texts of one page; the last of them may be longer
@@ -65,7 +65,7 @@ class Talk:
         return reasons_to_wait([*(["draft"] if self.subject.draft else []), *self.subject.blocked_by])
 
 
-async def find(place: Place, number: str) -> Talk:
+async def find(place: ShownRepository, number: str) -> Talk:
     """The issue or proposal with this number, and its comments. Raises NotFound."""
     subject = await find_subject(place, number)
     page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
@@ -88,7 +88,7 @@ async def find(place: Place, number: str) -> Talk:
     return talk
 
 
-async def find_subject(place: Place, number: str) -> Issue | Proposal:
+async def find_subject(place: ShownRepository, number: str) -> Issue | Proposal:
     """The issue or proposal with this number. Raises NotFound."""
     if whole_number(number, 9) is None:
         raise NotFound
@@ -98,7 +98,7 @@ async def find_subject(place: Place, number: str) -> Issue | Proposal:
         return await proposal.get(place.view, number)
 
 
-async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
+async def find_comment(place: ShownRepository, number: str, comment_id: str) -> Comment:
     """One comment on the issue or proposal. Raises NotFound."""
     async with place.view.read() as tx:
         return await comment.one_to_wire(tx, place.view, int(number), comment_id)
@@ -107,7 +107,7 @@ async def find_comment(place: Place, number: str, comment_id: str) -> Comment:
 class Texts:
     """Renders the texts of one page, in the order in which it shows them."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ShownRepository) -> None:
         self._renderer = place.view.node.renderer
         self._links = place.links(place.repo.default_branch, "")  # relative links lead there
         self._room = CHARS

@@ -114,7 +114,7 @@ def draft(
     return SealDraft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
 
 
-async def bytes_rest(view: View, prepare_id: str) -> bool:
+async def are_bytes_held_and_safe(view: View, prepare_id: str) -> bool:
     """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
     landing transaction need not check them. False for small seals, for which a second check would cost
     more."""
@@ -127,7 +127,7 @@ async def bytes_rest(view: View, prepare_id: str) -> bool:
             return False
         seal_draft = _DRAFTS.decode(rows.prepared(row).seals)[-1]
         files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
-        return await content.rests(view.node, tx, view.repo.id, files)
+        return await content.is_held_and_safe(view.node, tx, view.repo.id, files)
 
 
 async def require_bytes(tx: Tx, view: View, seal_draft: SealDraft) -> None:

@@ -44,10 +44,10 @@ from relay.domain.live import epochs, frontier
 from relay.domain.live import replica as replicas
 from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
-from relay.domain.sealing import heard
+from relay.domain.sealing import branch_event
 from relay.domain.sealing.payload import (
+    are_bytes_held_and_safe,
     bytes_of,
-    bytes_rest,
     check_message,
     draft,
     record,
@@ -68,7 +68,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     """Compute the seal of the live frontier: its tree and the bytes to sign"""
     check_message(body.message)
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
         key = await signing_key(tx, view, body.device_key_id)
         await protection.check(tx, view, ref.name, "write")
         _require_head(ref, body)
@@ -90,7 +90,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     seal_draft = draft(
         view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
     )
-    plan = Plan("seal", ref, key, [seal_draft], at=ref.seq)
+    plan = PreparedSeals("seal", ref, key, [seal_draft], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
         prepare_id=seal_draft.id,
@@ -118,12 +118,12 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
     The head moves by compare-and-swap. Repeatable, also after the prepare has expired.
     """
     states: epochs.States = {}
-    rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
+    rests = is_hex_digest(body.prepare_id) and await are_bytes_held_and_safe(view, body.prepare_id)
     for _ in range(ATTEMPTS):
         try:
             return await _finalize(view, branch, body, states, rests)
-        except epochs.NotWorkedOut as wanted:
-            states = await epochs.states(view, wanted)
+        except epochs.StatesNeeded as wanted:
+            states = await epochs.compute_states(view, wanted)
     raise Unavailable("this branch is changing too fast; try again")
 
 
@@ -131,7 +131,7 @@ async def _finalize(
     view: View, branch: str, body: FinalizeRequest, states: epochs.States, rests: bool
 ) -> shapes.Seal:
     async with view.write() as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
         existing = await find(tx, view.repo.id, [body.prepare_id])
         if existing:
@@ -149,7 +149,7 @@ async def _finalize(
         await protection.check(tx, view, ref.name, "write")
         await frontier.lock(tx, ref.id)
         await move(tx, view, ref, prepared.expected_head, seal_draft.id, LOST_RACE)
-        ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
+        ends = await epochs.find_ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
             await require_bytes(tx, view, seal_draft)
         await record(tx, view, ref, seal_draft, signature, key)
@@ -157,7 +157,7 @@ async def _finalize(
         await live_updates.sealed_up_to(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
-        await heard.announce(tx, view, ref, seal_draft.id, prepared.expected_head)
+        await branch_event.announce_move(tx, view, ref, seal_draft.id, prepared.expected_head)
         (sealed,) = await find(tx, view.repo.id, [seal_draft.id])
         return to_wire(sealed)
 
@@ -171,7 +171,7 @@ def require_prepare_id(text: str) -> None:
 
 async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
     """The caller's registered key. Raises Forbidden."""
-    key = await frontier.device_key(tx.one, view.me.account_id, key_id)
+    key = await frontier.find_key(tx.one, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
     return key
@@ -225,7 +225,7 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
     if not moved:
         raise StaleHead(ref.name, ref.head, remedy)
     await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-    await view.node.landings.moved(tx, view, ref.id, head)
+    await view.node.landings.tell_moved(tx, view, ref.id, head)
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
@@ -312,7 +312,7 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 
 @dataclass(slots=True, frozen=True)
-class Plan:
+class PreparedSeals:
     """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
     trees. `subject`: see `PrepareRow`."""
 
@@ -326,7 +326,7 @@ class Plan:
 
 async def store(
     view: View,
-    plan: Plan,
+    plan: PreparedSeals,
     texts: Texts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,

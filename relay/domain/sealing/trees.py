@@ -44,7 +44,7 @@ from relay.domain.live import frontier, landing
 from relay.domain.live.epochs import Texts
 from relay.domain.live.rules import file_cap, over_cap
 from relay.domain.protection import protection
-from relay.domain.sealing import heard, seal
+from relay.domain.sealing import branch_event, seal
 from relay.domain.sealing.payload import (
     Wish,
     check_message,
@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 @dataclass(slots=True, frozen=True)
-class Said:
+class SealWords:
     """What a seal says, apart from its tree: `message`, the device key that signs, and the `author` of an
     imported commit."""
 
@@ -122,7 +122,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
     """Compute seals from explicit trees: the bytes to sign"""
     changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
-        ref = await frontier.branch(tx.one, view.repo.id, body.branch)
+        ref = await frontier.find_branch(tx.one, view.repo.id, body.branch)
         key = await seal.signing_key(tx, view, body.device_key_id)
         await protection.check(tx, view, ref.name, "write")
         if body.expected_head != ref.head:
@@ -132,7 +132,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
         chain = Chain(view, tx)
         drafts = await _draft_seals(chain, ref, body, changes_by_seal)
         await require_budget(chain, drafts[-1].root)
-    expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
+    expires = await seal.store(view, seal.PreparedSeals("seals", ref, key, drafts), Texts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[
@@ -154,7 +154,9 @@ async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     return await landing.carry_out(view, partial(_finalize, view, body))
 
 
-async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
+async def _finalize(
+    view: View, body: FinalizeSealsRequest, worked: landing.WorkedLanding | None
+) -> Page[Seal]:
     async with view.write() as tx:
         existing = await seal.find(tx, view.repo.id, [body.prepare_id])
         if existing:
@@ -182,8 +184,8 @@ async def _finalize(view: View, body: FinalizeSealsRequest, worked: landing.Work
         for seal_draft, signature in zip(drafts, signatures, strict=True):
             await require_bytes(tx, view, seal_draft)
             await record(tx, view, ref, seal_draft, signature, key)
-        await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
-        await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
+        await branch_event.announce_move(tx, view, ref, drafts[-1].id, prepared.expected_head)
+        await view.node.landings.tell_landed(tx, view, prepared.subject, drafts[-1].id)
         landed = await seal.find(tx, view.repo.id, [draft.id for draft in drafts])
         return Page(items=[to_wire(landed_seal) for landed_seal in landed])
 
@@ -197,7 +199,7 @@ async def _draft_seals(
     for delta, changes in zip(body.seals, changes_by_seal, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
-        wish: Wish = Said(delta.message, body.device_key_id, delta.author)
+        wish: Wish = SealWords(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
         # A pushed git merge keeps its parents in provenance; a merge made here has them as parents.
@@ -288,7 +290,7 @@ async def _require_content(tx: Tx, view: View, changes_by_seal: list[dict[str, T
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
     cached = view.node.lanes.texts.among(named)
     unknown = {digest: size for digest, size in named.items() if digest not in cached}
-    texts = cached | await content.texts(view.node, tx, view.repo.id, unknown)
+    texts = cached | await content.find_texts(view.node, tx, view.repo.id, unknown)
     for path, entry in files:
         if entry.kind == "text" and entry.digest not in texts:
             raise NotText(f"{path} is not UTF-8 text")

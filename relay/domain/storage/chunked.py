@@ -5,7 +5,7 @@
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
 A row of `chunked_file` means a verified file. The collector deletes a row if no frontier, seal, prepare or
-asset names its file and it was not seen for GC_GRACE. For all other rows it keeps the objects that `listed`
+asset names its file and it was not seen for GC_GRACE. For all other rows it keeps the objects that `list_all`
 returns.
 """
 
@@ -60,12 +60,12 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     await upload.finish()
     stored = ChunkedStored(blake3=name, size=manifest.size, chunks=len(manifest.chunks))
     async with view.write() as tx:
-        if await held(tx, view.repo.id, [digest]):
+        if await find_sizes(tx, view.repo.id, [digest]):
             await touch(tx, view.repo.id, [digest])
             return stored, False
     # for each account, because it is checked with that account's rights
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
-    await view.node.checks.join(key, admit(view, manifest, raw))
+    await view.node.checks.join(key, verify_and_record(view, manifest, raw))
     return stored, True
 
 
@@ -81,7 +81,7 @@ async def manifest(view: View, name: str) -> bytes:
 # --- what is here
 
 
-async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
+async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
     """Sizes in bytes, by digest, of the files among `digests` that the repository holds as chunks."""
     if not digests:
         return {}
@@ -103,7 +103,7 @@ async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
 
 
-async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
+async def list_all(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
     """Yields, for every large file that has a row, the digest of its manifest and the digests of its chunks.
     The collector keeps these objects."""
     async with db.read() as tx:
@@ -116,7 +116,7 @@ async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes
 # --- taking one in
 
 
-async def admit(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
+async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
     """Read and verify all chunks of a file, then record the file if the caller still may; the request itself
     may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id

@@ -61,7 +61,7 @@ async def collect(
     try:
         await roots.mark(db, store, marks)
         large = await _drop_large(db, marks, began - grace, dry_run)
-        async for lot in chunked.listed(db, store):
+        async for lot in chunked.list_all(db, store):
             await marks.add(lot)
         unreferenced = Unreferenced(marked=marks.count())
         say(f"{unreferenced.marked} objects are referred to")

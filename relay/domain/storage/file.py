@@ -1,8 +1,8 @@
 """A file uploaded as one stream: one object up to the blob cap, chunks and a manifest above it.
 
-    taken = await receive(view, upload)         # durable, but not reachable yet
+    received = await receive(view, upload)       # durable, but not reachable yet
     async with view.write() as tx:
-        await taken.admit(tx, view)          # reachable when the transaction commits
+        await received.attach(tx, view)      # reachable when the transaction commits
 
 After a failure in between, the collector deletes the unreferenced bytes.
 """
@@ -21,7 +21,7 @@ from localstore.core.model.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST, 
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import Chunker
 from relay.base.clock import now_ms
-from relay.base.threads import bulk
+from relay.base.threads import run_in_pool
 from relay.caller import View
 from relay.capacity import quota
 from relay.db.engine.database import Tx
@@ -36,7 +36,7 @@ COPIES = 3  # of a step in memory: as it arrived, cut, and framed
 
 
 @dataclass(slots=True)
-class Taken:
+class ReceivedFile:
     """A stored file. `objects`: digests of its parts; `manifest`: digest of the object that lists them, None
     for a file that is one object."""
 
@@ -46,7 +46,7 @@ class Taken:
     objects: list[bytes]
     manifest: bytes | None = None
 
-    async def admit(self, tx: Tx, view: View) -> None:
+    async def attach(self, tx: Tx, view: View) -> None:
         """Make the file reachable from the repository, and count it. Raises QuotaExceeded."""
         await view.node.objects.admit(tx, self.placed, view.repo.id, self.objects)
         if self.manifest is None:
@@ -62,22 +62,22 @@ class Taken:
         await chunked.touch(tx, view.repo.id, [self.digest])
 
 
-async def receive(view: View, upload: Upload) -> Taken:
+async def receive(view: View, upload: Upload) -> ReceivedFile:
     """Store the body, whose length must be announced. Raises QuotaExceeded while it arrives."""
     if upload.length is None:
         raise BadRequest("a file is sent with a Content-Length")
     if upload.length > BLOB_FILE:
-        return await _Cut(view).receive(upload)
+        return await _ChunkedUpload(view).receive(upload)
     view.node.reserve.require()
     data = await upload.whole()
     digest = await asyncio.to_thread(blake3_digest, data)
     await upload.finish()
     await _require_quota(view, [(digest, len(data))])
     placed = await view.node.objects.place({digest: data}, view.repo.id)
-    return Taken(digest, len(data), placed, [digest])
+    return ReceivedFile(digest, len(data), placed, [digest])
 
 
-async def listed(view: View, upload: Upload) -> Taken:
+async def receive_listed(view: View, upload: Upload) -> ReceivedFile:
     """The file above the blob size limit whose chunks are stored already and listed in the body (a chunk
     manifest). Raises TooLarge above the size limit of assets, PayloadMissing with the chunks to send first,
     DigestMismatch if the chunks are not that file."""
@@ -91,9 +91,9 @@ async def listed(view: View, upload: Upload) -> Taken:
         raise TooLarge(f"an asset has at most {in_words(ASSET_FILE)}")
     await upload.finish()
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
-    await view.node.checks.join(key, chunked.admit(view, manifest, raw))
+    await view.node.checks.join(key, chunked.verify_and_record(view, manifest, raw))
     digest, name = bytes.fromhex(manifest.blake3), blake3_digest(raw)
-    return Taken(digest, manifest.size, [], [], name)
+    return ReceivedFile(digest, manifest.size, [], [], name)
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:
@@ -114,7 +114,7 @@ async def _require_quota(view: View, sizes: Sequence[tuple[bytes, int]]) -> None
 
 
 @dataclass(slots=True)
-class _Cut:
+class _ChunkedUpload:
     """A large file during its upload. `rows`: its chunks (digest, size) in order."""
 
     view: View
@@ -124,19 +124,19 @@ class _Cut:
     sizes: dict[bytes, int] = field(default_factory=dict)
     placed: list[FrameAt] = field(default_factory=list)
 
-    async def receive(self, upload: Upload) -> Taken:
+    async def receive(self, upload: Upload) -> ReceivedFile:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
         async for step in steps(upload.chunks()):
             self.view.node.reserve.require()
-            await self._write(await bulk(self._cut_chunks, step))
-        await self._write(await bulk(self._last_chunks))
+            await self._write(await run_in_pool(self._cut_chunks, step))
+        await self._write(await run_in_pool(self._last_chunks))
         await upload.finish()
         digest = self.whole.digest()
         manifest = kernel.manifest(digest, self.rows)
         raw = await asyncio.to_thread(kernel.encode, manifest)
         name = blake3_digest(raw)
         await self._write([(name, raw)])
-        return Taken(digest, manifest.size, self.placed, list(self.sizes), name)
+        return ReceivedFile(digest, manifest.size, self.placed, list(self.sizes), name)
 
     async def _write(self, cut: Sequence[tuple[bytes, bytes]]) -> None:
         fresh = {digest: data for digest, data in cut if digest not in self.sizes}

@@ -16,7 +16,7 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, PackReader
-from relay.base.threads import bulk
+from relay.base.threads import run_in_pool
 from relay.caller import View
 from relay.capacity import quota
 from relay.domain.storage import chunked
@@ -43,7 +43,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
         missing = await view.node.objects.missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [digest for digest in digests if digest not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
-            files = await chunked.held(tx, view.repo.id, missing)
+            files = await chunked.find_sizes(tx, view.repo.id, missing)
             await chunked.touch(tx, view.repo.id, files)
             missing -= files.keys()
     return HaveAnswer(missing=[index for index, digest in enumerate(digests) if digest in missing])
@@ -125,7 +125,7 @@ class _Intake:
     async def append(self, step: Sequence[bytes], upload: Upload) -> None:
         self._view.node.reserve.require()
         await self._reserve_memory(sum(map(len, step)))
-        frames, texts = await bulk(self._verify_frames, step)
+        frames, texts = await run_in_pool(self._verify_frames, step)
         self._view.node.lanes.texts.add(texts)
         if not self._promised and self.reader.toc is not None:
             await self._check_table(self.reader.toc)

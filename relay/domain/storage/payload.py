@@ -49,7 +49,7 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
         data = (await store.read_located([located[digest]]))[digest]
         return Reply(data, content_type=BYTES, etag=f'"{name}"')
     async with view.read() as tx:
-        sizes = await chunked.held(tx, view.repo.id, [digest])
+        sizes = await chunked.find_sizes(tx, view.repo.id, [digest])
     if digest not in sizes:
         raise NotFound
     return chunked.reply(view, digest, sizes[digest])

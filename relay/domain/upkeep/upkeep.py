@@ -49,17 +49,17 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         collect()  # runs in the background
 
     async def sweep_job(_: dict[str, Any]) -> None:
-        await sweep(node)
+        await delete_expired(node)
 
     async def purge_job(_: dict[str, Any]) -> None:
-        await purge(node)
+        await purge_deleted(node)
 
     async def checkpoint_job(data: dict[str, Any]) -> None:
         if "branch_id" in data:  # jobs of earlier versions name none
             await checkpoint.if_idle(node, data["branch_id"])
 
     async def free_job(_: dict[str, Any]) -> None:
-        await free(node)
+        await free_frontiers(node)
 
     async def join_job(data: dict[str, Any]) -> None:
         await live_updates.join(node, data)
@@ -85,7 +85,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
     node.jobs.register("gc", collect_job, Pace(slots=1, deadline=60 * SECOND), daily=True)
 
 
-async def sweep(node: Node) -> int:
+async def delete_expired(node: Node) -> int:
     """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events, frames and webhook
     deliveries, ended sessions, guests without a session and their documents, and old jobs. Returns the number
     of deleted rows; at most SWEPT of each kind at a time."""
@@ -107,7 +107,7 @@ async def sweep(node: Node) -> int:
         return gone + await tx.run(jobs.SWEEP, before=now - JOBS_KEPT)
 
 
-async def free(node: Node) -> int:
+async def free_frontiers(node: Node) -> int:
     """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
     return sum([await _sweep_lots(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
@@ -175,7 +175,7 @@ def _from_audit(row: Row) -> dict[str, Any]:
     }
 
 
-async def purge(node: Node) -> int:
+async def purge_deleted(node: Node) -> int:
     """Delete the rows of every repository that can no longer be restored, each in its own transaction.
     Returns how many were purged. After a failure it continues with the others, and raises PurgeFailed at the
     end."""

@@ -31,7 +31,7 @@ from relay.domain.webhook.rows.webhook import ToSend
 from relay.events import log
 from relay.events.jobs import DAY, HOUR, SECOND, Pace
 from relay.node import Node
-from relay.outbound.client import Answer, OutboundFailed
+from relay.outbound.client import OutboundAnswer, OutboundFailed
 
 JOB, AGAIN = "webhook", "webhook_again"
 MINUTE = 60 * SECOND
@@ -164,7 +164,7 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
         return
     headers = headers_of(to_send, delivery, now_ms() // SECOND)
     began = time.monotonic()
-    answer: Answer | None = None
+    answer: OutboundAnswer | None = None
     try:
         answer = await node.outbound.send("POST", to_send.url, headers, to_send.body.encode())
         reason = None if 200 <= answer.status < 300 else f"it answered {answer.status}"
@@ -199,7 +199,7 @@ class _Outcome(msgspec.Struct):
     milliseconds."""
 
     sent: dict[str, str]
-    answer: Answer | None
+    answer: OutboundAnswer | None
     reason: str | None
     took: int
 
@@ -253,6 +253,6 @@ async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> 
         )
 
 
-def _excerpt(answer: Answer) -> dict[str, str]:
+def _excerpt(answer: OutboundAnswer) -> dict[str, str]:
     first = list(answer.headers.items())[:HEADERS_KEPT]
     return {name[:HEADER_CHARS]: value[:HEADER_CHARS] for name, value in first}

@@ -136,7 +136,7 @@ def test_deleting_gives_back_once_and_purging_for_good(relay, client, mira, repo
     async def purge() -> int:
         async with relay.node.db.write() as tx:
             await tx.run(update(tables["repo"]).where(tables["repo"].c.id == second.id).values(purge_at=1))
-        return await upkeep.purge(relay.node)
+        return await upkeep.purge_deleted(relay.node)
 
     assert relay.run(purge()) == 1
     assert used(relay, mira)["deleted_bytes"] == len(data)

@@ -244,7 +244,7 @@ def test_an_old_code_is_gone_and_swept(
     for answer in asked:
         assert code_of(answer) == (410, "pairing_ended")
         assert "ten minutes" in answer.json()["detail"]
-    relay.run(upkeep.sweep(relay.node))
+    relay.run(upkeep.delete_expired(relay.node))
     assert relay.run(count()) == 0
     assert http.post(url_of(owner, "process"), json={"qr": code["qr"]}).status_code == 404
 

@@ -139,9 +139,9 @@ async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
                     insert(tables["nonce"]), key_id="k", nonce=str(expires_at), expires_at=expires_at
                 )
         node = Node(db)
-        assert await upkeep.sweep(node) == 1
-        assert await upkeep.purge(node) == 2
-        assert await upkeep.purge(node) == 0
+        assert await upkeep.delete_expired(node) == 1
+        assert await upkeep.purge_deleted(node) == 2
+        assert await upkeep.purge_deleted(node) == 0
         async with db.read() as tx:
             repo = tables["repo"].c
             left = {row[0]: row[1] for row in await tx.all(select(repo.id, repo.parent_id))}
@@ -170,8 +170,8 @@ async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time
             for at in (now - 8 * DAY, now - 6 * DAY):
                 await tx.many(insert(tables["event"]), [_line(at)])
         node = Node(db, TR_AUDIT_DAYS="7")
-        assert await upkeep.sweep(node) == 5 + 5 + 1 + 1 + 2 * 2
-        assert await upkeep.sweep(node) == 0
+        assert await upkeep.delete_expired(node) == 5 + 5 + 1 + 1 + 2 * 2
+        assert await upkeep.delete_expired(node) == 0
         async with db.read() as tx:
             accounts = {row[0] for row in await tx.all(select(tables["account"].c.id))}
             sessions = {row[0] for row in await tx.all(select(tables["session"].c.id))}

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sanic.compat import Header
 
-from relay.http.wire import Head, read_head
+from relay.http.wire import RequestHead, read_head
 from tests.depth import rounds
 from tests.patience import PATIENCE
 
@@ -17,7 +17,7 @@ _NAME = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 STRICT = re.compile(_NAME + rb" [!-~]+ HTTP/1\.[01](?:\r\n" + _NAME + rb":[^\0\r\n]*)*")
 
 
-def read_twice(head: bytes) -> Head | None:
+def read_twice(head: bytes) -> RequestHead | None:
     """Sanic's reader, then the look at what it was given. None: refused."""
     try:
         line, *lines = head.decode(errors="surrogateescape").split("\r\n")
@@ -51,12 +51,12 @@ def read_twice(head: bytes) -> Head | None:
         return None
     if old and "transfer-encoding" in headers:
         return None
-    return Head(
+    return RequestHead(
         method, target, protocol[5:], headers, ("chunked" if chunked else True) if body else None, length
     )
 
 
-def shown(head: Head | None) -> object:
+def shown(head: RequestHead | None) -> object:
     return head and (
         head.method,
         head.target,

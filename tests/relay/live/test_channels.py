@@ -71,7 +71,7 @@ def test_frames_that_were_swept_are_a_gap(relay: Relay, copies: Copies) -> None:
         async with relay.node.db.write() as tx:
             table = tables["live_frame"]
             await tx.run(update(table).values(created_at=now_ms() - limits.LIVE_FRAMES_KEPT * 1000 - 1))
-        return await upkeep.sweep(relay.node)
+        return await upkeep.delete_expired(relay.node)
 
     assert relay.run(age()) >= 1
     bob.connect()

@@ -10,7 +10,7 @@ import pytest
 
 from localstore.core.errors import RateLimited
 from relay.http.limiter import Limiter
-from relay.memory.fair import PATIENCE, WAITING, WORK, Share, Turns
+from relay.memory.fair import PATIENCE, WAITING, WORK, AccountTurns, Share
 
 
 async def queued(turns, order, names):
@@ -28,7 +28,7 @@ async def queued(turns, order, names):
 
 
 async def test_accounts_take_turns_whoever_sends_more():
-    turns, order = Turns(), []
+    turns, order = AccountTurns(), []
     async with turns.turn("z"):
         tasks = await queued(turns, order, ["a1", "a2", "a3", "b1", "c1", "a4", "c2"])
     await asyncio.gather(*tasks)
@@ -36,7 +36,7 @@ async def test_accounts_take_turns_whoever_sends_more():
 
 
 async def test_who_leaves_the_queue_holds_up_nobody():
-    turns, order = Turns(), []
+    turns, order = AccountTurns(), []
     async with turns.turn("z"):
         tasks = await queued(turns, order, ["a1", "b1", "b2", "c1"])
         tasks[0].cancel()
@@ -49,7 +49,7 @@ async def test_who_leaves_the_queue_holds_up_nobody():
 
 
 async def test_who_leaves_just_when_it_is_his_turn_passes_it_on():
-    turns, order = Turns(), []
+    turns, order = AccountTurns(), []
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(turns.turn("z"))
         tasks = await queued(turns, order, ["a1", "b1"])
@@ -59,7 +59,7 @@ async def test_who_leaves_just_when_it_is_his_turn_passes_it_on():
 
 
 async def test_one_account_may_wait_only_so_often():
-    turns, order = Turns(), []
+    turns, order = AccountTurns(), []
     async with turns.turn("z"):
         tasks = await queued(turns, order, [f"a{n}" for n in range(WAITING)])
         with pytest.raises(RateLimited):
@@ -71,7 +71,7 @@ async def test_one_account_may_wait_only_so_often():
 
 
 async def test_who_has_left_the_queue_does_not_count_as_waiting():
-    turns, order = Turns(), []
+    turns, order = AccountTurns(), []
     async with turns.turn("z"):
         left = await queued(turns, order, [f"a{n}" for n in range(WAITING)])
         for task in left:

@@ -13,16 +13,16 @@ from localstore.core.errors import NotFound, RateLimited, Unavailable
 from relay.http.limiter import Limiter
 from relay.memory import texts
 from relay.memory.fair import WAITING, Share
-from relay.memory.texts import Sides
-from relay.memory.workers import LITTLE, Workers
+from relay.memory.texts import FileSides
+from relay.memory.workers import LITTLE, TextWorker
 
 MUCH = LITTLE + 1
 
 
 @pytest.fixture
-async def workers() -> AsyncIterator[Workers]:
+async def workers() -> AsyncIterator[TextWorker]:
     share = Share(Limiter(clock=lambda: 0.0))
-    made = Workers(share)
+    made = TextWorker(share)
     yield made
     await made.close()
     share.close()
@@ -32,8 +32,8 @@ def refuse() -> None:
     raise NotFound("what was asked for")
 
 
-async def test_results_and_errors_come_back_and_little_work_stays_here(workers: Workers) -> None:
-    sides = Sides("a", b"one\n", "a", b"two\n", None)
+async def test_results_and_errors_come_back_and_little_work_stays_here(workers: TextWorker) -> None:
+    sides = FileSides("a", b"one\n", "a", b"two\n", None)
     near = await workers.run("ann", LITTLE, texts.patches, [sides], 1000)
     assert not workers.started
     assert await workers.run("ann", MUCH, texts.patches, [sides], 1000) == near
@@ -43,16 +43,16 @@ async def test_results_and_errors_come_back_and_little_work_stays_here(workers: 
         await workers.run("ann", MUCH, refuse)
 
 
-async def test_a_process_that_ends_is_told_and_replaced(workers: Workers) -> None:
+async def test_a_process_that_ends_is_told_and_replaced(workers: TextWorker) -> None:
     first = await workers.run("ann", MUCH, os.getpid)
     with pytest.raises(Unavailable):
         await workers.run("ann", MUCH, os.kill, first, signal.SIGKILL)
     assert await workers.run("ann", MUCH, os.getpid) != first
 
 
-async def test_who_leaves_takes_nobody_elses_answer(workers: Workers) -> None:
+async def test_who_leaves_takes_nobody_elses_answer(workers: TextWorker) -> None:
     text = b"".join(b"%d\n" % at for at in range(200_000))
-    left = asyncio.create_task(workers.run("ann", MUCH, texts.inherit, "s", text, []))
+    left = asyncio.create_task(workers.run("ann", MUCH, texts.inherit_owners, "s", text, []))
     other = asyncio.create_task(workers.run("bob", MUCH, os.getpid))
     while not workers.started:
         await asyncio.sleep(0)
@@ -62,14 +62,14 @@ async def test_who_leaves_takes_nobody_elses_answer(workers: Workers) -> None:
     assert await other == await workers.run("bob", MUCH, os.getpid)
 
 
-async def test_work_counts_on_the_budget_of_who_asks(workers: Workers) -> None:
+async def test_work_counts_on_the_budget_of_who_asks(workers: TextWorker) -> None:
     workers._share.spent("ann", 1000.0)
     with pytest.raises(RateLimited):
         await workers.run("ann", MUCH, os.getpid)
     assert await workers.run("bob", MUCH, os.getpid)
 
 
-async def test_an_answer_that_is_being_sent_waits_behind_any_number_of_calls(workers: Workers) -> None:
+async def test_an_answer_that_is_being_sent_waits_behind_any_number_of_calls(workers: TextWorker) -> None:
     async with workers._turns.turn("bob"):
         calls = [asyncio.create_task(workers.go_on("ann", MUCH, os.getpid)) for _ in range(WAITING)]
         await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from relay.outbound import client
-from relay.outbound.client import Answer, Outbound, OutboundFailed, OutboundForbidden
+from relay.outbound.client import Outbound, OutboundAnswer, OutboundFailed, OutboundForbidden
 from relay.outbound.reach import Reach
 from tests.relay.receiver import Receiver, receiving
 
@@ -34,8 +34,8 @@ async def outbound(reach: Reach = LOOPBACK) -> AsyncIterator[Outbound]:
         made.close()
 
 
-def send(url: str, reach: Reach = LOOPBACK, **how: Any) -> Answer:
-    async def act() -> Answer:
+def send(url: str, reach: Reach = LOOPBACK, **how: Any) -> OutboundAnswer:
+    async def act() -> OutboundAnswer:
         async with outbound(reach) as one:
             return await one.send("POST", url, {"x-test": "1"}, b"body", **how)
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 from relay.render import workers as rendering
 from relay.render.jobs import MARKDOWN_BYTES, SOURCE_LINES, Links, MarkdownJob, Rendered, SourceJob
 from relay.render.renderer import Renderer
-from relay.render.workers import Workers
+from relay.render.workers import RenderWorkers
 from tests.patience import PATIENCE
 from tui.lexing import BY_LANGUAGE, HEAD
 
@@ -23,13 +23,13 @@ ENDLESS = SourceJob("(" * 30_000, "Makefile")  # keeps the lexer of Makefiles bu
 
 
 @pytest_asyncio.fixture
-async def workers() -> AsyncIterator[Workers]:
-    workers = Workers()
+async def workers() -> AsyncIterator[RenderWorkers]:
+    workers = RenderWorkers()
     yield workers
     await workers.close()
 
 
-async def test_a_text_is_rendered(workers: Workers) -> None:
+async def test_a_text_is_rendered(workers: RenderWorkers) -> None:
     source = ["a = <i class=m>1</i>", "", "b = <i class=m>2</i>"]
     assert await workers.render(MarkdownJob("*a*", LINKS)) == Rendered(["<p><em>a</em></p>\n"])
     assert await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py")) == Rendered(source)
@@ -54,14 +54,16 @@ def test_a_process_whose_answers_nobody_reads_ends_in_silence(module: str) -> No
     assert errors == b""
 
 
-async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(workers: Workers) -> None:
+async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(
+    workers: RenderWorkers,
+) -> None:
     await workers.render(SourceJob("a", "x.py"))  # a process has started
     assert await workers.render(ENDLESS) == Rendered(None)
     assert await workers.render(SourceJob("1", "x.py")) == Rendered(["<i class=m>1</i>"])
 
 
 async def test_the_first_text_of_a_process_has_no_more_time(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
+    workers: RenderWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "STARTS_WITHIN", 3600.0)
     async with asyncio.timeout(PATIENCE):
@@ -69,7 +71,7 @@ async def test_the_first_text_of_a_process_has_no_more_time(
 
 
 async def test_a_process_that_does_not_start_is_ended(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
+    workers: RenderWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "STARTS_WITHIN", 0.0)
     assert await workers.render(SourceJob("1", "x.py")) is None
@@ -77,7 +79,7 @@ async def test_a_process_that_does_not_start_is_ended(
     assert await workers.render(SourceJob("1", "x.py")) is None
 
 
-async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
+async def test_who_leaves_takes_the_process_along(workers: RenderWorkers) -> None:
     await workers.render(SourceJob("a", "x.py"))
     asking = asyncio.create_task(workers.render(ENDLESS))
     await asyncio.sleep(0)
@@ -93,17 +95,17 @@ async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
         assert await renderer.source("a", "x.py") == ["a"]
         assert await renderer.source(ENDLESS.text, ENDLESS.name) is None
         await renderer.close()
-        renderer._workers = Workers(0)  # nothing can be rendered any more
+        renderer._workers = RenderWorkers(0)  # nothing can be rendered any more
         assert await renderer.source("a", "x.py") == ["a"]
         assert await renderer.source(ENDLESS.text, ENDLESS.name) is None
         assert await renderer.source("b", "x.py") is None
-        renderer._workers = Workers()  # that nothing could be rendered then is not kept
+        renderer._workers = RenderWorkers()  # that nothing could be rendered then is not kept
         assert await renderer.source("b", "x.py") == ["b"]
     finally:
         await renderer.close()
 
 
-async def test_a_result_that_is_too_long_is_none(workers: Workers) -> None:
+async def test_a_result_that_is_too_long_is_none(workers: RenderWorkers) -> None:
     numbers = "#1 " * (MARKDOWN_BYTES // 3)
     assert await workers.render(MarkdownJob(numbers[:3000], LINKS)) != Rendered(None)
     assert await workers.render(MarkdownJob(numbers, LINKS)) == Rendered(None)
@@ -131,6 +133,6 @@ async def test_a_node_that_ends_early_starts_no_process() -> None:
 
 async def test_long_texts_are_not_tried() -> None:
     renderer = Renderer()
-    renderer._workers = Workers(0)
+    renderer._workers = RenderWorkers(0)
     assert await renderer.source("\n" * (SOURCE_LINES + 1), "x.py") is None
     assert await renderer.markdown("a" * 300_000, LINKS) is None

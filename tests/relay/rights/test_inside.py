@@ -155,10 +155,10 @@ async def test_a_large_file_that_was_being_read_is_not_taken_from_somebody_remov
                 delete(collaborator).where(collaborator.c.account_id == bindparam("who")), who=member
             )
         with pytest.raises(NotFound):
-            await chunked.admit(view, made, chunks.encode(made))
+            await chunked.verify_and_record(view, made, chunks.encode(made))
         async with w.node.db.read() as tx:
             assert not await chunked.any_held(tx, w.repo_id)
-        await chunked.admit(await w.view(w.owner), made, chunks.encode(made))
+        await chunked.verify_and_record(await w.view(w.owner), made, chunks.encode(made))
         async with w.node.db.read() as tx:
             assert await chunked.any_held(tx, w.repo_id)
 

@@ -271,7 +271,7 @@ def test_the_origin_goes_with_what_it_hid(relay: Relay) -> None:
         c = tables["repo"].c
         async with relay.node.db.write() as tx:
             await tx.run(update(tables["repo"]).where(c.id == fork.origin.id).values(purge_at=now_ms() - 1))
-        await upkeep.purge(relay.node)
+        await upkeep.purge_deleted(relay.node)
         grace = -limits.GC_GRACE
         await collect(relay.node.db, relay.node.objects, lambda _: None, grace=grace, quiet=grace)
 

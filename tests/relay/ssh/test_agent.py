@@ -13,7 +13,7 @@ import pytest
 
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import ContentDigest, sign
-from relay.ssh.agent import Refused, kind_of
+from relay.ssh.agent import SignatureRefused, kind_of
 from tests.depth import DEEP
 from tests.patience import PATIENCE
 from tests.relay.ssh.place import Relay, Screen
@@ -251,7 +251,7 @@ def test_requests_of_the_table_are_signed() -> None:
 )
 def test_other_requests_are_not(method: str, path: str, authority: str) -> None:
     key = DeviceKey.generate()
-    with pytest.raises(Refused):
+    with pytest.raises(SignatureRefused):
         kind_of(_base(key, method, path, authority), "https://node.example", "account", key.id)
 
 
@@ -268,5 +268,5 @@ def test_what_is_not_of_svc_is_not_signed() -> None:
         b"\xff" + good,
         _base(DeviceKey.generate(), "POST", f"{REPO}/issues"),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(SignatureRefused):
             kind_of(message, "https://node.example", "account", key.id)

@@ -19,7 +19,7 @@ _in_request: ContextVar[bool] = ContextVar("in_request", default=False)
 def statements_of_requests(relay: Relay) -> Iterator[list[str]]:
     """A list that grows by the text of each query that a request runs in the block; streams do not count."""
     ran: list[str] = []
-    entry: Any = app._Entry  # every request passes it
+    entry: Any = app._Server  # every request passes it
     transaction = relay.run(_transaction_type(relay))
     answer, query = entry._answer, transaction.all
 

@@ -46,8 +46,8 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
     """The caller's tokens and sessions, and ways to sign in"""
     if query.tab not in ("tokens", "sign-in"):
         raise NotFound
-    if not visit.lasts(caller):
-        return visit.detour(request)
+    if not visit.is_valid_for_page(caller):
+        return visit.renew_and_return(request)
     if query.tab == "sign-in":
         return await _ways(caller, again=query.again, unlinked=query.unlinked)
     return await _settings(caller, query, again=query.again, cursor=query.cursor)
@@ -122,7 +122,7 @@ async def unlink(caller: Caller, request: Request, id: str) -> Reply:
 async def _ways(
     caller: Caller, error: SvcError | None = None, *, again: bool = False, unlinked: str = ""
 ) -> Reply:
-    ways = await logins.ways(caller)
+    ways = await logins.list_ways(caller)
     label = next((provider.label for provider in ways.unlinked if provider.name == unlinked), "")
     return page(
         caller,

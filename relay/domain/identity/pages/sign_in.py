@@ -82,7 +82,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     over = cookies.flow(config, "", 0)
     return_to = "/"
     try:
-        row = await logins.take(caller, cookies.value(request, cookies.flow_name(config)))
+        row = await logins.use_up(caller, cookies.value(request, cookies.flow_name(config)))
         return_to = row.return_to  # another way to sign in leads there too
         if query.error is not None:
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
@@ -113,7 +113,7 @@ for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.c
 async def arrival_page(caller: Caller, request: Request) -> Reply:
     """Choose a handle, the first time an identity provider names somebody"""
     flow = cookies.value(request, cookies.flow_name(caller.node.config))
-    return _arrival(caller, await logins.arriving(caller, flow))
+    return _arrival(caller, await logins.find_arriving(caller, flow))
 
 
 @route(
@@ -131,7 +131,7 @@ async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
     config = caller.node.config
     cookies.require_own_page(config, request)
     flow = cookies.value(request, cookies.flow_name(config))
-    row = await logins.arriving(caller, flow)
+    row = await logins.find_arriving(caller, flow)
     try:
         arrived = await logins.choose_handle(caller, flow, body.handle)
     except StateInvalid:

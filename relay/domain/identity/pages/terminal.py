@@ -35,13 +35,13 @@ class DecisionForm(Sent, frozen=True):
 @route("GET", HERE, operation="page.terminal", media=HTML, others=(303,), errors=(400, 404, 410))
 async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery) -> Reply:
     """Show a waiting terminal and ask whether to approve it"""
-    if not visit.lasts(caller):
-        return visit.detour(request)
+    if not visit.is_valid_for_page(caller):
+        return visit.renew_and_return(request)
     try:
-        device_grant.approver(caller)
+        device_grant.require_approver(caller)
         if query.user_code is None:
             return _authorize(caller)
-        row = await device_grant.waiting(caller, query.user_code)
+        row = await device_grant.find_waiting(caller, query.user_code)
         note = visit.SENT_TOO_LATE if query.again else ""
         return _authorize(caller, waiting=row, fingerprint=device_grant.fingerprint(row), note=note)
     except SvcError as error:

@@ -164,7 +164,7 @@ PURGEABLE = (
 STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 
-def hanging() -> dict[Table, ColumnElement[bool]]:
+def rows_below_repositories() -> dict[Table, ColumnElement[bool]]:
     """Every table whose rows depend on a repository by foreign keys, directly or indirectly, with the
     condition for the rows of `repo_id`; parents first."""
     conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
@@ -189,4 +189,6 @@ def _condition_by_key(key: Any, conditions: dict[Table, ColumnElement[bool]]) ->
 
 
 # Everything of one repository, children first. Its bytes are left to the collector.
-PURGE: tuple[Delete, ...] = tuple(delete(table).where(rows) for table, rows in reversed(hanging().items()))
+PURGE: tuple[Delete, ...] = tuple(
+    delete(table).where(rows) for table, rows in reversed(rows_below_repositories().items())
+)

@@ -14,7 +14,7 @@ from localstore.core.model import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.attention import follow
-from relay.domain.attention.mentions import mentioned
+from relay.domain.attention.mentions import find_mentions
 from relay.events import log
 from tests.relay.conftest import Account
 from tests.relay.histories import ok
@@ -245,13 +245,17 @@ def test_two_who_answer_each_other_both_hear(world: Tracker) -> None:
 
 
 def test_who_is_named(world: Tracker) -> None:
-    assert mentioned("@ann, (@Bob): a@b.de `@code` ```\n@block\n``` @x-y. @@no /@no") == ["ann", "bob", "x-y"]
-    assert mentioned("```\n@never closed") == []
+    assert find_mentions("@ann, (@Bob): a@b.de `@code` ```\n@block\n``` @x-y. @@no /@no") == [
+        "ann",
+        "bob",
+        "x-y",
+    ]
+    assert find_mentions("```\n@never closed") == []
     many = "".join(f"@u{n} " for n in range(1000))
-    assert mentioned(many) == [f"u{n}" for n in range(limits.MENTIONS)]
+    assert find_mentions(many) == [f"u{n}" for n in range(limits.MENTIONS)]
     began = time.process_time()
     for hostile in ("@" * 65536, "`" * 65536, "@a" * 32768, "```" * 20000, "@" + "a" * 65535):
-        mentioned(hostile)
+        find_mentions(hostile)
     assert time.process_time() - began < 5, "linear, not quadratic"
 
 

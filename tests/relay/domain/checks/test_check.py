@@ -100,8 +100,8 @@ def test_rollups_and_what_is_unmet_agree_with_the_list(relay: Relay, repo: Repos
 
     async def read() -> tuple[dict[str, Any], list[list[str]]]:
         async with relay.node.db.read() as tx:
-            found = await rules.rollups(tx, repo.id, seals)
-            named = await rules.unmet(tx, repo.id, seals)
+            found = await rules.combine_states(tx, repo.id, seals)
+            named = await rules.find_unmet(tx, repo.id, seals)
             return found, [named[one] for one in seals]
 
     found, unmet = relay.run(read())

@@ -210,7 +210,7 @@ def test_a_purged_repository_takes_everything_along(world: Tracker) -> None:
         async with world.relay.node.db.write() as tx:
             repo = tables["repo"]
             await tx.run(update(repo).where(repo.c.id == world.repo.id).values(purge_at=now_ms() - 1))
-        await upkeep.purge(world.relay.node)
+        await upkeep.purge_deleted(world.relay.node)
 
     world.relay.run(purge())
     assert world.relay.run(count()) == [0] * len(names)

@@ -147,10 +147,10 @@ async def test_a_job_that_ran_out_of_time_is_followed_by_another(
     monkeypatch.setattr(building, "LOT", 5)
     with pytest.raises(Unfinished):
         await _build(sealed, seconds=0)
-    assert len(_cache(sealed).exported()) == 5
+    assert len(_cache(sealed).read_exported()) == 5
     with pytest.raises(Unfinished):
         await _build(sealed, seconds=0)
-    assert len(_cache(sealed).exported()) == 10
+    assert len(_cache(sealed).read_exported()) == 10
     await _build(sealed)
     assert _history(_cache(sealed), tmp_path / "clone").count("\n") == SEALS
 
@@ -204,9 +204,9 @@ def test_it_goes_with_its_repository_and_is_kept_current(
     mine.seal({"a": b"1"})
     cache = Cache(relay.folder, mine.id)
     git.clone(mine, "work")
-    before = cache.shows()
+    before = cache.read_fingerprint()
     mine.seal({"a": b"2"})
-    until(lambda: cache.shows() != before, "the cache follows, though nobody reads")
+    until(lambda: cache.read_fingerprint() != before, "the cache follows, though nobody reads")
     ok(mine.http.delete(mine.url))
     until(lambda: not cache.exists(), "the cache is deleted")
 
@@ -327,7 +327,7 @@ async def test_versions_of_a_file_become_deltas(tmp_path: Path) -> None:
         sizes = _cache(made).pack_sizes()
         assert len(sizes) == 1
         assert sum(sizes.values()) < added / 4
-        assert _cache(made).joined() == set(sizes)
+        assert _cache(made).read_joined() == set(sizes)
         await device.send(await device.create("last", b"more"))
         await device.seal(head)
         await _build(made)
@@ -345,7 +345,7 @@ async def test_joining_that_fails_is_not_tried_by_each_build(
     await _build(sealed)
     packs = _cache(sealed).pack_sizes()
     assert len(packs) > building.LOOSE
-    assert _cache(sealed).joined() == set(packs)
+    assert _cache(sealed).read_joined() == set(packs)
     await _build(sealed)
     assert len(runs) == 1
     assert _history(_cache(sealed), tmp_path / "clone").count("\n") == SEALS
@@ -364,9 +364,9 @@ async def test_packs_are_not_joined_on_a_disk_that_is_nearly_full(
         with monkeypatch.context() as full:
             full.setattr(sealed.node.reserve, "lacking", lambda: "1 MiB is free")
             await building._join(view, cache, lock)
-        assert (cache.pack_sizes(), cache.joined()) == (packs, set())
+        assert (cache.pack_sizes(), cache.read_joined()) == (packs, set())
         await building._join(view, cache, lock)
-    assert len(cache.joined()) == len(cache.pack_sizes()) == 1
+    assert len(cache.read_joined()) == len(cache.pack_sizes()) == 1
 
 
 async def test_packs_that_count_as_joined_were_compared_within_too(
@@ -377,7 +377,7 @@ async def test_packs_that_count_as_joined_were_compared_within_too(
     await _build(sealed)
     (words,) = runs
     assert "-f" in words
-    assert _cache(sealed).joined() == set(_cache(sealed).pack_sizes())
+    assert _cache(sealed).read_joined() == set(_cache(sealed).pack_sizes())
 
 
 def _make_packs_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from relay.db import history
 from relay.db.engine.database import Tx
 from relay.db.schema import tables
 from relay.domain.history import ancestry
-from relay.domain.history.ancestry import relation
+from relay.domain.history.ancestry import find_relation
 from tests.relay.domain.live.live_world import START, World, world
 
 Parents = Mapping[str, Sequence[str]]
@@ -82,7 +82,7 @@ async def test_any_graph(w: World, seed: int, monkeypatch: pytest.MonkeyPatch) -
     async with w.node.db.read() as tx:
         for _ in range(20):
             base, head = chance.sample(names[60:], 2)
-            found = await relation(tx, base, head)
+            found = await find_relation(tx, base, head)
             a, b = ancestors(parents, base), ancestors(parents, head)
             assert (found.ahead, found.behind) == (len(b - a), len(a - b))
             assert (found.merge_base in a & b) if a & b else found.merge_base is None
@@ -119,6 +119,6 @@ async def test_lines_side_by_side_are_read_once(w: World, monkeypatch: pytest.Mo
     await write(w, parents)
     async with w.node.db.read() as tx:
         counting = Counting(tx)
-        found = await relation(counting, name("root"), name("head"))  # type: ignore[arg-type]
+        found = await find_relation(counting, name("root"), name("head"))  # type: ignore[arg-type]
     assert (found.ahead, found.behind, found.merge_base) == (wide * deep + 1, 0, name("root"))
     assert counting.rows < 3 * sum(map(len, parents.values()))

@@ -11,7 +11,7 @@ import pytest
 
 from localstore.core.model.limits import COMPARE_FILES, COMPARE_TEXT_BYTES, DIFF_BYTES
 from relay.db.paging import Cursor
-from relay.memory.compared import Files, weigh_pairs
+from relay.memory.compared import ChangedFilesPage, weigh_pairs
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -214,7 +214,7 @@ def test_a_cursor_beyond_the_last_file_is_refused_and_nothing_is_kept(
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/cursor")
     assert mine.get("/compare", base=first, head=first)["files"] == []
     assert len(kept) == before + 1
-    assert Files([], None).weigh() > 0
+    assert ChangedFilesPage([], None).weigh() > 0
     assert weigh_pairs([]) > 0
 
 

@@ -210,7 +210,7 @@ async def test_a_landing_is_worked_out_again_where_its_files_changed_meanwhile(
     )
     rounds = []
 
-    async def interrupted(view: View, wanted: landing.NotWorkedOut) -> landing.Worked:
+    async def interrupted(view: View, wanted: landing.LandingNeeded) -> landing.WorkedLanding:
         made = await worked(view, wanted)
         rounds.append(made)
         if edits:  # of the file that lands, then of another one; in another process

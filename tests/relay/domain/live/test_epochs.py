@@ -148,16 +148,16 @@ async def test_states_of_long_logs_are_made_outside_of_the_transaction(
     for n in range(12):
         for path, (gen, lane) in lanes.items():
             assert (await a.one(a.edit(path, lane, gen, lane.text() + b"%d" % n))).result == "ok"
-    prepared, made, busy = await a.prepare(), epochs.states, []
+    prepared, made, busy = await a.prepare(), epochs.compute_states, []
 
-    async def meanwhile(view: View, wanted: epochs.NotWorkedOut) -> epochs.States:
+    async def meanwhile(view: View, wanted: epochs.StatesNeeded) -> epochs.States:
         busy.append({row.path for row in wanted.rows})
         gen, _ = lanes["y"]
         _, mine = await b.fetch("y", gen)
         assert (await b.one(b.edit("y", mine, gen, mine.text() + b" later"))).result == "ok"  # nobody waits
         return await made(view, wanted)
 
-    monkeypatch.setattr(epochs, "states", meanwhile)
+    monkeypatch.setattr(epochs, "compute_states", meanwhile)
     sealed = await a.finalize(prepared)
     assert busy == [{"x", "y"}]
     assert (await w.files(sealed.id))["y"] == b"short" + b"".join(b"%d" % n for n in range(12))

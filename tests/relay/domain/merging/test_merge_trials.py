@@ -288,7 +288,7 @@ def test_no_transaction_is_open_while_texts_are_joined(
                 reading.remove(asyncio.current_task())
 
     async def watched(who: str, size: int, call: Any, *arguments: Any) -> Any:
-        if call is texts.joined:
+        if call is texts.merge_all:
             joined.append(asyncio.current_task() in reading)
         return await run(who, size, call, *arguments)
 
@@ -358,7 +358,7 @@ async def test_branches_that_move_for_ever_end_a_merge() -> None:
 
     node: Any = SimpleNamespace(outcomes=Always(), objects=SimpleNamespace(read_many=idle))
     with pytest.raises(Unavailable):
-        await work.outside(node, "somebody", attempt)
+        await work.run_with_work(node, "somebody", attempt)
     assert next(lacking) == work.ATTEMPTS
     assert len(computed) == work.ATTEMPTS - 1
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localstore.core import branch_pattern
 from localstore.core.model.protection import Protection
-from relay.domain.protection.protection import Standing, blockers
+from relay.domain.protection.protection import Standing, find_blockers
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok
 from tests.relay.rights.waiting import Team, behind
@@ -100,10 +100,10 @@ def test_patterns_match_as_their_regular_expression(tokens: list[str], name: str
 
 def test_the_strictest_union_holds() -> None:
     two = [Protection(pattern="**", required_approvals=2), Protection(pattern="main", fresh_approvals=True)]
-    assert blockers(two, Standing(approvals=2, fresh=1)) == ["review_required"]
-    assert blockers(two, Standing(approvals=2, fresh=2)) == []
-    assert blockers(two, Standing(approvals=2, fresh=2, refused=1)) == ["changes_requested"]
-    assert blockers([Protection(pattern="x", lock_writes=True)], Standing()) == ["lock_writes"]
+    assert find_blockers(two, Standing(approvals=2, fresh=1)) == ["review_required"]
+    assert find_blockers(two, Standing(approvals=2, fresh=2)) == []
+    assert find_blockers(two, Standing(approvals=2, fresh=2, refused=1)) == ["changes_requested"]
+    assert find_blockers([Protection(pattern="x", lock_writes=True)], Standing()) == ["lock_writes"]
 
 
 def test_who_sees_the_rules_hears_of_their_changes(

@@ -245,7 +245,7 @@ def purge(relay: Relay, repo: Repository) -> None:
         c = tables["repo"].c
         async with relay.node.db.write() as tx:
             await tx.run(update(tables["repo"]).where(c.id == repo.id).values(purge_at=now_ms() - 1))
-        await upkeep.purge(relay.node)
+        await upkeep.purge_deleted(relay.node)
 
     relay.run(act())
 

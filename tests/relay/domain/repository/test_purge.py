@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from relay.db.schema import metadata, tables
-from relay.domain.upkeep.upkeep import PURGED_AT_ONCE, PurgeFailed, purge
+from relay.domain.upkeep.upkeep import PURGED_AT_ONCE, PurgeFailed, purge_deleted
 from tests import databases
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
@@ -135,7 +135,7 @@ def test_a_repository_with_something_in_every_table_is_purged(
     assert [name for name in full if full[name] <= before[name]] == [], "something of it is in every table"
     assert http.delete(gone.url).is_success
     relay.run(expire(relay, gone.id))
-    assert relay.run(purge(relay.node)) == 1
+    assert relay.run(purge_deleted(relay.node)) == 1
     assert relay.run(counts(relay)) == before
     assert http.get(gone.url).status_code == 404
     assert len(kept.get("/log")["items"]) == 4
@@ -160,7 +160,7 @@ def test_one_that_fails_keeps_no_other_from_going(
             assert http.delete(f"/api/v1/repos/{repo_id}").is_success
         relay.run(expire(relay, *made))
         with pytest.raises(PurgeFailed) as raised:
-            relay.run(purge(relay.node))
+            relay.run(purge_deleted(relay.node))
         assert all(repo_id in str(raised.value) for repo_id in stuck)
         assert not any(repo_id in str(raised.value) for repo_id in free)
 
@@ -170,6 +170,6 @@ def test_one_that_fails_keeps_no_other_from_going(
 
         assert relay.run(left()) & set(made) == set(stuck)
         databases.rows(url, "DELETE FROM stranger")
-        assert relay.run(purge(relay.node)) == len(stuck)
+        assert relay.run(purge_deleted(relay.node)) == len(stuck)
     finally:
         databases.rows(url, "DROP TABLE stranger")

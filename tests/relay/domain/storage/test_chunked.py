@@ -225,7 +225,7 @@ def test_readers_do_not_write_and_strangers_see_nothing(model: Repository, relay
 
 def test_the_collector_learns_what_to_keep(model: Repository, relay: Relay) -> None:
     async def kept() -> set[bytes]:
-        return {one async for batch in chunked.listed(relay.node.db, relay.node.objects) for one in batch}
+        return {one async for batch in chunked.list_all(relay.node.db, relay.node.objects) for one in batch}
 
     wanted = {blake3(one).digest() for one in FILE.chunks}
     assert wanted | {blake3(chunks.encode(FILE.manifest)).digest()} <= relay.run(kept())

@@ -8,7 +8,7 @@ from relay.db.schema.repo import repo as repos
 from relay.db.schema.storage import chunked_file, repo_object
 from relay.domain.storage.collect import collect
 from relay.domain.upkeep import verification
-from relay.domain.upkeep.upkeep import purge
+from relay.domain.upkeep.upkeep import purge_deleted
 from relay.objects.store import STALE_TOUCH
 from tests.relay.chunked_files import large, send
 from tests.relay.conftest import Relay
@@ -106,7 +106,7 @@ def test_a_repository_with_large_files_is_purged(relay: Relay) -> None:
         async def due() -> int:
             async with relay.node.db.write() as tx:
                 await tx.run(update(repos).where(repos.c.id == repo.id).values(purge_at=1))
-            return await purge(relay.node)
+            return await purge_deleted(relay.node)
 
         assert relay.run(due()) == 1
         assert http.get(repo.url).status_code == 404

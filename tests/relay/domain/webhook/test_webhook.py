@@ -356,7 +356,7 @@ def test_deliveries_are_kept_for_a_week(repo: Repository, target: Receiver, rela
     before = upkeep.now_ms() - 8 * DAY
     _set(relay, "webhook_delivery", old["id"], created_at=before)
     _set(relay, "webhook_message", int(old["event_id"]), "event_id", created_at=before)
-    relay.run(upkeep.sweep(relay.node))
+    relay.run(upkeep.delete_expired(relay.node))
     (left,) = repo.get(f"/webhooks/{made['id']}/deliveries")["items"]
     assert left["event"] == "issue"
     assert not relay.run(_there(relay, int(old["event_id"])))

@@ -7,7 +7,7 @@ from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 
 
-async def announce(tx: Tx, view: View, ref: RefRow, head: str, before: str | None) -> None:
+async def announce_move(tx: Tx, view: View, ref: RefRow, head: str, before: str | None) -> None:
     """Write the event of a branch that moved. `head`: the last of the new seals; `before`: the previous
     head."""
     await view.node.hub.announce(
