@@ -40,5 +40,5 @@ def test_a_line_is_found_in_a_long_text(first: int) -> None:
 
 
 def test_rows_are_numbered_from_the_first_line() -> None:
-    rows = plain.numbered(["a", "b"], range(8, 9), 7)
+    rows = plain.number_lines(["a", "b"], range(8, 9), 7)
     assert "<tr id=L7><td><a href=#L7>7</a><td>a\n<tr id=L8 class=marked>" in rows
