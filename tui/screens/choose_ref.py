@@ -65,7 +65,8 @@ class ChooseRef(ChooseBeside):
     # --- rows
 
     def _rows(self) -> list[Item]:
-        """The rows: branches, then tags; those whose age is known before the others, the newest first."""
+        """The rows: branches, then tags. Of each, the ones whose age is known come first, the newest at the
+        top."""
         newest = sorted(self._of.refs, key=self._age, reverse=True)
         rows: list[Item] = []
         for kind, name in (("branch", "Branches"), ("tag", "Tags")):
