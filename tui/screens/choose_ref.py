@@ -75,7 +75,7 @@ class ChooseRef(ChooseBeside):
         return rows
 
     def _age(self, ref: Ref) -> str:
-        """When the seal at a head was made; "" while that is not known."""
+        """When the seal at the head of a branch or tag was made (RFC 3339); "" while unknown."""
         standing = self._standings.get(ref.head or "")
         return standing.at if standing is not None else ""
 
@@ -93,7 +93,7 @@ class ChooseRef(ChooseBeside):
         return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)))
 
     def _newest(self, ref: Ref) -> tuple[Part, ...]:
-        """Who made the seal at a head, and how long ago."""
+        """Who made the seal at the head of a branch or tag, and how long ago, as parts."""
         if ref.head is None:
             return (("no seal yet", "dim"),)
         standing = self._standings.get(ref.head)
@@ -103,7 +103,8 @@ class ChooseRef(ChooseBeside):
         return ((f"@{safe(standing.who)[:12]}", "dim"), (f"{age:>5}", "dim"))
 
     def _distance(self, ref: Ref) -> tuple[Part, ...]:
-        """How many seals a branch is ahead of the default branch, and behind."""
+        """How many seals a branch is ahead of the default branch and behind it, as parts; () for the default
+        branch and for tags, and while unknown."""
         standing = self._standings.get(ref.head or "")
         if ref.default or ref.type == "tag" or standing is None:
             return ()

@@ -155,7 +155,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._say_where()
 
     def _say_where(self) -> None:
-        """Write titles and the places of cursors into the frames."""
+        """Write the titles of the panes and the positions of their cursors into the frames."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
         if self.wide:
