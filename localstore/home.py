@@ -137,8 +137,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """The records that earlier links of this path left: the folder was unlinked and linked again
-        since."""
+        """The records of folders that were linked at this path before; its present folder, or its present
+        link, is another one."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record
