@@ -26,7 +26,7 @@ NO_NUMBERS: Numbers = MappingProxyType({})
 
 
 class ChooseRef(ChooseBeside):
-    """A card with the branches and tags of a repository, the newest first once that is known."""
+    """A card with the branches and tags of a repository, the newest first as soon as their ages are known."""
 
     LIST_SHARE = 56
     EMPTY = "no branch or tag"

@@ -87,7 +87,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self.texts: Texts = Texts(self, self._repaint)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions; the footer shows those of the list of seals while that is shown."""
+        """The actions of the tab. While a history is shown, the line of keys does not show the actions for
+        files."""
         if self.is_empty:
             return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
         if self._mode == "file":
