@@ -37,7 +37,7 @@ class View(Vertical):
 
     @property
     def opens(self) -> bool:
-        """Whether enter on a row does something."""
+        """Whether the key enter does something on the rows of the tab."""
         return hasattr(self, "on_lines_chosen")
 
     def mine(self) -> bool:

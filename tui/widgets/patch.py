@@ -358,7 +358,8 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
-    """The parts of a note side by side, with the line between both sides. `half`: columns of each side."""
+    """A note as a row with two sides: its `parts` on the old or the new `side`, a line between both sides.
+    `half`: columns of each side."""
     line: Part = (" │ ", "line")
     if side == "new":
         (blank, role), *rest = parts
