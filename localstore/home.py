@@ -5,8 +5,7 @@
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
     copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
-    .svc                     marks the folder, so that no working copy includes it
-    (`localstore.folder.own_folder`)
+    .svc                     marks the folder (`localstore.folder.own_folder`): no working copy includes it
     agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
@@ -138,8 +137,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """The records that earlier links of this path left: the folder was unlinked and linked again
-        since."""
+        """The records of folders that were linked at this path before; its present folder, or its present
+        link, is another one."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record

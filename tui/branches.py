@@ -1,4 +1,5 @@
-"""How branches and tags stand: the seals at their heads, and how far these are from the default branch."""
+"""How the branches and tags of a repository differ from its default branch: the seals at their heads, and how
+many seals each side has that the other lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ BRANCHES = 60  # branches and tags that are looked at
 
 
 class Dated(msgspec.Struct, frozen=True, gc=False):
-    """A seal: when, by whom, and the seals that it was made from."""
+    """A seal with time (`at`), handle of its author (`who`), and the seals that it was made from (`parents`,
+    including merged ones)."""
 
     id: str
     parents: tuple[str, ...]
@@ -33,15 +35,17 @@ class Dated(msgspec.Struct, frozen=True, gc=False):
 
 
 class Apart(msgspec.Struct, frozen=True, gc=False):
-    """The seal at a head, and the newest seals that lead to it and not to another one."""
+    """The seal at a `head`, and the newest seals of its history that the history of another seal lacks
+    (`beyond`)."""
 
     head: Dated
     beyond: tuple[Dated, ...]
 
 
 class Standing(NamedTuple):
-    """The seal at a head, and how many seals the head has that the default branch has not, and the other way
-    round; None where that is not known. `more`: whether it has more than `ahead`."""
+    """How a branch or tag compares with the default branch. `who`, `at`: author and time of the seal at its
+    head. `ahead`: how many seals it has that the default branch lacks, `behind`: how many it lacks; None
+    while unknown. `more`: it has more than `ahead`."""
 
     who: str
     at: str
@@ -63,7 +67,7 @@ def _dated(seals: Iterable[SealSummary]) -> list[Dated]:
 
 
 def newest(repo_id: str, head: str) -> Read[list[Dated]]:
-    """The newest seals that lead to a seal, with it."""
+    """A request for the seal `head` and the newest seals of its history."""
     query = CommitsQuery(sha=head)
 
     def call(api: Api) -> list[Dated]:
@@ -73,7 +77,8 @@ def newest(repo_id: str, head: str) -> Read[list[Dated]]:
 
 
 def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
-    """The seal at `head`, and what leads to it and not to the seal `base`."""
+    """A request for the seal `head`, and for the seals of its history that are not in the history of the seal
+    `base`."""
     beyond, alone = CommitsQuery(sha=head, without=base), CommitsQuery(sha=head)
 
     def call(api: Api) -> Apart:
@@ -85,8 +90,9 @@ def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
 
 
 def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
-    """Head → its standing. Asks the server for what is not known, so it is called on a thread. Heads that the
-    server does not tell about are left out."""
+    """How the heads of these branches and tags compare with the default branch, by seal id of the head.
+    Requests what is not cached, so call it on a thread. Heads that the server does not answer for are left
+    out."""
     base = next((ref.head for ref in refs if ref.default), None)
     if base is None:
         return {}
@@ -108,7 +114,8 @@ def _read(client: Client, read: Read[T]) -> T:
 
 
 def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
-    """The standing of a head that is not among the newest seals of the default branch, which are `main`."""
+    """How a head compares with the default branch if it is not among the default branch's newest seals.
+    `main`: these newest seals, by id."""
     own = {seal.id for seal in apart.beyond}
     ahead, more = min(len(own), AHEAD), len(own) > AHEAD
     begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]
@@ -118,8 +125,8 @@ def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
 
 
 def _ancestors(begins: Iterable[str], main: Mapping[str, Dated]) -> set[str]:
-    """These seals of the default branch and all that lead to them, as far as they are known. What is older
-    than all that is known leads to all of it."""
+    """The ids of the seals `begins` and of all their ancestors, as far as they are in `main` (the newest
+    seals of the default branch, by id)."""
     reached, waiting = set(), [seal for seal in begins if seal in main]
     while waiting:
         seal = waiting.pop()

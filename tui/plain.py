@@ -220,7 +220,7 @@ class Plain:
 
 
 def ago_seconds(seconds: float) -> str:
-    """A time that lies `seconds` back, in its largest unit, such as `3 h ago`."""
+    """How long ago a time is that was `seconds` ago, as text in the largest unit, such as `3 h ago`."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"

@@ -1,4 +1,4 @@
-"""Paths that people type after a command: files, folders and patterns, as git reads them."""
+"""Selects paths by the words that people type after a command: files, folders and patterns, as in git."""
 
 from __future__ import annotations
 

@@ -334,8 +334,9 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A context with (open descriptor of the parent directory of `path`, name of the entry in it). Unlike
-        a second call of `_parent`, it leaves `fd` open, the descriptor of the parent of `beside`."""
+        """A context with (open descriptor of the parent directory of `path`, name of the entry in it). `fd`:
+        the open descriptor of the parent of `beside`; it stays open, while a second call of `_parent` may
+        close it."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

@@ -22,10 +22,10 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
-    """Scan these paths. Left out are ignored files that are not in the record, and names that no repository
-    accepts. If a file of the record is missing, everything that may have replaced it is reported as skipped:
-    links and nested repositories at its path, and files with unacceptable names in its folder. A file that is
-    still as svc wrote it is not read (`WorkingCopy.ours`)."""
+    """Scan these paths. Ignored files that are not in the record are left out, and so are names that no
+    repository accepts. If a file of the record is missing, everything that may have replaced it is reported
+    as skipped: links and nested repositories at its path, and files with unacceptable names in its folder. A
+    file that is still as svc wrote it is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
     scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)

@@ -206,9 +206,9 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
-    """The text that the editor which saved `data` had loaded: one of the file's texts or of a plugin's; None
-    if it is the text on the disk. `since`: texts that were replaced before this time (milliseconds) do not
-    count."""
+    """The text that an editor had loaded when it saved `data`: an earlier text of the file, or one that a
+    plugin showed. None if the editor had loaded the text that is on the disk. Texts that were replaced before
+    the time `since` (milliseconds) do not count."""
     versions = arrivals.versions
     last = versions[-1]
     held = [

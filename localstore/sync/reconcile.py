@@ -248,9 +248,10 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
-    """Of the removed paths `gone`, the unchanged binary files whose bytes the branch has under another path
-    now. They are to be removed after that file was written, which copies them (`localstore.sync.settle`)
-    instead of fetching them. Files that are in the way of the branch's paths are left out."""
+    """The removed paths that may only be removed later: unchanged binary files in `gone` whose bytes the
+    branch has under another path now. The file at that path is written first, by copying the old one
+    (`localstore.sync.settle`) instead of fetching its bytes. Files that are in the way of the branch's paths
+    are not among them."""
     records = {path: copy.entries[path] for path in gone}
     shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
     digests = set(shadows.values())

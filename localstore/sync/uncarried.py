@@ -1,6 +1,6 @@
-"""Finds files of the branch that must stay there although they are missing here: svc cannot send the entries
-that replaced them, which are a link or a socket at their path, a file over a cap, or a file with a new name
-that no repository accepts."""
+"""Finds files that are missing in the folder and must stay on the branch, because something that svc cannot
+send has replaced them: a link or a socket at their path, a file over a cap, or a file whose new name no
+repository accepts."""
 
 from __future__ import annotations
 

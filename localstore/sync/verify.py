@@ -23,9 +23,9 @@ CHAIN_MAX = 100_000
 
 def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match. `named`: a verified seal has it as a parent, so it may be of another repository,
-    such as the parent of a fork. Otherwise the relay alone says that a seal of another repository (`origin`)
-    belongs to this one; see `head`."""
+    repository do not match. `named`: a seal that is verified already names it as a parent; then it may be of
+    another repository, such as the one that was forked. If not `named`, it is only on the relay's word that a
+    seal of another repository (`origin`) belongs to this one; see `head`."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:

@@ -367,7 +367,8 @@ class Base(Screen[None], inherit_bindings=False):
         self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
 
     def elsewhere(self, key: str) -> str:
-        """A sentence that says where a key without an action here does something; "" if nowhere."""
+        """A sentence that is shown for a key without an action here: where the key does something. "" if it
+        does nothing anywhere."""
         return ""
 
     def _typed_ahead(self, event: Key) -> bool:

@@ -26,7 +26,7 @@ NO_NUMBERS: Numbers = MappingProxyType({})
 
 
 class ChooseRef(ChooseBeside):
-    """A card with the branches and tags of a repository, the newest first once that is known."""
+    """A card with the branches and tags of a repository, the newest first as soon as their ages are known."""
 
     LIST_SHARE = 56
     EMPTY = "no branch or tag"
@@ -65,7 +65,8 @@ class ChooseRef(ChooseBeside):
     # --- rows
 
     def _rows(self) -> list[Item]:
-        """The rows: branches, then tags; those whose age is known before the others, the newest first."""
+        """The rows: branches, then tags. Of each, the ones whose age is known come first, the newest at the
+        top."""
         newest = sorted(self._of.refs, key=self._age, reverse=True)
         rows: list[Item] = []
         for kind, name in (("branch", "Branches"), ("tag", "Tags")):
@@ -74,7 +75,7 @@ class ChooseRef(ChooseBeside):
         return rows
 
     def _age(self, ref: Ref) -> str:
-        """When the seal at a head was made; "" while that is not known."""
+        """When the seal at the head of a branch or tag was made (RFC 3339); "" while unknown."""
         standing = self._standings.get(ref.head or "")
         return standing.at if standing is not None else ""
 
@@ -92,7 +93,7 @@ class ChooseRef(ChooseBeside):
         return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)))
 
     def _newest(self, ref: Ref) -> tuple[Part, ...]:
-        """Who made the seal at a head, and how long ago."""
+        """Who made the seal at the head of a branch or tag, and how long ago, as parts."""
         if ref.head is None:
             return (("no seal yet", "dim"),)
         standing = self._standings.get(ref.head)
@@ -102,7 +103,8 @@ class ChooseRef(ChooseBeside):
         return ((f"@{safe(standing.who)[:12]}", "dim"), (f"{age:>5}", "dim"))
 
     def _distance(self, ref: Ref) -> tuple[Part, ...]:
-        """How many seals a branch is ahead of the default branch, and behind."""
+        """How many seals a branch is ahead of the default branch and behind it, as parts; () for the default
+        branch and for tags, and while unknown."""
         standing = self._standings.get(ref.head or "")
         if ref.default or ref.type == "tag" or standing is None:
             return ()

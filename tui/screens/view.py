@@ -37,7 +37,7 @@ class View(Vertical):
 
     @property
     def opens(self) -> bool:
-        """Whether enter on a row does something."""
+        """Whether the key enter does something on the rows of the tab."""
         return hasattr(self, "on_lines_chosen")
 
     def mine(self) -> bool:
@@ -49,7 +49,8 @@ class View(Vertical):
         `name`. A list puts its cursor there once it has been read again."""
 
     def elsewhere(self, key: str) -> str:
-        """A sentence that says where a key without an action here does something; "" if nowhere."""
+        """A sentence that is shown for a key without an action here: where the key does something. "" if it
+        does nothing anywhere."""
         return ""
 
     def moved(self) -> None:

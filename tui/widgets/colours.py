@@ -28,7 +28,8 @@ class Colours:
         return True
 
     def changed(self, first: int, last: int, now: int) -> None:
-        """Record that the lines from `first` to `last` were replaced by `now` lines."""
+        """Record that the lines from `first` to `last` were replaced. `now`: how many lines are in their
+        place."""
         self.version += 1
         if self._of:
             self._of[first : last + 1] = [-1] * now

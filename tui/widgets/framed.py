@@ -1,4 +1,4 @@
-"""Titles and positions in frames, painted without the rows inside."""
+"""A widget with a title and a position in its frame, which are painted without repainting the rows inside."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from textual.widget import Widget
 
 
 class Framed(Widget):
-    """A widget whose frame has a title above and the cursor's place below."""
+    """A widget whose frame has a title in its upper line and the cursor's position in its lower line."""
 
     _framed = ("", "")  # title and position in the frame
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write title and position into the frame, if they have changed. The position changes at each key, so
-        only the lines of the frame are painted; setting Textual's titles would paint all rows."""
+        """Write title and cursor position into the frame, if they have changed. The position changes at each
+        key, so only the lines of the frame are painted; setting Textual's titles would paint all rows."""
         before, self._framed = self._framed, (title, position)
         if title != before[0]:
             self._border_title = Content(title)
@@ -25,10 +25,11 @@ class Framed(Widget):
             self._refresh_frame(self.size.height + self.gutter.bottom - 1)
 
     def _refresh_frame(self, y: int) -> None:
-        """Paint line `y` of the frame, counted from the first row of the content: -1 is the line above it."""
+        """Paint line `y` of the frame again, counted from the first row of the content: -1 is the line above
+        it."""
         left, right = self.gutter.left, self.gutter.right
         self.refresh(Region(-left, y, self.size.width + left + right, 1))
 
 
 class Pane(Framed, Vertical):
-    """Widgets below each other in one frame."""
+    """A frame around several widgets, one below the other."""

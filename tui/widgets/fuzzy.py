@@ -135,8 +135,8 @@ def distance(path: str, word: str) -> int | None:
 
 
 def _apart(text: str, word: str, begin: int) -> int | None:
-    """How many letters of the word neither follow the letter before nor begin a word in the text; None if
-    they do not all occur in order."""
+    """How many letters of the word are found in the text neither right after the letter before nor at the
+    beginning of a word; None if the text does not have all letters in order."""
     latest, end = [], len(text)
     for letter in reversed(word):
         end = text.rfind(letter, begin, end)

@@ -20,7 +20,7 @@ SIGNED = {"+": "add", "-": "delete", " ": "text"}
 
 
 class Line(NamedTuple):
-    """A line of a patch. `old`, `new`: its number on each side, 0 on a side that lacks it."""
+    """A line of a patch. `old`, `new`: its line number on each side, 0 on a side that lacks it."""
 
     kind: str
     old: int

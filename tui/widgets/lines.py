@@ -212,11 +212,11 @@ class Lines(Framed, can_focus=True):
         return False
 
     def _text_of(self) -> Callable[[int], str]:
-        """The function that returns the text of a row, by its index."""
+        """A function that returns the text of a row, given the row's index."""
         return getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
 
     def _places_found(self, words: str) -> Sequence[int]:
-        """The indices of the rows that contain a text, found once for the same rows."""
+        """The indices of the rows that contain `words` (in lower case); computed once for the same rows."""
         if self._found[0] is not self.rows or self._found[1] != words:
             text = self._text_of()
             places = [index for index in range(len(self.rows)) if words in text(index).casefold()]
@@ -225,7 +225,8 @@ class Lines(Framed, can_focus=True):
 
     @property
     def found_words(self) -> str:
-        """Which of the rows that a search finds the cursor is on: `3 of 41`; "" if they are not counted."""
+        """The place of the cursor's row among the rows that the search has found, as text such as `3 of 41`;
+        "" if it is none of them."""
         rows, _, places = self._found
         at = bisect_left(places, self.cursor)
         on_one = rows is self.rows and at < len(places) and places[at] == self.cursor
@@ -478,7 +479,8 @@ def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]
 
 
 def found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
-    """The parts, with what contains `words` marked. Numbers beside a text are not searched."""
+    """The parts, split so that each occurrence of `words` (in lower case) is marked as found. Line numbers
+    before a text are not searched."""
     begins = next((at for at, (_, role) in enumerate(parts) if not role.endswith("gutter")), len(parts))
     text = "".join(part for part, _ in parts[begins:])
     lower = text.casefold()

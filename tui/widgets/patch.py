@@ -87,7 +87,8 @@ class Patches:
         self.digits = max(DIGITS, len(str(highest)))  # columns of a line number
 
     def numbers(self, file: ChangedFile) -> int:
-        """The columns of the numbers of a file's lines, with the blank behind each; not side by side."""
+        """The width of the line numbers of a file in columns, with the blank after each number; for the form
+        in one column."""
         return (self.digits + 1) * (2 if two_sided(file) else 1)
 
     def _put(
@@ -331,8 +332,8 @@ class Patches:
 
 
 def two_sided(file: ChangedFile) -> bool:
-    """Whether there are lines on both sides of a file; one that was added or removed needs one column of
-    numbers only."""
+    """Whether the lines of a file have numbers on both sides. A file that was added or removed has only one
+    side."""
     return file.status not in ("added", "removed")
 
 
@@ -357,7 +358,8 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
-    """The parts of a note side by side, with the line between both sides. `half`: columns of each side."""
+    """A note as a row with two sides: its `parts` on the old or the new `side`, a line between both sides.
+    `half`: columns of each side."""
     line: Part = (" │ ", "line")
     if side == "new":
         (blank, role), *rest = parts

@@ -58,8 +58,8 @@ class Source:
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
     def _blame_parts(self, number: int) -> list[Part]:
-        """Who changed a line last; blank where that is the same as in the line above. What is new is bright,
-        and dim after thirty days."""
+        """The parts that show which seal changed a line last, who made it and when; blank if they are the
+        same as for the line above. Recent changes are bright, changes older than thirty days dim."""
         blamed = self.blamed(number)
         if blamed is None or number not in (blamed.start, 1):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]

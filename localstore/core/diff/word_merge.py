@@ -1,4 +1,4 @@
-"""Merges two changes of one run of text by words.
+"""Merges, word by word, the changes that two sides made to the same lines.
 
 Both changes are applied if at least SEPARATION unchanged words or marks are between each change of one side
 and the next change of the other. They conflict if both changed brackets or quotes, both changed line breaks

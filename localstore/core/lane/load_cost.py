@@ -31,7 +31,8 @@ PARTS = 3  # items that one item can become when others lean on its middle, at t
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Upper bounds: `steps` to load a lane, and the UTF-16 units of its `longest` item."""
+    """Upper bounds for a lane. `steps`: the work to load it; `longest`: the length of its longest item in
+    UTF-16 units."""
 
     steps: int = 0
     longest: int = 0

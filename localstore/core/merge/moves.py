@@ -1,9 +1,10 @@
-"""Files that one side of a merge moved, found as git finds them in merges.
+"""Finds the files that one side of a merge moved, as git finds them in merges.
 
-Equal bytes are a certain move. Of the other removed files, only those are searched that the other side
-changed or deleted: the rest merges the same way whether it moved or not. A file whose name is unique among
-the added and the removed files is tried first and needs a similarity of 75 %; then each file is compared with
-each and needs 50 %. Only a limited number of texts are compared; moved directories are not searched.
+Equal bytes are a certain move. Of the other removed files, only the ones that the other side changed or
+deleted are searched for; the rest merges the same way whether it moved or not. A file whose name is unique
+among the added and the removed files is tried first and needs a similarity of 75 %; then each file is
+compared with each and needs 50 %. Only a limited number of texts are compared; moved directories are not
+searched.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """An item of the log as a query with `unverified` gets it: without anything to verify."""
+    """An item of the log as a query with `unverified` returns it: id and message of a seal, nothing that
+    could be verified."""
 
     id: str
     message: str

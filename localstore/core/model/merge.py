@@ -27,7 +27,7 @@ class BaseMoved(Conflict):
 
 
 class MergeConflict(Conflict):
-    """Both sides changed `files` in ways that cannot be merged. Nothing landed."""
+    """Both sides changed `files` in ways that cannot be merged. Nothing was merged."""
 
     code = "merge_conflict"
 

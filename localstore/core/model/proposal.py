@@ -86,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: the proposal's change is not the one that was reviewed any more."""
+    is about. `stale`: the proposal's changes are no longer those that were reviewed."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -95,8 +95,8 @@ class Reviewer(Model, frozen=True):
 
 
 class AutoMerge(Model, frozen=True):
-    """A merge that `by` has signed in advance. It lands as soon as nothing blocks the proposal, unless a
-    branch moves before that."""
+    """A merge that `by` has signed in advance. It is carried out as soon as nothing blocks the proposal,
+    unless a branch moves before that."""
 
     by: Actor
     strategy: Literal["fast_forward", "squash", "rebase", "merge"]

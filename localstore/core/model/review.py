@@ -30,7 +30,7 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 class Review(Model, frozen=True):
     """A review of a proposal. `seal_id`: the head that was reviewed; `version`: its version number. `stale`:
-    the proposal's change is not the one that was reviewed any more. `counts`: the reviewer has write access
+    the proposal's changes are no longer those that were reviewed. `counts`: the reviewer has write access
     now, so the verdict counts."""
 
     id: str

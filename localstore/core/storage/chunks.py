@@ -70,8 +70,8 @@ def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
 
 
 class Chunker:
-    """Cuts a stream of bytes into chunks, the same ones however the stream is divided. The bytes are read
-    into its own buffer, so that cutting copies next to nothing.
+    """Cuts a stream of bytes into chunks; where it cuts does not depend on the pieces in which the stream
+    arrives. The bytes are read directly into its own buffer (`space`), so that little is copied.
 
     >>> chunker = Chunker()
     >>> chunker.space()[:200_000] = bytes(200_000)

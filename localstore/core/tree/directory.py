@@ -137,8 +137,8 @@ def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = N
 
 
 def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
-    """The directory as a reader sees it who may see only some of its children: hidden children are replaced
-    by their entry digests.
+    """The directory in the form for a reader who may see only some of its children: hidden children are
+    replaced by their entry digests.
 
     `visible(full path, kind)` decides. It must be False for a directory whose files are all hidden, because a
     visible directory shows its name. The directory digest stays the same."""
@@ -213,7 +213,8 @@ def _check_children(children: list[Child]) -> None:
 
 
 def _all_plain(names: list[str]) -> bool:
-    """Whether one quick test proves all names safe, as it does in most directories. False proves nothing."""
+    """Whether one quick test proves all names safe, as it does in most directories. If False, they may be
+    safe or not."""
     joined = "\n".join(names)
     return (
         _NOT_PLAIN.search(joined) is None

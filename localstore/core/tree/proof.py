@@ -1,5 +1,5 @@
-"""Proofs: the part of a tree that a reader sees from whom paths are hidden, in a form that can be verified
-against the root digest.
+"""Proofs: the part of a tree that is visible to a reader from whom paths are hidden, in a form that can be
+verified against the root digest.
 
 A proof consists of the filtered objects of all visible directories, each after its length (u32, big-endian).
 Visible children have salts, and hidden children are entry digests. So the digest of every object can be

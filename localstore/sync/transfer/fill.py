@@ -42,9 +42,9 @@ class KnownFile(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Where the bytes of a filled file came from, as numbers of bytes. `fetched`; `copied`: from other files
-    of this machine; `kept`: already in place. A repeated chunk is fetched once and copied to its other
-    places."""
+    """Where the bytes of a filled file came from, as numbers of bytes: `fetched`; `copied` from other files
+    of this machine; or `kept`, because they were in place already. A repeated chunk is fetched once and
+    copied to its other places."""
 
     fetched: int
     copied: int
@@ -63,8 +63,8 @@ def fill(
 ) -> Filled:
     """Fill the open file `fd` with the chunks `rows`, so that its BLAKE3 is `digest`. `sources`: files to
     copy chunks from, read only as long as chunks are missing; `seen`: called with all bytes of the file in
-    order. `on_present`: called once, before anything is fetched, with the number of bytes that need not be.
-    Raises OtherBytes, ServerMisbehaved if chunks are not sent, OSError."""
+    order. `on_present`: called once, before anything is fetched, with the number of bytes that need not be
+    fetched. Raises OtherBytes, ServerMisbehaved if chunks are not sent, OSError."""
     return _Filling(fd, rows, progress, seen).run(digest, sources, fetch, on_present)
 
 

@@ -271,9 +271,9 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the rows of files that were just created, without requesting them. This is possible as long as
-    the answers' sequence numbers follow each other directly, so that no update of others is between them. The
-    first edit or delete ends it."""
+    """Store the rows of files that were just created, so that they need not be requested. This is possible
+    only as long as each answer's sequence number directly follows the one before: then no update of others is
+    between them. It stops at the first edit or delete."""
     since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:

@@ -1,4 +1,5 @@
-"""A screen of changed files: a tree beside the changes of the file under its cursor."""
+"""The base of screens with changed files: a tree of the files, beside the changes of the file under its
+cursor."""
 
 from __future__ import annotations
 
@@ -42,9 +43,9 @@ CHANGES = (*_TREE, *_DIFF)
 
 
 class ChangedFiles(Differing, Base):
-    """Changed files beside the changes of the file under the cursor. Below 100 columns only the changes are
-    shown, and a key shows the files instead. Subclasses say which seal has the new texts (`new_seal`), read
-    the changes, and hand them to `show_changes`."""
+    """Changed files as a tree, beside the changes of the file under the cursor. On a screen of less than 100
+    columns only the changes are shown, and a key shows the files instead. Subclasses define `new_seal`,
+    request the changes, and pass them to `show_changes`."""
 
     DEFAULT_CSS = """
     ChangedFiles FileTree { height: 1fr; }
@@ -53,7 +54,8 @@ class ChangedFiles(Differing, Base):
     ALL_SEEN = "all files are seen"
 
     def __init__(self, repo: Repo, path: str = "") -> None:
-        """`path`: the file that is shown first; "" for the first one."""
+        """`path`: the file whose changes are shown first; "" for the first file that is not marked as
+        seen."""
         super().__init__()
         self.repo, self._path = repo, path
         self._changes = Changes()
@@ -67,7 +69,7 @@ class ChangedFiles(Differing, Base):
 
     @property
     def new_seal(self) -> str:
-        """The seal that has the texts after the changes."""
+        """The id of the seal that has the texts after the changes."""
         raise NotImplementedError
 
     def shows_seal(self, seal: str) -> bool:
@@ -75,29 +77,30 @@ class ChangedFiles(Differing, Base):
 
     @property
     def seen_paths(self) -> Collection[str]:
-        """The paths of the files that are seen."""
+        """The paths of the files that are marked as seen."""
         return self._marked
 
     def mark_seen(self, files: Sequence[ChangedFile], seen: bool) -> None:
-        """Mark files as seen or unseen."""
+        """Mark files as seen or, with `seen` False, as not seen."""
         paths = {file.path for file in files}
         self._marked = self._marked | paths if seen else self._marked - paths
 
     def open_threads(self) -> Mapping[str, int]:
-        """File path → number of open threads that are in the file now."""
+        """The number of open threads in each file, by path."""
         return NO_THREADS
 
     def paint_notes(self) -> None:
-        """Paint the notes of the shown file."""
+        """Paint the notes (threads below lines) of the file on the screen. Does nothing here; subclasses with
+        notes override it."""
 
     def whole_diff(self) -> str:
-        """The command that prints changes that are too large to be shown."""
+        """The command line that prints changes which are too large for the screen."""
         raise NotImplementedError
 
     # --- the screen
 
     def files_and_changes(self) -> ComposeResult:
-        """The widgets."""
+        """The widgets for the tree of files and for the changes."""
         with Horizontal(classes="row"):
             yield FileTree(empty="no difference", waiting="asking the server", id="tree")
             with Vertical(id="changes"):
@@ -118,7 +121,8 @@ class ChangedFiles(Differing, Base):
         self.place()
 
     def show_changes(self, compare: Compare) -> None:
-        """Show these files, and the changes of the one that was shown before, or of the first unseen one."""
+        """Show these changed files, and the changes of the file that was on the screen before, or else of the
+        first one that is not marked as seen."""
         current = self._shown()
         path = self._path or (current.path if current is not None else "")
         first = not len(self._changes)
@@ -137,7 +141,7 @@ class ChangedFiles(Differing, Base):
         self.show_frame()
 
     def changed(self, compare: Compare) -> None:
-        """Called when there are other changes, before they are painted."""
+        """Called with new changes before they are painted. Does nothing here; subclasses may override it."""
 
     def _paint_tree(self) -> None:
         self.listing.show(TreeRows(self._changes, self._folded, self.seen_paths, self.open_threads()))
@@ -155,11 +159,11 @@ class ChangedFiles(Differing, Base):
 
     @property
     def beside(self) -> bool:
-        """Whether the list of files is beside the changes."""
+        """Whether the tree of files is shown beside the changes."""
         return self.app.size.width >= TWO_PANES and not self._hides
 
     def place(self) -> None:
-        """Show one pane, or two with frames."""
+        """Show the panes that fit: tree and changes in frames, or only one of them."""
         if not self.query("#tree"):
             return
         tree, changes, beside = self.listing, self.query_one("#changes"), self.beside
@@ -195,7 +199,8 @@ class ChangedFiles(Differing, Base):
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
 
     def _say_where(self) -> None:
-        """Write the file name and the position into the frames, or into the line above the changes."""
+        """Write the name of the file and the cursor's position into the frames, or without frames into the
+        line above the changes."""
         if not self.query("#diff"):
             return
         current, diff, tree = self._shown(), self.diff, self.listing
@@ -218,7 +223,7 @@ class ChangedFiles(Differing, Base):
         )
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Show the file under the cursor of the tree once it rests there."""
+        """Called when a cursor has moved. Once the tree's cursor rests on a file, its changes are shown."""
         if event.lines is self.listing:
             if self._rests is not None:
                 self._rests.stop()
@@ -234,8 +239,8 @@ class ChangedFiles(Differing, Base):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
-        """Show the changes of the file at this place of the tree. `end`: whether the cursor starts on the
-        last row. `follow`: whether the tree's cursor moves to the file."""
+        """Show the changes of the file at this place in the order of the tree. `end`: the cursor begins on
+        the last row. `follow`: the tree's cursor moves to the file."""
         file, diff, before = self._changes.file(place), self.diff, self._shown()
         diff.empty = _without_lines(file, self.whole_diff())
         if diff.selects:
@@ -252,8 +257,8 @@ class ChangedFiles(Differing, Base):
         self.colour(file, self.repo.id, self.new_seal)
 
     def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """The file with the beginning of its changes. For a very long file, the other rows are made once the
-        cursor is among the changes."""
+        """The file with only the beginning of its changes, if they are very long. Their other rows are made
+        once the cursor is among them."""
         patch = file.patch or ""
         if len(patch) <= GLIMPSE:
             return file
@@ -268,7 +273,7 @@ class ChangedFiles(Differing, Base):
     # --- files
 
     def do_tree(self) -> None:
-        """Move to the files, or back to the changes."""
+        """Move the focus to the tree of files; from there, back to the changes."""
         if self.beside:
             self.set_focus(self.diff if self.listing.has_focus else self.listing)
             return
@@ -319,7 +324,8 @@ class ChangedFiles(Differing, Base):
         self._paint_tree()
 
     def do_left(self) -> None:
-        """Fold the folder under the cursor, or move to its parent; in the changes, scroll left."""
+        """In the tree: fold the folder under the cursor, or move to the parent folder. In the changes: scroll
+        left."""
         key = self.listing.key
         if not self.listing.has_focus or not isinstance(key, Place):
             super().do_left()
@@ -347,7 +353,7 @@ class ChangedFiles(Differing, Base):
         self._step_file(-1)
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
-        """Show the next file, or with -1 the previous one. Returns False if there is none."""
+        """Show the next file (`by` 1), or the previous one (−1). Returns False if there is none."""
         current = self._shown()
         place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
@@ -365,15 +371,16 @@ class ChangedFiles(Differing, Base):
             self.diff.jump("hunk", -1)
 
     def _next_unseen(self, place: int) -> int | None:
-        """The next file after `place` that is not seen, continuing at the beginning; None if all are seen."""
+        """The place of the next file after `place` that is not marked as seen, continuing at the beginning;
+        None if all are."""
         seen = self.seen_paths
         count = len(self._changes)
         around = ((place + step) % count for step in range(1, count + 1))
         return next((at for at in around if self._changes.file(at).path not in seen), None)
 
     def do_seen(self) -> None:
-        """Mark the file, or all files of the folder under the cursor, as seen or not, and show the next
-        unseen file."""
+        """Mark the file on the screen, or all files of the folder under the tree's cursor, as seen or not
+        seen, and show the next file that is not seen."""
         current, key = self._shown(), self.listing.key
         if current is None:
             return
@@ -393,7 +400,7 @@ class ChangedFiles(Differing, Base):
             self.show_file(following)
 
     def _below(self, key: Place) -> list[ChangedFile]:
-        """The file of a row of the tree, or all files below its folder."""
+        """The file of this row of the tree, or for a folder all files below it."""
         is_folder = key.kind == "folder"
         entries = self._changes.entries
         row = next(entry for entry in entries if entry.path == key.path and (entry.file < 0) == is_folder)
@@ -415,7 +422,7 @@ class ChangedFiles(Differing, Base):
     # --- search in all files
 
     def _search(self, step: int) -> None:
-        """Go to the next match, also in the files after this one."""
+        """Go to the next match of the search, or with -1 to the previous one, also in other files."""
         words = self.diff.sought
         if self.lines is self.listing or not words:
             super()._search(step)
@@ -447,7 +454,8 @@ class ChangedFiles(Differing, Base):
 
 
 def _without_lines(file: ChangedFile, command: str) -> str:
-    """The note about a file that has no lines to show."""
+    """The note that is shown for a file whose changes have no lines. `command`: the command line that prints
+    changes which are too large."""
     if file.binary:
         return "a binary file"
     if file.patch is None:

@@ -92,7 +92,7 @@ class Changes:
                 waiting.append((prefix + name, name, depth + 1, folder))
 
     def file(self, place: int) -> ChangedFile:
-        """The file at a place in the order of the tree."""
+        """The file at this place in the order of the tree."""
         return self.files[self.order[place]]
 
     def __len__(self) -> int:

@@ -87,7 +87,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self.texts: Texts = Texts(self, self._repaint)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions; the footer shows those of the list of seals while that is shown."""
+        """The actions of the tab. While a history is shown, the line of keys does not show the actions for
+        files."""
         if self.is_empty:
             return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
         if self._mode == "file":
@@ -155,7 +156,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._say_where()
 
     def _say_where(self) -> None:
-        """Write titles and the places of cursors into the frames."""
+        """Write the titles of the panes and the positions of their cursors into the frames."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
         if self.wide:
@@ -183,7 +184,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show, because nothing is sealed on the branch."""
+        """Whether the tab has nothing to show, because the branch has no seal."""
         return self.of.read and self.of.seal is None and not self.live
 
     @property
@@ -203,7 +204,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self.open_file(self.path, glimpsed=self._glimpsed)
 
     def _show_first_steps(self) -> None:
-        """Say how something gets here."""
+        """Show how to seal files here for the first time."""
         file, name = self.query_one("#file", Lines), safe(self.of.repo.full_name)
         rows: list[tuple[Part, ...]] = [
             (),
@@ -325,7 +326,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self._load_blame()
 
     def _not_shown(self, path: str) -> None:
-        """Called when the open file cannot be read; why not stands in the line of keys."""
+        """Called when the request for the open file has failed. Says so in the pane of the file; the line of
+        keys shows the reason."""
         file = self.query_one("#file", Lines)
         if path == self.path and file.waiting:
             file.waiting = "not read; r asks again"

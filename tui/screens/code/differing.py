@@ -33,7 +33,8 @@ DIFF_ACTIONS = (
 
 
 class Differing(Mixed):
-    """Runs DIFF_ACTIONS on `diff`, and colours what it shows."""
+    """A screen or tab with a comparison in `diff`: runs the actions DIFF_ACTIONS on it and colours its
+    words."""
 
     _coloured = ("", "")  # path and seal of the file whose colours were asked for
 
@@ -68,8 +69,9 @@ class Differing(Mixed):
         self.diff.toggle_seen()
 
     def colour(self, file: ChangedFile, repo_id: str, seal: str) -> None:
-        """Find the roles of the words in a file of the diff, on a thread. Reads the whole text at the seal,
-        because the patch alone does not show where a comment or string begins."""
+        """Find the roles (keyword, string, …) of the words in a changed file, on a thread, and show them.
+        Requests the whole text at the seal, because the patch alone does not show where a comment or string
+        begins."""
         is_known = file.path in self.diff.colours or self._coloured == (file.path, seal)
         if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
             return
@@ -94,10 +96,10 @@ class Differing(Mixed):
         self._coloured = ("", "")
 
     def shows_seal(self, seal: str) -> bool:
-        """Whether the diff shows the texts of this seal."""
+        """Whether the comparison shows the texts of this seal now."""
         raise NotImplementedError
 
     def forget_colours(self) -> None:
-        """Ask for colours again, because the texts are others."""
+        """Forget the colours, because the comparison will show other texts."""
         self._coloured = ("", "")
         self.diff.colours.clear()

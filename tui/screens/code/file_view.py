@@ -13,9 +13,8 @@ Mode = Literal["file", "history"]
 
 
 class FileView(View):
-    """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title`,
-    `about`, `seal_pane` and `bar`. `path`: the
-    open file; `folder`: the folder in the tree."""
+    """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title`, `about`, `seal_pane`
+    and `bar`. `path`: the open file; `folder`: the folder in the tree."""
 
     path: str | None = None
     folder: str = ""
@@ -57,9 +56,9 @@ class FileView(View):
         raise NotImplementedError
 
     def _title(self, right: str) -> None:
-        """Write the path of the open file above its text, with these words."""
+        """Write the path of the open file above its text, and after it the words `right`."""
         raise NotImplementedError
 
     def _head(self, title: str, words: str) -> None:
-        """Write a title above what the file's pane shows, with these words."""
+        """Write `title`, and after it `words`, above the pane of the file."""
         raise NotImplementedError

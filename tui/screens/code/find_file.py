@@ -1,4 +1,5 @@
-"""Find a file by some letters of its path. If there is room, its text is shown beside the list."""
+"""A card to find a file by some letters of its path. If there is room, the file under the cursor is shown
+beside the list."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ TOP = 60  # lines of it that are shown
 
 
 class FindFile(ChooseBeside):
-    """A card with all paths of a seal; calls `chosen` with the chosen one."""
+    """A card with the paths of all files of a seal. `chosen`: called with the path that the user chooses."""
 
     LINES = Fuzzy
     LIST_SHARE = 45
@@ -58,5 +59,5 @@ class FindFile(ChooseBeside):
         self.svc.load(contents.file(self._repo_id, self._seal, path), paint)
 
     def _show(self, path: str, rows: Sequence[tuple[Part, ...]]) -> None:
-        """Show rows below the path in the preview."""
+        """Show these rows in the preview, below the path."""
         self.show_preview(path, "", [((safe(path), "title"),), (), *rows])

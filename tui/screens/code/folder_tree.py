@@ -1,4 +1,4 @@
-"""The tree of the tab Code: one folder, with other folders unfolded in place."""
+"""The tree of the tab Code: the entries of one folder; folders in it can be unfolded in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEEPEST = 6  # levels that are indented
 
 
 class FolderTree(Live):
-    """Shows the entries of `folder`, and below a folder that is unfolded its own."""
+    """The tree of the tab Code. Shows the entries of `folder`, and below each unfolded folder its entries."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -29,11 +29,11 @@ class FolderTree(Live):
         self._sizes: dict[str, int] = {}  # of the files in the tree, by path
 
     def _rest(self) -> None:
-        """Preview the entry under the cursor if it rests there."""
+        """Called when the cursor is on an entry. If it rests there, the preview of the entry is shown."""
         raise NotImplementedError
 
     def _rests_no_more(self) -> None:
-        """Cancel the preview."""
+        """Cancel the preview that was to follow."""
         raise NotImplementedError
 
     def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
@@ -66,7 +66,7 @@ class FolderTree(Live):
         self.svc.load(contents.tree(self.of.repo.id, seal, path), paint)
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
-        """Paint the entries of the folder, and the people in them."""
+        """Paint the entries of the folder, with the people who are in them."""
         items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
         self._sizes = {}
         self._add_entries(items, self.folder, self._tree, 0)
@@ -75,7 +75,9 @@ class FolderTree(Live):
         self._rest()
 
     def _add_entries(self, items: list[Item], folder: str, tree: Tree | None, depth: int) -> None:
-        """Add the rows of a folder, and of the unfolded folders in it."""
+        """Add to `items` the rows of a folder's entries, and below each unfolded folder the rows of its
+        entries. `tree`: the entries in the seal, None until they are read. `depth`: 0 for the folder that the
+        tree shows."""
         sealed = tree.entries if tree is not None else ()
         self._sizes |= {entry.path: entry.size for entry in sealed if entry.kind != "dir"}
         entries = {**{entry.path: entry.kind for entry in sealed}, **self.live_entries(folder)}
@@ -94,7 +96,8 @@ class FolderTree(Live):
     # --- unfolding
 
     def do_unfold(self) -> None:
-        """Unfold the folder under the cursor in place, or open the file; in a text, scroll right."""
+        """In the tree: unfold the folder under the cursor in place, or open the file. In a text: scroll
+        right."""
         self.do_right()
 
     def do_right(self) -> None:
@@ -112,7 +115,8 @@ class FolderTree(Live):
             tree.move(1)
 
     def do_left(self) -> None:
-        """Fold the folder under the cursor, or go to the one around it; in a text, scroll left."""
+        """In the tree: fold the folder under the cursor, or move to the parent folder. In a text: scroll
+        left."""
         tree = self.query_one("#tree", Lines)
         key = tree.key
         if self.of.lines is not tree:
@@ -132,7 +136,8 @@ class FolderTree(Live):
     # --- what is in a folder
 
     def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder under the cursor, with the sizes of files."""
+        """Show the entries of the folder under the cursor as its preview, with the sizes of files. `key`: its
+        row in the tree; `folder`: its entries."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
             return
@@ -149,12 +154,12 @@ class FolderTree(Live):
         self._head(f"{safe(key[1])}/", " · ".join(counted))
 
     def show_no_file(self) -> None:
-        """Called when the pane of the file is about to show something else."""
+        """Called before the pane of the file shows something that is not a file."""
         raise NotImplementedError
 
 
 def _entry_row(entry: TreeFile) -> Item:
-    """The row of an entry in the preview of its folder."""
+    """The row of a file or folder in the preview of the folder that contains it."""
     name = safe(entry.path.rsplit("/", 1)[-1])
     if entry.kind == "dir":
         return Item(None, (("▸ ", "dim"), (f"{name}/", "name")))

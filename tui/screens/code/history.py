@@ -1,4 +1,5 @@
-"""The history of a file, what the seal under the cursor changed, and the seals before and after."""
+"""The history of a file in the tab Code: its seals, what the seal under the cursor changed, and steps to the
+seals before and after."""
 
 from __future__ import annotations
 
@@ -41,14 +42,14 @@ class History(Differing, FileView):
 
     @property
     def previews_seals(self) -> bool:
-        """Whether what a seal changed is shown beside the list of seals."""
+        """Whether the changes of the seal under the cursor are shown beside the list of seals."""
         return self._mode == "history" and self.wide
 
     def shows_seal(self, seal: str) -> bool:
         return self.previews_seals and seal == self._seal
 
     def place_seals(self) -> None:
-        """Show what a seal changed beside the seals, where there is room."""
+        """If there is room, show the changes of the seal under the cursor beside the list of seals."""
         pane, file = self.query_one("#seal_pane", Pane), self.query_one("#file", Lines)
         pane.display = self.previews_seals
         if not pane.display:
@@ -60,7 +61,7 @@ class History(Differing, FileView):
         pane.styles.border = ("round", colour) if self.wide else None
 
     def rest_on_seal(self) -> None:
-        """Called when the cursor is on a seal. If it rests there, what the seal changed is shown."""
+        """Called when the cursor is on a seal. If it rests there, the changes of the seal are shown."""
         if self._rests is not None:
             self._rests.stop()
         self._rests = self.set_timer(REST, self._show_rested) if self.previews_seals else None
@@ -95,7 +96,8 @@ class History(Differing, FileView):
             self.colour(file, self.of.repo.id, self._seal)
 
     def _paint_about(self) -> None:
-        """Paint what the shown seal says of itself, as high as that is."""
+        """Paint the rows about the shown seal (message, author, signature), and make their widget as high as
+        they are."""
         about, pane = self.query_one("#about", Lines), self.query_one("#seal_pane", Pane)
         seal = next((seal for seal in self._seals if seal.id == self._seal), None)
         if seal is None:
@@ -130,7 +132,7 @@ class History(Differing, FileView):
         self.svc.load(contents.history(repo.id, ref, path), paint)
 
     def _paint_seals(self, cursor: str | None = None) -> None:
-        """Paint the rows of the history."""
+        """Paint the list of seals."""
         width = self.app.size.width
         narrow = (width * SHARE // 100 if self.wide else width) < NARROW
         names, now = names_of(self.of.refs), self.svc.clock()

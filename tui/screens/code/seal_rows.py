@@ -1,4 +1,4 @@
-"""What a seal says of itself, as rows: message, author, signature, and the branches and tags at it."""
+"""Rows about a seal: message, author, signature, and the branches and tags whose head it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Names = Mapping[str, Row]  # seal → the branches and tags at it
 
 
 def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
-    """Seal → the names of the branches and tags whose head it is."""
+    """The names of the branches and tags at each head, as parts, by the id of the head's seal."""
     names: dict[str, Row] = {}
     for ref in sorted(refs, key=lambda ref: (not ref.default, ref.type != "tag", ref.name)):
         if ref.head is not None:
@@ -23,20 +23,21 @@ def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
 
 
 def subject_of(seal: SealSummary) -> Part:
-    """The first line of a message."""
+    """The first line of a seal's message, as a part."""
     first = safe(seal.message.strip().partition("\n")[0])
     return (first, "text") if first else ("no message", "dim")
 
 
 def signature(fault: str | None) -> Row:
-    """Whether the signature of a seal verifies; () while that is not known. `fault`: "" if it does."""
+    """Whether the signature of a seal is valid, as parts. `fault`: the reason why it is not, "" if it is;
+    None while unknown, which gives ()."""
     if fault is None:
         return ()
     return (("✗ does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
 
 
 def counts(compare: Compare | None) -> Row:
-    """The number of changed files and lines; () while that is not known."""
+    """How many files and lines a seal changed, as parts; () for None (not known yet)."""
     if compare is None:
         return ()
     count = len(compare.files)
@@ -57,7 +58,9 @@ def seal_rows(
     fault: str | None,
     compare: Compare | None,
 ) -> list[Row]:
-    """The rows. `width`: their columns. `most`: rows of the message below its first line."""
+    """The rows about a seal, at most `width` columns wide. `names`: the branches and tags at each seal.
+    `most`: how many rows of the message to show below its first line. `fault`: as for `signature`; `compare`:
+    the changes of the seal, None if not known yet."""
     body = seal.message.strip().partition("\n")[2].strip("\n")
     text: list[Row] = [((line, "text"),) for line in wrapped(body, width)] if body else []
     if len(text) > most:

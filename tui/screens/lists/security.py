@@ -1,6 +1,6 @@
 """The tab Security of a repository: confidential reports, advisories about it and about what it depends on,
-and the protection rules of its branches. Of franking evidence, which the specification lists for this tab, a
-note says that this version of svc has none."""
+and the protection rules of its branches. The specification lists franking evidence for this tab too; a note
+says that this version of svc has none."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tui.texts import Texts
 
 
 class Files(ChangedFiles, Remarking):
-    """The files of a proposal, with the threads about their lines."""
+    """The screen with the changed files of a proposal, and with the threads about their lines."""
 
     ALL_SEEN = "all files are seen: A approves, X requests changes"
     ACTIONS: tuple[Action, ...] = (

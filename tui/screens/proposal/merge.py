@@ -155,8 +155,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """The question whether to delete the head branch after the merge, for a strategy after which the branch's
-    own seals would be on no branch."""
+    """The question whether to delete the head branch too, for a merge strategy that does not put the branch's
+    own seals on the base: after the deletion they are on no branch."""
     return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
 
 
