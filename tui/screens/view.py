@@ -21,6 +21,8 @@ class View(Vertical):
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
 
+    OF_SEAL = False  # whether it shows a seal, so that another branch or tag can be chosen
+
     texts: Texts | None = None  # those of the tab, if it shows some
 
     def __init__(self, of: RepoPage) -> None:
@@ -68,6 +70,10 @@ class View(Vertical):
 
     def queue_changed(self) -> None:
         """Called when the actions in the outbox have changed."""
+
+    def label_of(self, action: Action) -> str:
+        """The words of an action in the line of keys, as `Base.label_of`."""
+        return action.label
 
     def acting(self, action: str) -> None:
         """Called with the id of an action before it runs."""

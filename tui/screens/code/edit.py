@@ -93,8 +93,8 @@ class Edit(Over):
         self.svc.carry_out(action)
         return True
 
-    def show_frame(self) -> None:
-        super().show_frame()
+    def show_keys(self) -> None:
+        super().show_keys()
         if self._said is None and self._prompt is None and self.has_widgets:
             footer = [action for action in self.svc.actions() if action.id in OWN and action.footer]
             hints = [(spoken(action.keys[0]), action.label) for action in footer if action.keys]

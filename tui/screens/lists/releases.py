@@ -50,6 +50,9 @@ class Releases(Split):
         version = self.query_one("#releases", Lines).key
         return {"version": str(version)} if version is not None else {}
 
+    def label_of(self, action: Action) -> str:
+        return "" if action.id == "open" and self.listed.key is None else action.label
+
     def shown(self) -> None:
         self.do_refresh()
 
@@ -198,6 +201,11 @@ class ReleaseScreen(WithFacts, Moving):
         super().__init__()
         self.repo, self.release, self.stale = repo, release, True
         self.texts: Texts = Texts(self, self.paint)
+
+    def label_of(self, action: Action) -> str:
+        """Two keys need a file under the cursor."""
+        on_file = isinstance(self.query_one("#release", Lines).key, str)
+        return super().label_of(action) if on_file or action.id not in ("open", "remove") else ""
 
     def do_back(self) -> None:
         if not self.cancel():
