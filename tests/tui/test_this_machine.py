@@ -406,7 +406,7 @@ def test_a_chat_has_the_terminal_and_ctrl_c_ends_its_answer_alone(
         terminal.keys("/show\r")
         assert terminal.shows("2 messages", PATIENCE), terminal.text
         terminal.keys("\x04")
-        assert terminal.shows("context   4096 tokens", PATIENCE), terminal.text
+        assert terminal.shows("loaded  ctx 4096", PATIENCE), terminal.text
         assert terminal.shows("u unload", PATIENCE), terminal.text
     finally:
         terminal.close()

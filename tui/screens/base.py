@@ -130,8 +130,9 @@ class Base(Screen[None], inherit_bindings=False):
             keys.offer([(spoken(action.keys[0]), label) for action, label in self.hinted()])
 
     def hinted(self) -> list[tuple[Action, str]]:
-        """The actions of the line of keys, each with its words."""
+        """The actions of the line of keys, each with its words; what opens the row comes first."""
         actions = [action for action in self.svc.actions() if action.footer and action.keys]
+        actions.sort(key=lambda action: action.id != "open")
         return [(action, label) for action in actions if (label := self.label_of(action))]
 
     def label_of(self, action: Action) -> str:
