@@ -208,8 +208,8 @@ async def test_a_line_that_goes_on_says_so_and_the_light_stands_once(other: Typi
     app = open_app(place=here())
     async with app.run_test(size=(100, 24)) as pilot:
         area = await edit(pilot)
-        text = await sees(pilot, "╭─ README.md ─", "› │")
-        assert text.count("› │") == 1 and "y" * 40 in text
+        text = await sees(pilot, "╭─ README.md ─", "›│")
+        assert text.count("›│") == 1 and "y" * 40 in text
         await soon(pilot, lambda: shown(app).count("● live") == 1)
         await pilot.press("down")
         await soon(pilot, lambda: "›" not in shown(app))

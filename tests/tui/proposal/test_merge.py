@@ -118,7 +118,7 @@ async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
         assert "sign it" not in shown(app)
         await press(pilot, "escape")
         await press(pilot, "r", "M")
-        await sees(pilot, "It merges by itself", "has signed it: squash", "enter let it wait")
+        await sees(pilot, "It merges by itself", "squash, signed by @", "enter let it wait")
         await press(pilot, "enter")
         await sees(pilot, "✓ ", "esc leaves")
         await press(pilot, "escape")

@@ -44,7 +44,7 @@ def server_rows(
         BLANK,
         *_fact("address", f"http://127.0.0.1:{status.port}", width),
         *_fact("process", str(status.pid or ""), width),
-        *_fact("computes", safe(device), width),
+        *_fact("computes", safe(device) if runs else "", width),
         *_fact("memory", memory_words(taken, overview.total) if runs else "", width),
         *_fact("free", f"{gib(overview.free)} GiB" if runs and overview.free is not None else "", width),
     ]

@@ -153,7 +153,8 @@ def _app(row: AppRow, free: int | None, wide: int, now: float, narrow: bool) -> 
     lacks += [unfit_words(row.need, free)] if row.need and free is not None else []
     first: tuple[Part, ...] = tuple((f"{words}  ", "warn") for words in lacks)
     start: tuple[Part, ...] = ((f"{sign} ", role), (f"{_name(state.id, wide)}  ", "text"))
-    return Item(("app", state.id), (*start, *first, *parts), text=state.id)
+    more = () if narrow and first else parts  # the preview has its state
+    return Item(("app", state.id), (*start, *first, *more), text=state.id)
 
 
 def _reason(words: str, width: int, role: str = "dim") -> list[Item]:

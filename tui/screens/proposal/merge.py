@@ -151,9 +151,10 @@ class Merge(Card):
             return [*rows, *(Item(None, ((row, "dim"),)) for row in helps)]
         waiting = proposal.auto_merge
         if waiting is not None:
-            words = f"@{safe(waiting.by.handle or '?')} has signed it: {waiting.strategy.replace('_', '-')}"
+            how = f"{waiting.strategy.replace('_', '-')}, signed by "
             return [
-                Item(None, ((f"It merges by itself. {words}", "good"),)),
+                Item(None, (("It merges by itself as soon as nothing blocks it", "good"),)),
+                Item(None, ((how, "text"), (f"@{safe(waiting.by.handle or '?')}", "person"))),
                 _way(STOP, "let it wait", "it merges when somebody does it", False),
             ]
         rows = [Item(None, (("Sign the merge now; it lands as soon as nothing blocks it:", "dim"),))]
