@@ -157,7 +157,7 @@ class RepoScreen(RepoPage):
 
     def label_of(self, action: Action) -> str:
         label = super().label_of(action)
-        if not label or self.view is None or not self.view.is_mounted:
+        if not label or self.view is None or not self.view.is_complete:
             return label
         if action.id == "ref" and not self.view.OF_SEAL:
             return ""

@@ -75,10 +75,10 @@ class Consent(Card):
 
     def _ask(self) -> None:
         sheet = self.query_one("#consent", Sheet)
-        left = sheet.hidden_below
-        words = f"{left} more rows: y shows them, n" if left else "y launches, n"
+        hidden = sheet.hidden_below
+        words = f"{hidden} more rows: y shows them, n" if hidden else "y launches, n"
         sign = f"launch {self._offer.app.id}? {words}"
-        self.ask(sign, self._answer, filtered=sheet, answers=MORE if left else LAUNCH)
+        self.ask(sign, self._answer, filtered=sheet, answers=MORE if hidden else LAUNCH)
 
     def _answer(self, typed: str) -> None:
         sheet = self.query_one("#consent", Sheet)

@@ -105,14 +105,14 @@ def pull_rows(pull: Pull, rate: float, width: int) -> list[Line]:
         ]
     share = min(1.0, pull.completed / pull.total) if pull.total else 0.0
     progress: Line = (*bar(share), (f" {int(100 * share)} %", "text")) if pull.total else (("asking", "dim"),)
-    left = (pull.total - pull.completed) / rate if rate else 0.0
-    minutes = f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s" if left else ""
+    seconds = (pull.total - pull.completed) / rate if rate else 0.0
+    time = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s" if seconds else ""
     return [
         (("◐ ", "accent"), ("pulling  ", "accent"), *progress),
         BLANK,
         *_fact("came", f"{size(pull.completed)} of {size(pull.total)}" if pull.total else "", width),
         *_fact("a second", size(rate) if rate else "", width),
-        *_fact("left", minutes, width),
+        *_fact("left", time, width),
         *_fact("known", f"{size(pull.known)} were here already" if pull.known else "", width),
         *_fact("process", str(pull.pid or ""), width),
         BLANK,

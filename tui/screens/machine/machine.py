@@ -236,8 +236,8 @@ class MachineScreen(SplitScreen):
         runs = row is not None and row.state.state in RUNNING
         match action.id:
             case "open":
-                shown = "show" if model is not None else "" if pull is not None else "log"
-                return shown if self._row_name or self.listed.key == SERVER else ""
+                label = "show" if model is not None else "" if pull is not None else "log"
+                return label if self._row_name or self.listed.key == SERVER else ""
             case "chat":
                 return action.label if model is not None else ""
             case "unload":

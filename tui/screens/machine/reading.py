@@ -273,8 +273,8 @@ def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
 def _model(installed: Installed) -> Model:
     is_file = installed.about.how in ("reflink", "link", "copy") and installed.record.source is None
     kind = "file" if is_file else installed.about.header.quantisation
-    made = f"{installed.about.header.architecture} with {installed.parameters:,} weights"
-    return Model(installed.name, installed.size, memory.smallest_need(installed), kind, made)
+    architecture = f"{installed.about.header.architecture} with {installed.parameters:,} weights"
+    return Model(installed.name, installed.size, memory.smallest_need(installed), kind, architecture)
 
 
 def _number(value: Any) -> int:
