@@ -23,7 +23,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
-from svc.flows.outbox.actions import Report, described
+from svc.flows.outbox.actions import Report, SentByAnother, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
@@ -295,8 +295,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.show_frame()
 
     def _queue_refused(self, screen: Any, error: SvcError) -> None:
-        if screen.is_attached:
-            screen.say(sentence(error), "bad")
+        if screen.is_attached:  # another process that sends the same outbox is no fault
+            screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
 
     def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
         if report.stopped or report.sent or report.refused:

@@ -128,15 +128,21 @@ def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
-    """The parts, cut to `width` columns; an ellipsis replaces the cut text."""
+    """The parts, cut to `width` columns; an ellipsis replaces the cut text, unless only blanks are cut: a row
+    that was broken between words ends with one."""
     fitting: list[Part] = []
     room = width
-    for text, role in parts:
+    parts = list(parts)
+    for place, (text, role) in enumerate(parts):
         size = cell_len(text)
         if size <= room:
             fitting.append((text, role))
             room -= size
             continue
+        words = text.rstrip(" ")
+        if cell_len(words) <= room and not any(later.strip(" ") for later, _ in parts[place + 1 :]):
+            fitting.append((words, role))
+            break
         if room > 0:
             fitting.append((set_cell_size(text, room - 1) + CUT, role))
         elif fitting:

@@ -39,8 +39,8 @@ class Tints(NamedTuple):
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 
-# The 256 colours have no dark green or red besides 22 and 52, which glare behind a whole line or behind all
-# of its numbers; changed words alone have them.
+# The 256 colours have no dark green or red besides 22 and 52, which glare behind more than some words: there
+# numbers and signs have the colour as text.
 DARK = Tints("1b2c21", "24462f", "2f6a41", "33201f", "5a2a2a", "833333")
 DARK_256 = Tints("235", "236", "22", "235", "236", "52")
 LIGHT = Tints("e2f5e5", "c5ead0", "9fdfb0", "fce8e6", "f8cfcb", "f3aaa4")

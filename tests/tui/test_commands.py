@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.command.palette import Palette
 from tui.widgets.lines import Lines
+from tui.widgets.sheet import Sheet
 
 __all__ = ["issue", "project"]
 Open = Callable[..., SvcApp]
@@ -253,3 +255,25 @@ async def test_a_command_that_waits_shows_what_it_has_printed(project: str, open
         assert "running" in text
         await pilot.press("x")
         await sees(pilot, "it was stopped")
+
+
+async def test_a_code_stands_alone_and_an_error_has_its_sign(project: str, open_app: Open) -> None:
+    """The output is read, not chosen from: no row is marked before a search found one. A code is on a line of
+    its own, the head of a table is bold, and an error is in a red frame."""
+    app = open_app()
+    async with app.run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, ":", *"auth device add", "enter")
+        text = await sees(pilot, "svc auth device add · done in", "works once, for ten minutes")
+        code = next(row.strip(" │") for row in text.splitlines() if re.fullmatch(r"[│ ]+[A-Z-]+[│ ]+", row))
+        assert f"--pair {code}" in text and "/ search" in text
+        sheet = app.screen.query_one(Sheet)
+        assert not any(sheet.highlights(row) for row in range(len(sheet.rows)))
+        await press(pilot, "/", *"once", "enter")
+        assert [at for at in range(len(sheet.rows)) if sheet.highlights(at)] == [3]
+        await press(pilot, "escape", ":", *"auth device list", "enter")
+        await sees(pilot, "NAME", "· done in")
+        rows = app.screen.query_one(Sheet).rows
+        assert any(row.left[0][1] == "title" and "NAME" in row.left[0][0] for row in rows)
+        await press(pilot, "escape", ":", *"auth pair", "enter")
+        await sees(pilot, "✗ there is no command", "✗ exit 2")

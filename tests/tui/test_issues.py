@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from localstore.folder.lock import hold_lock
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
@@ -293,6 +294,25 @@ async def test_what_another_program_sent_waits_no_more_on_the_screen_of_the_queu
         await press(pilot, "s")
         await sees(pilot, "⋯ queued  comment on #1")
         assert alice("queue", "retry").code == 0
+        await sees(pilot, "nothing waits")
+    assert waiting(alice) == []
+
+
+async def test_that_another_process_sends_the_queue_is_no_fault(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """Two apps of one account are nothing to worry about: what they queue is sent by one of them."""
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "#1 ")
+        with hold_lock(Path(os.environ["SVC_HOME"]) / "outbox.lock", "svc queue"):
+            await press(pilot, "u")
+            await sees(pilot, "sends the queued actions")
+            assert app.screen._said[1] == "dim"  # type: ignore[attr-defined]
+        await press(pilot, "s", "u")
         await sees(pilot, "nothing waits")
     assert waiting(alice) == []
 

@@ -31,6 +31,7 @@ from tui.app import SvcApp
 from tui.machine import Machine
 from tui.screens.machine import work
 from tui.screens.machine.reading import Pull
+from tui.widgets.sheet import Sheet
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -106,8 +107,9 @@ async def test_a_pull_of_another_process_is_seen_moving_and_ended(cache: Path, o
             (cache / "models/pulls/b3-00.progress").write_bytes(
                 json.dumps({"completed": 90, "total": 100, "name": "bob/big:q4", "known": 60}).encode()
             )
-            await sees(pilot, "▒▒▒▒▒▒▒▒▒·  90 %", "60 % known here")
+            await sees(pilot, "▒▒▒▒▒▒▒▒▒·  90 %")
             await press(pilot, "G")
+            await sees(pilot, "60 B were here already", f"process   {process.pid}", "x end the pull")
             assert f"end the pull of bob/big:q4 (process {process.pid})" in await press(pilot, "x")
             await press(pilot, "n")
             assert process.poll() is None
@@ -134,21 +136,21 @@ async def test_a_model_is_pulled_removed_and_what_fails_is_said(
     tiny.write(Path("say-f16.gguf"))
     assert alice("push", "-m", "A model").code == 0
     models = Models(cache)
-    async with open_app().run_test(size=(100, 24)) as pilot:
+    async with open_app().run_test(size=(90, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "M")
         await sees(pilot, "tiny")
         await press(pilot, "p", *project, "enter")
         await sees(pilot, "/project ", "MiB  F16")
         assert models.find(parse(project)).record.source is not None
-        await press(pilot, "g", "enter")
+        await press(pilot, "g", "j", "enter")
         await sees(pilot, "svc llm show", "F16")
         await press(pilot, "escape")
         await press(pilot, "x", "y")
         await sees(pilot, "Removed")
         assert "  2.4 MiB  F16" not in await sees(pilot, "Models 1")
         await press(pilot, "p", *f"{project}-not", "enter")
-        await sees(pilot, "✗ was not pulled", "or is hidden; check the name")
+        await sees(pilot, "was not pulled", "or is hidden; check the name")
         await press(pilot, "G", "x")
         await sees(pilot, "Models 1")
         while "✗" in shown(app_of(pilot.app)):
@@ -158,11 +160,11 @@ async def test_a_model_is_pulled_removed_and_what_fails_is_said(
 
 
 async def test_the_server_is_started_used_and_stopped(cache: Path, port: int, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 24)) as pilot:
+    async with open_app().run_test(size=(90, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "M")
         await sees(pilot, "no server; S starts it")
-        assert "is not loaded" in await press(pilot, "g", "u")
+        assert "is not loaded" in await press(pilot, "g", "j", "u")
         await press(pilot, "S")
         await sees(pilot, "Started the local LLM server", "embedded", "stays")
         Server(port).post("/api/generate", {"model": "tiny", "prompt": "Hi", "stream": False})
@@ -188,8 +190,11 @@ async def test_what_an_app_would_run_is_shown_before_its_first_launch(
             await press(pilot, "M")
             await sees(pilot, "no apps here")
             await press(pilot, "a", *"./notes", "enter")
-            screen = await sees(pilot, "It would run", "time.sleep(600)")
-            assert str(folder) in screen.replace("\n", "")
+            screen = await sees(pilot, "It would run", "time.sleep(600)", "y launches")
+            assert "╭─ launch notes ─" in screen and "y launches" in screen
+            shown_rows = pilot.app.screen.query_one(Sheet).rows
+            words = "".join(part for row in shown_rows for part, _ in row.left[1:])
+            assert str(folder) in words
             await press(pilot, "n")
             assert "nothing was launched" in await sees(pilot, "no apps here")
             await press(pilot, "a", *"./notes", "enter")
@@ -234,13 +239,56 @@ async def test_nothing_is_allowed_that_was_not_on_the_screen(cache: Path, alice:
         await press(pilot, "a", *"./long", "enter")
         screen = await sees(pilot, "It would run", "more rows: y shows them, n")
         assert "the last word" not in screen
-        await press(pilot, "y")
-        assert not apps.all()
-        await press(pilot, "y")
-        await sees(pilot, "the last word", "launch long? y or n")
+        while "more rows" in screen:
+            screen = await press(pilot, "y")
+            assert not apps.all()
+        await sees(pilot, "word' ", "launch long? y launches, n")
         assert not apps.all()
         await press(pilot, "y")
         await sees(pilot, "long has ended")
+
+
+async def test_the_app_of_the_row_is_previewed_and_its_log_is_followed(
+    cache: Path, alice: Svc, open_app: Open
+) -> None:
+    """The preview has the process, the command and the end of the log; the log shows what comes while its
+    end is visible, and stands still for whoever has scrolled up."""
+    more = Path.cwd() / "more"
+    counting = f"""
+import time, pathlib
+print(*(f"line {{n}}" for n in range(60)), sep="\\n", flush=True)
+for word in ("first", "second"):
+    while not pathlib.Path({str(more)!r} + word).exists():
+        time.sleep(0.05)
+    print(word, "word", flush=True)
+time.sleep(600)
+"""
+    folder = app_folder("notes", sys.executable, "-c", counting)
+    try:
+        assert alice("app", "launch", "./notes", "--yes", "--detach").code == 0
+        apps = Apps(Path(os.environ["SVC_HOME"]))
+        pid = state_of(apps, apps.find("notes", folder)).pid
+        async with open_app().run_test(size=(100, 30)) as pilot:
+            await settle(pilot)
+            await press(pilot, "M")
+            await sees(pilot, "S start", "starts the server", "Apps 1")
+            await press(pilot, "G")
+            await sees(pilot, f"process   {pid}", "runs", "line 59", "x stop")
+            assert "c chat" not in shown(app_of(pilot.app))
+            await press(pilot, "enter")
+            await sees(pilot, "svc app logs notes", "follows its end", "line 59")
+            Path(f"{more}first").touch()
+            await sees(pilot, "first word", "of 61 lines")
+            await press(pilot, "g")
+            await sees(pilot, "stands still; G follows", "line 0")
+            Path(f"{more}second").touch()
+            assert "second word" not in await sees(pilot, "of 62 lines", "line 0")
+            await press(pilot, "G")
+            await sees(pilot, "second word", "follows its end")
+            await press(pilot, "slash", *"line 7", "enter")
+            assert "line 7" in await sees(pilot, "stands still")
+    finally:
+        alice("app", "stop", "notes")
 
 
 async def test_an_app_says_what_it_lacks_and_why_it_fails(cache: Path, alice: Svc, open_app: Open) -> None:
@@ -316,8 +364,9 @@ async def test_no_other_app_is_shown_for_the_row_of_one_that_is_gone(
         async with open_app().run_test(size=(100, 30)) as pilot:
             await settle(pilot)
             await press(pilot, "M")
-            await sees(pilot, f"http://127.0.0.1:{port}/")
+            await sees(pilot, "notes")
             await press(pilot, "G")
+            await sees(pilot, f"http://127.0.0.1:{port}/", "o its page")
             assert alice("app", "uninstall", "notes", "--yes").code == 0
             apps.record(App(id="bob/notes", folder=str(folder), installed=True))
             assert "notes is not on this machine any more" in await press(pilot, "enter")
@@ -348,7 +397,7 @@ def test_a_chat_has_the_terminal_and_ctrl_c_ends_its_answer_alone(
         assert terminal.shows(project, PATIENCE), terminal.text
         terminal.keys("M")
         assert terminal.shows("loop", PATIENCE), terminal.text
-        terminal.keys("g")
+        terminal.keys("j")
         terminal.keys("c")
         assert terminal.shows("chat with loop", PATIENCE), terminal.text
         terminal.keys("Hi\r")
@@ -358,7 +407,7 @@ def test_a_chat_has_the_terminal_and_ctrl_c_ends_its_answer_alone(
         assert terminal.shows("2 messages", PATIENCE), terminal.text
         terminal.keys("\x04")
         assert terminal.shows("loaded  ctx 4096", PATIENCE), terminal.text
-        assert terminal.shows("S server", PATIENCE), terminal.text
+        assert terminal.shows("u unload", PATIENCE), terminal.text
     finally:
         terminal.close()
 

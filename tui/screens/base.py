@@ -115,20 +115,37 @@ class Base(Screen[None], inherit_bindings=False):
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, *LIGHTS[self.svc.news.state], (" ", "text"))
         self.show_title(light)
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Paint the line of keys: a message, the keys of the prompt, or those of the row under the cursor."""
+        if not self.has_widgets:
+            return
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
             keys.say(self._said)
         elif self._prompt is not None:
             keys.offer(self._prompt.hints)
         else:
-            actions = [action for action in self.svc.actions() if action.footer and action.keys]
-            keys.offer(
-                [
-                    (spoken(action.keys[0]), action.label)
-                    for action in actions
-                    if action.id != "open" or self.opens
-                ]
-            )
+            keys.offer([(spoken(action.keys[0]), label) for action, label in self.hinted()])
+
+    def hinted(self) -> list[tuple[Action, str]]:
+        """The actions of the line of keys, each with its words; what opens the row comes first."""
+        actions = [action for action in self.svc.actions() if action.footer and action.keys]
+        actions.sort(key=lambda action: action.id != "open")
+        return [(action, label) for action in actions if (label := self.label_of(action))]
+
+    def label_of(self, action: Action) -> str:
+        """The words of an action in the line of keys. "": it is left out, because it does nothing for the row
+        under the cursor, or in the pane with the focus."""
+        useless = action.id == "open" and not self.opens
+        return "" if useless or (action.right and self.svc.refused(action)) else action.label
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self.show_keys()
+
+    def on_descendant_focus(self) -> None:
+        self.show_keys()
 
     def show_title(self, light: Sequence[Part]) -> None:
         """Paint the title. `light`: the parts at its right end, which show the state of the connection."""
@@ -145,8 +162,8 @@ class Base(Screen[None], inherit_bindings=False):
         if self._prompt is not None:
             return
         self._said = None
-        for action in self.svc.actions():
-            if action.keys and (spoken(action.keys[0]), action.label) == (event.key, event.label):
+        for action, label in self.hinted():
+            if (spoken(action.keys[0]), label) == (event.key, event.label):
                 self.svc.press(action.keys[0])
                 return
 

@@ -155,6 +155,14 @@ class RepoScreen(RepoPage):
     def opens(self) -> bool:
         return self.view is not None and self.view.opens
 
+    def label_of(self, action: Action) -> str:
+        label = super().label_of(action)
+        if not label or self.view is None or not self.view.is_complete:
+            return label
+        if action.id == "ref" and not self.view.OF_SEAL:
+            return ""
+        return self.view.label_of(action)
+
     def queue_changed(self) -> None:
         if self.view is not None and self.view.is_mounted:
             self.view.queue_changed()

@@ -224,8 +224,9 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """Called when the list's cursor has moved. If it stays on a row for a moment, the preview of the row
-        is shown."""
+        """Called when the list's cursor has moved, or its rows are others. If the cursor stays on a row for a
+        moment, the preview of the row is shown."""
+        self.front.show_keys()
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

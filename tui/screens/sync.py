@@ -51,6 +51,23 @@ class Sync(SplitScreen):
     def title_parts(self) -> Sequence[Part]:
         return ((" Sync", "title"), (f"  {safe(self.svc.client.origin)}", "dim"))
 
+    def label_of(self, action: Action) -> str:
+        """What the key does with the action or folder under the cursor."""
+        if action.id == "retry":
+            return action.label if self.svc.entries else ""
+        if action.id == "drop":
+            return action.label if self._entry is not None else ""
+        if action.id == "pause":
+            folder = self._folder_under
+            return "" if folder is None else "go on" if folder.paused else "pause"
+        return super().label_of(action)
+
+    @property
+    def _folder_under(self) -> Folder | None:
+        """The watched folder under the cursor; None for another row."""
+        key = self.listed.key
+        return next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
+
     def titled(self) -> tuple[Part, ...]:
         return (("Sync", "title"),)
 
@@ -96,8 +113,7 @@ class Sync(SplitScreen):
 
     def do_pause(self) -> None:
         """Pause the watched folder under the cursor, or resume it."""
-        machine, key = self.svc.machine, self.listed.key
-        folder = next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
+        machine, folder = self.svc.machine, self._folder_under
         if machine is None or folder is None:
             self.say("put the cursor on a watched folder; z pauses it, Z zooms", "warn")
             return

@@ -8,6 +8,7 @@ from textual.containers import Vertical
 
 from tui.actions import Action
 from tui.texts import Texts
+from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -21,6 +22,9 @@ class View(Vertical):
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
 
+    OF_SEAL = False  # whether it shows a seal, so that another branch or tag can be chosen
+
+    _is_complete = False  # whether its lists are known to exist
     texts: Texts | None = None  # those of the tab, if it shows some
 
     def __init__(self, of: RepoPage) -> None:
@@ -69,6 +73,17 @@ class View(Vertical):
 
     def queue_changed(self) -> None:
         """Called when the actions in the outbox have changed."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its lists exist; it is mounted some moments before."""
+        if not self._is_complete:
+            self._is_complete = bool(self.query(Lines))
+        return self._is_complete
+
+    def label_of(self, action: Action) -> str:
+        """The words of an action in the line of keys, as `Base.label_of`."""
+        return action.label
 
     def acting(self, action: str) -> None:
         """Called with the id of an action before it runs."""

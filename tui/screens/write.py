@@ -94,8 +94,8 @@ class Write(Card):
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"),)
 
-    def show_frame(self) -> None:
-        super().show_frame()
+    def show_keys(self) -> None:
+        super().show_keys()
         if self.has_widgets and self._said is None and self._prompt is None:
             leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
             self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])

@@ -126,7 +126,7 @@ class Hints(Line):
     def _kept(self) -> list[tuple[str, str]]:
         """The hints (key, label) that fit into the line."""
         hints = list(self._hints)
-        width = sum(cell_len(f"{key} {label}  ") for key, label in hints) - 1  # one blank before, two behind
+        width = sum(cell_len(f"{key} {label}  ") for key, label in hints) + 1  # one blank before, two behind
         while len(hints) > 1 and width > self.size.width > 0:
             width -= cell_len("{} {}  ".format(*hints.pop(-2)))
         return hints

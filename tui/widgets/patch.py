@@ -192,7 +192,7 @@ class Patches:
         tints = self._tints()
         if tints is None:
             return (numbers, "gutter"), (SIGNS[kind], f"{kind}_mark")
-        return (numbers, tints.mark(kind, "gutter")), (SIGNS[kind], tints.mark(kind, f"{kind}_mark"))
+        return (numbers, tints.mark(kind, kind)), (SIGNS[kind], tints.mark(kind, f"{kind}_mark"))
 
     def _tints(self) -> Tints | None:
         return self._look.tints() if self._look is not None else None

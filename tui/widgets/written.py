@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -30,6 +31,7 @@ from tui.theme import THEMES
 from tui.widgets.colours import Colours
 from tui.widgets.typed import dress
 
+GOES_ON = "›"  # in the last column of a line that is wider than the screen
 PASTE_BYTES = 256 * 1024  # that are pasted at once
 COLOUR_AFTER = 0.7  # seconds without a change, after which the whole text is coloured again
 TAKEN = frozenset(("ctrl+a", "ctrl+f", "f6", "f7"))  # by screen, by find, by the actions of the screen
@@ -300,8 +302,20 @@ class Written(TextArea, inherit_bindings=False):
         key = (*key, self.has_focus, self.gutter_width, self.virtual_size.width, line)
         strip = self._line_cache.get(key)
         if strip is None:
-            strip = self._line_cache[key] = self._render_line(y)
+            strip = self._render_line(y)
+            hidden = line is not None and end[0] != at and self._goes_on(line)
+            strip = self._line_cache[key] = self._with_sign(strip) if hidden else strip
         return strip
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether the line has characters right of the last column."""
+        cells = _cells(line.removesuffix("\r").expandtabs(self.indent_width))
+        return cells - self.scroll_offset.x > self.size.width - self.gutter_width
+
+    def _with_sign(self, strip: Strip) -> Strip:
+        """The row with a sign in its last column, which says that the line goes on there."""
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        return Strip.join([strip.crop(0, self.size.width - 1), Strip([Segment(GOES_ON, styles["dim"])], 1)])
 
     async def _on_key(self, event: Key) -> None:
         """Handle a key at once. Textual would look up the binding of a key only when it has reached the app,

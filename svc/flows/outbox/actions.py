@@ -122,6 +122,10 @@ class Queue:
         raise Queued(self.put(endpoint, body, query, **path))
 
 
+class SentByAnother(ClientError):
+    """Another process sends the outbox at this moment; the actions are with it."""
+
+
 class Report(msgspec.Struct):
     """The result of `replay`. `stopped`: (server, account) → why the rest of its actions were not sent."""
 
@@ -203,7 +207,7 @@ def replay(
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
-        raise ClientError(f"{error.holder} sends the queued actions at this moment") from None
+        raise SentByAnother(f"{error.holder} sends the queued actions at this moment") from None
     return report
 
 

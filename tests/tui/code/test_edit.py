@@ -15,6 +15,7 @@ from tests.patience import PATIENCE, until
 from tests.svc.conftest import Svc
 from tests.tui.code.test_live import handle, open_code
 from tests.tui.code.typist import Typist
+from tests.tui.conftest import shown
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.machine import Place
@@ -198,3 +199,20 @@ async def test_a_switch_of_the_folder_ends_the_edit(other: Typist, alice: Svc, o
     assert Path("README.md").read_text() == before
     other.hear()
     assert other.shown.decode() == "kept " + before
+
+
+async def test_a_line_that_goes_on_says_so_and_the_light_stands_once(other: Typist, open_app: Open) -> None:
+    """In a frame from 100 columns; the line with the cursor scrolls instead."""
+    Path("README.md").write_text("short\n" + "x" * 300 + "\n" + "y" * 40 + "\n")
+    until(lambda: (other.hear(), other.shown.startswith(b"short"))[1])
+    app = open_app(place=here())
+    async with app.run_test(size=(100, 24)) as pilot:
+        area = await edit(pilot)
+        text = await sees(pilot, "╭─ README.md ─", "›│")
+        assert text.count("›│") == 1 and "y" * 40 in text
+        await soon(pilot, lambda: shown(app).count("● live") == 1)
+        await pilot.press("down")
+        await soon(pilot, lambda: "›" not in shown(app))
+        assert area.cursor_location[0] == 1
+        await pilot.press("escape")
+        await sees(pilot, "2 Code")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.tui.test_app import press, project, settle
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui.app import SvcApp
 
@@ -56,3 +57,34 @@ async def test_empty_lists_name_the_key(project: str, open_app: Open) -> None:
         await settle(pilot)
         assert "no releases; a makes one" in await press(pilot, "enter", "5")
         assert "no rules; 8 opens Settings" in await press(pilot, "6")
+
+
+async def test_keys_are_named_for_the_row_and_left_out_where_they_do_nothing(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    """`z` closes or reopens, by the state of the issue; no branch is chosen where none is shown; rows that
+    open nothing have no `enter`; a filter that leaves no row leaves no key of a row."""
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "z close  T edit the text  l labels  u assign me")
+        await press(pilot, "u", "z")
+        await sees(pilot, "z reopen  T edit the text  l labels  u unassign me")
+        await press(pilot, "escape")
+        await sees(pilot, "no open issues")
+        text = footer(await settle(pilot))
+        assert "a new" in text
+        assert not any(words in text for words in ("enter open", "c comment", "z close", "b branch"))
+        assert "b branch, tag or seal" in footer(await press(pilot, "1"))
+        assert "enter open" not in footer(await press(pilot, "6"))
+        text = footer(await press(pilot, "escape", "s"))
+        assert "drop" not in text and "pause" not in text
+    assert alice("issue", "reopen", "1").code == 0
+
+
+async def test_a_footer_leaves_two_columns_at_its_right(issue: str, open_app: Open) -> None:
+    for width in (80, 90, 100):
+        async with open_app().run_test(size=(width, 24)) as pilot:
+            await settle(pilot)
+            for keys in ("enter", "2", "3", "enter"):
+                assert len(footer(await press(pilot, keys)).rstrip()) <= width - 2

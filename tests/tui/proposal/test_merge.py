@@ -9,6 +9,7 @@ from pathlib import Path
 from textual._compositor import LayoutUpdate
 
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import head, proposal
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
@@ -93,3 +94,41 @@ def painted(app: SvcApp) -> list[str]:
     update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
     assert isinstance(update, LayoutUpdate)
     return ["".join(strip.text for strip in strips) for strips in update.strips]
+
+
+async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    """A proposal that waits for an approval can be signed now; the card says by whom, and takes it back. What
+    lies behind the card says at once that it is merged."""
+    assert alice("repo", "protect", "set", "main", "--required-approvals", "1").code == 0
+    app = open_app()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await open_proposal(pilot, "enter", "3", "p")
+        await sees(pilot, "● live", "main ← topic")
+        await press(pilot, "M")
+        text = await sees(
+            pilot, "It cannot be merged now", "✗ ", "as soon as nothing blocks it", "enter sign it"
+        )
+        assert "✗ it needs an approval" in text and "enter sign it now" in text
+        assert "delete the branch" not in text
+        await press(pilot, "j", "enter")
+        await sees(pilot, "✓ ", "esc leaves")
+        assert "sign it" not in shown(app)
+        await press(pilot, "escape")
+        await press(pilot, "r", "M")
+        await sees(pilot, "It merges by itself", "squash, signed by @", "enter let it wait")
+        await press(pilot, "enter")
+        await sees(pilot, "✓ ", "esc leaves")
+        await press(pilot, "escape")
+        await press(pilot, "r", "M")
+        await sees(pilot, "as soon as nothing blocks it")  # nobody has signed it any more
+        await press(pilot, "escape")
+        assert alice("repo", "protect", "clear", "main").code == 0
+        await press(pilot, "r", "M")
+        await sees(pilot, "▌fast-forward")
+        await press(pilot, "enter")
+        await sees(pilot, "✓ Merged #1")
+        while not any("● merged" in row for row in painted(app)):
+            await pilot.pause(0.05)

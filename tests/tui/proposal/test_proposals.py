@@ -154,7 +154,8 @@ async def test_a_conflict_lists_its_files_and_the_way_out(proposal: str, alice: 
         assert "✗ src/main.py" in text.split("Conflicts  with main")[1]
         assert "svc pr checkout 1, then svc merge main" in text
         text = await press(pilot, "M")
-        assert "cannot be merged: it conflicts with main" in text and "squash" not in text
+        assert "It cannot be merged now" in text and "✗ it conflicts with main" in text
+        assert "enter check it out" in text and "squash" not in text
 
 
 async def test_a_review_is_shown(

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.svc.conftest import Svc
-from tests.tui.proposal.test_proposals import other, seen
+from tests.tui.proposal.test_proposals import other
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_team_day import Device
@@ -132,9 +132,9 @@ async def test_a_suggestion_is_applied(
         assert "nothing was done" in await press(pilot, "a", "enter")
         assert "onto the branch? y or n" in await press(pilot, "a")
         await press(pilot, "y")
-        assert "Applied" in await seen(pilot, "done")
-        await press(pilot, "escape")
-        await sees(pilot, "+    c = 5", "─ ✓ resolved")  # the lines of the new version, not of the one before
+        await sees(
+            pilot, "Applied", "#1 files", "+    c = 5", "─ ✓ resolved"
+        )  # the lines of the new version, not of the one before
     assert alice("pull").code == 0
     assert "c = 5" in Path("src/main.py").read_text()
 

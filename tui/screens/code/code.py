@@ -50,6 +50,7 @@ PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
 
 class Code(History, BeginEdit, FolderTree, Replay, Pictured):
+    OF_SEAL = True
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.events import Key
 
 from localstore.agent.talk import Person
@@ -13,11 +14,12 @@ from localstore.core.lane.crdt import Delta
 from tui.actions import spoken
 from tui.listening.writing import Heard, Writing
 from tui.machine import Machine
-from tui.screens.base import READING_SECONDS, Over
+from tui.screens.base import READING_SECONDS, TWO_PANES, Over
 from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.text import Part, safe
+from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
 from tui.widgets.written import Cursors, Use, Written
 
@@ -67,7 +69,17 @@ class Edit(Over):
         self.hold_keys(READING_SECONDS)
         self._writing = self._machine.write(self._folder, self._path, self._heard)
         self.set_interval(HERE_EACH, self._tell_here)
+        self._frame()
         self._paint()
+
+    def on_resize(self) -> None:
+        self._frame()
+
+    def _frame(self) -> None:
+        """Draw a frame around the text, if there is room for one."""
+        framed = self.app.size.width >= TWO_PANES
+        self._area.styles.border = ("round", css_colour(self.svc.colours, "accent")) if framed else None
+        self._area.border_title = Content(safe(self._path)) if framed else ""
 
     def on_unmount(self) -> None:
         if self._writing is not None:
@@ -93,8 +105,8 @@ class Edit(Over):
         self.svc.carry_out(action)
         return True
 
-    def show_frame(self) -> None:
-        super().show_frame()
+    def show_keys(self) -> None:
+        super().show_keys()
         if self._said is None and self._prompt is None and self.has_widgets:
             footer = [action for action in self.svc.actions() if action.id in OWN and action.footer]
             hints = [(spoken(action.keys[0]), action.label) for action in footer if action.keys]
@@ -154,7 +166,9 @@ class Edit(Over):
                 (f" {person.line}:{person.col}  " if person.line else "  ", "dim"),
             ]
         writing = self._writing
-        light = LIGHTS[writing.state] if writing is not None and writing.state in LIGHTS else ()
+        state = writing.state if writing is not None else ""
+        own = state in LIGHTS and state != self.svc.news.state  # else the title has it
+        light = LIGHTS[state] if own else ()
         self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
 
     def state(self) -> Part:

@@ -38,6 +38,7 @@ READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
 class Overview(View):
+    OF_SEAL = True
     DEFAULT_CSS = "Overview #overview { padding: 0 1; }"
 
     def __init__(self, of: RepoPage) -> None:

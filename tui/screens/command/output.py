@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +17,11 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import Over
-from tui.text import Part, ago, hung, safe
+from tui.screens.command.printed import rows_of
+from tui.text import Part, ago, safe
 from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines
+from tui.widgets.sheet import Sheet
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 
 DONE = "done"  # the state of a command that succeeded
 RUNNING: Part = ("running", "dim")
-FRAME = 5  # columns of the frame around the output, with its blanks and the mark of the row
+SUCCEEDED: Part = (DONE, "good")
+FRAME = 4  # columns of the frame around the output, with its blanks
 
 
 class Command:
@@ -65,7 +69,7 @@ class Command:
             return
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
-        state: Part = (DONE, "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
+        state: Part = SUCCEEDED if response.success else (f"exit {data.get('code', 1)}", "bad")
         app.later(lambda: show(text, state))
         app.later(app.command_ended)
 
@@ -83,21 +87,35 @@ class Output(Over):
         self._stopped = threading.Event()
         self._state = RUNNING
         self._lines: list[str] = []
+        self._began_at = self._ended_at = time.monotonic()
 
     def content(self) -> ComposeResult:
-        yield Lines(marked=False, searches=True, empty="running …", id="output")
+        yield Sheet(marked=False, searches=True, empty="running …", id="output")
 
     def actions(self) -> tuple[Action, ...]:
         return self.ACTIONS if self._state == RUNNING else self.ENDED
 
+    def label_of(self, action: Action) -> str:
+        return "search" if action.id == "filter" else super().label_of(action)
+
     def title_parts(self) -> Sequence[Part]:
-        return ((f" {self._state[0]}  ", self._state[1]), (f"svc {safe(shlex.join(self._words))}", "title"))
+        repo = self.subject()[0]
+        where = f"  {safe(repo.full_name)}" if repo is not None else ""
+        word, role = self._state
+        return ((" Command ", "title"), (f" {self._sign} {word}", role), (where, "dim"))
+
+    @property
+    def _sign(self) -> str:
+        return {"running": "◐", DONE: "✓", "stopped": "⊘"}.get(self._state[0], "✗")
+
+    @property
+    def _sheet(self) -> Sheet:
+        return self.query_one("#output", Sheet)
 
     def on_mount(self) -> None:
         super().on_mount()
-        lines = self.query_one("#output", Lines)
-        lines.styles.border = ("round", css_colour(self.svc.colours, "accent"))
-        lines.styles.padding = (0, 1)
+        self._sheet.styles.padding = (0, 1)
+        self._name_frame()
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
@@ -119,9 +137,9 @@ class Output(Over):
     def _show(self, text: str, state: Part) -> None:
         if not self.is_attached:
             return
-        self._state = state
+        self._state, self._ended_at = state, time.monotonic()
         self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
-        self.query_one("#output", Lines).empty = "it printed nothing"
+        self._sheet.empty = "it printed nothing"
         self.paint()
         self.show_frame()
 
@@ -130,11 +148,20 @@ class Output(Over):
             self.paint()
 
     def paint(self) -> None:
-        width = self._width
-        rows = [(place, row) for place, line in enumerate(self._lines) for row in hung(line, width)]
-        items = [Item((place, at), ((row, "text"),)) for at, (place, row) in enumerate(rows)]
-        # Like a terminal, a running command shows its last line.
-        last = items[-1].key if items and self._state == RUNNING else None
-        lines = self.query_one("#output", Lines)
-        lines.show(items, last)
-        lines.name_frame("", f"{len(self._lines)} line{'' if len(self._lines) == 1 else 's'}")
+        sheet = self._sheet
+        failed = self._state not in (RUNNING, SUCCEEDED)
+        sheet.show([Item(None, row) for row in rows_of(self._lines, self._width, failed)])
+        if self._state == RUNNING:
+            sheet.go(len(sheet.rows) - 1)  # like a terminal, a running command shows its last line
+        self._name_frame()
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self._name_frame()
+
+    def _name_frame(self) -> None:
+        """Write the command, how it ended and the visible lines into the frame."""
+        word = self._state[0]
+        after = f" in {self._ended_at - self._began_at:.1f} s" if self._state != RUNNING else ""
+        failed = self._state[1] == "bad"
+        self._sheet.styles.border = ("round", css_colour(self.svc.colours, "bad" if failed else "accent"))
+        self._sheet.name_frame(f"svc {safe(shlex.join(self._words))} · {word}{after}", self._sheet.position)

@@ -205,6 +205,11 @@ class Inbox(SplitScreen):
         if item is not None:
             preview_item(self, item)
 
+    def label_of(self, action: Action) -> str:
+        useless = action.id in ("open", "done") and self._of(self.listed.key) is None
+        useless = useless or (action.id == "all_done" and not self._items)
+        return "" if useless else super().label_of(action)
+
     def title_parts(self) -> Sequence[Part]:
         return ((" Inbox", "title"), (f"  {len(self._items)}", "dim"))
 

@@ -59,6 +59,10 @@ class Insights(Split):
     def titled(self) -> tuple[Part, ...]:
         return (("Insights", "title"),)
 
+    def label_of(self, action: Action) -> str:
+        key = str(self.listed.key)
+        return "" if action.id == "open" and key not in self._repos and key not in GOES else action.label
+
     def shown(self) -> None:
         self.do_refresh()
 

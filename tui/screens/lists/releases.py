@@ -31,6 +31,9 @@ def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
     return Action(id, (key,), label, f"svc repo release {command}", "signed_in", True, right)
 
 
+NAME, SIZE = 60, 11  # columns of the name of a file, at most, and of its size
+
+
 class Releases(Split):
     LIST = "releases"
     TWO_LINES = True
@@ -49,6 +52,9 @@ class Releases(Split):
     def facts(self) -> dict[str, str]:
         version = self.query_one("#releases", Lines).key
         return {"version": str(version)} if version is not None else {}
+
+    def label_of(self, action: Action) -> str:
+        return "" if action.id == "open" and self.listed.key is None else action.label
 
     def shown(self) -> None:
         self.do_refresh()
@@ -157,7 +163,7 @@ def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) 
         (ago(release.created_at, now), "text"),
     )
     whole = sum(asset.size for asset in release.assets)
-    count = f"{len(release.assets)} of {size(whole)}" if release.assets else "none"
+    count = f"{len(release.assets)} · {size(whole)}" if release.assets else "none"
     lines = [_asset(asset) for asset in release.assets] if files and release.assets else [((count, "text"),)]
     return [
         *fact_rows("released", who),
@@ -199,6 +205,11 @@ class ReleaseScreen(WithFacts, Moving):
         self.repo, self.release, self.stale = repo, release, True
         self.texts: Texts = Texts(self, self.paint)
 
+    def label_of(self, action: Action) -> str:
+        """Two keys need a file under the cursor."""
+        on_file = isinstance(self.query_one("#release", Lines).key, str)
+        return super().label_of(action) if on_file or action.id not in ("open", "remove") else ""
+
     def do_back(self) -> None:
         if not self.cancel():
             super().do_back()
@@ -236,9 +247,14 @@ class ReleaseScreen(WithFacts, Moving):
         release, now = self.release, self.svc.clock()
         head = [] if self.has_facts else _head(self.repo.id, release, now)
         rows = [Item(None, parts) for parts in head]
+        wide = min(NAME, max((len(safe(asset.name)) for asset in release.assets), default=0))
         for asset in release.assets:
-            name_parts: tuple[Part, ...] = ((safe(asset.name), "text"), *self.parts_of(asset.name))
-            rows.append(Item(asset.name, name_parts, ((f"{size(asset.size)} ", "dim"),), asset.name))
+            parts: tuple[Part, ...] = (
+                (f"{safe(asset.name):<{wide}}", "text"),
+                (f"{size(asset.size):>{SIZE}}  ", "dim"),
+                *self.parts_of(asset.name),
+            )
+            rows.append(Item(asset.name, parts, (), asset.name))
         rows += [
             Item(None, ((safe(name), "text"), *self.parts_of(name)))
             for name in self.moved

@@ -38,6 +38,15 @@ CHANGES = (
 )
 
 
+def change_label(action: Action, run: Run | None) -> str:
+    """What an action does to a run, in the line of keys; "" if nothing."""
+    if action.id == "rerun":
+        return action.label if run is not None and run.status == "completed" else ""
+    if action.id == "cancel":
+        return action.label if run is not None and run.status != "completed" else ""
+    return action.label
+
+
 def rerun(on: Base, repo: Repo, run: Run) -> None:
     """Ask the server for another attempt of a completed run."""
     if run.status != "completed":
@@ -57,6 +66,7 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
 
 
 class Workflows(Split):
+    OF_SEAL = True
     LIST = "runs"
     FACTS = True
     WAITING = "asking the server"
@@ -76,6 +86,10 @@ class Workflows(Split):
     def facts(self) -> dict[str, str]:
         key = self.query_one("#runs", Lines).key
         return {"run": str(key[1])} if isinstance(key, tuple) else {}
+
+    def label_of(self, action: Action) -> str:
+        run = self._under_cursor
+        return "" if action.id == "open" and run is None else change_label(action, run)
 
     def shown(self) -> None:
         self.do_refresh()
@@ -188,9 +202,15 @@ class Workflows(Split):
         return Item(("run", run.id), (*left, *more), right, text)
 
     @property
+    def _under_cursor(self) -> Run | None:
+        """The run under the cursor; None for another row."""
+        key = self.listed.key
+        return self._runs.get(str(key[1])) if isinstance(key, tuple) else None
+
+    @property
     def _run(self) -> Run | None:
-        key = self.query_one("#runs", Lines).key
-        run = self._runs.get(str(key[1])) if isinstance(key, tuple) else None
+        """The run under the cursor; says what to do if there is none."""
+        run = self._under_cursor
         if run is None:
             self.of.say("put the cursor on a run", "warn")
         return run
@@ -228,6 +248,9 @@ class RunScreen(SplitScreen):
         self._glance = RunGlance(self)
         self._attempts = 0  # that there were when another one was asked for, which is shown once it is there
         self._moved_to = run_id  # the run that the cursor goes to with the next rows; "" for none
+
+    def label_of(self, action: Action) -> str:
+        return change_label(action, self._current) if super().label_of(action) else ""
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False

@@ -84,6 +84,14 @@ class Security(Split):
     def count(self) -> str | None:
         return None if self._advisories is None else str(len(self._advisories) or "")
 
+    def label_of(self, action: Action) -> str:
+        """Only reports and advisories are opened; the rest stands in the preview."""
+        key = self.listed.key
+        opens = str(key).startswith("report ") or any(
+            advisory.id == key for advisory in self._advisories or ()
+        )
+        return "" if action.id == "open" and not opens else action.label
+
     def shown(self) -> None:
         self.do_refresh()
 

@@ -7,26 +7,34 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 
-from tui.screens.base import Over
+from tui.screens.card import Card
 from tui.screens.machine.work import Offer
 from tui.text import Part, folded, safe
-from tui.widgets.frame import YES_OR_NO
-from tui.widgets.lines import Item, Lines
+from tui.widgets.lines import Item
+from tui.widgets.sheet import Sheet
+
+NAME = 10  # columns of the name of a fact
+BLANK = Item(None, (("", "text"),))
+BLOCK: Part = ("▎ ", "accent")  # before each line of the command
+LAUNCH = (("y", "launches"), ("n", "does not"), ("esc", "leave"))
+MORE = (("y", "shows more"), ("n", "does not launch"), ("esc", "leave"))
 
 
-class Consent(Over):
-    """Shows the program that an app would run, and calls `launch` if the user presses y at the end of the
-    text. Before its end is visible, y only shows more, so that nothing is allowed that was not shown."""
+class Consent(Card):
+    """Shows the program that an app would run; calls `launch` if the user presses y at its end. Before the
+    end, y shows more, so that nothing is allowed that was not shown."""
+
+    SHARE = 80
 
     def __init__(self, offer: Offer, launch: Callable[[], None]) -> None:
         super().__init__()
         self._offer, self._launch = offer, launch
 
     def content(self) -> ComposeResult:
-        yield Lines(marked=False, id="consent")
+        yield Sheet(marked=False, id="consent")
 
     def title_parts(self) -> Sequence[Part]:
-        return ((f" Launch {safe(self._offer.app.id)}", "title"), ("  it can do what you can", "warn"))
+        return ((f" launch {safe(self._offer.app.id)}", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -37,32 +45,45 @@ class Consent(Over):
         self.paint()
 
     def paint(self) -> None:
-        offer, width = self._offer, max(20, self.app.size.width - 4)
-        facts: list[tuple[str, str]] = [("Folder", offer.app.folder), ("It would run", offer.command)]
-        facts += [(f"with {name}", value) for name, value in offer.launch.env]
-        rows: list[Item] = []
-        for name, value in facts:
-            rows.append(Item(len(rows), ((safe(name), "dim"),)))
-            for line in folded(((safe(value), "text"),), width):
-                rows.append(Item(len(rows), (("  ", "text"), *line)))
-            rows.append(Item(len(rows), (("", "text"),)))
-        self.query_one("#consent", Lines).show(rows)
+        """Show the folder, the command and its environment, wrapped but never cut."""
+        offer = self._offer
+        width = max(20, min(self.WIDTH, self.app.size.width - 4) - 4)
+        rows = [
+            Item(None, (("It can do what you can. Launch it only if you trust its folder.", "warn"),)),
+            BLANK,
+            *self._named("folder", offer.app.folder, width),
+            BLANK,
+            Item(None, (("It would run", "dim"),)),
+            *[Item(None, (BLOCK, *row)) for row in folded(((safe(offer.command), "strong"),), width - 2)],
+        ]
+        if offer.launch.env:
+            rows += [BLANK, Item(None, (("with", "dim"),))]
+        for name, value in offer.launch.env:
+            words = ((safe(name), "name"), ("=", "dim"), (safe(value), "text"))
+            rows += [Item(None, (BLOCK, *row)) for row in folded(words, width - 2)]
+        self.query_one("#consent", Sheet).show(rows)
+        self.fit(len(rows) + 1)
 
-    @property
-    def _left(self) -> int:
-        """How many rows are hidden below the last visible row."""
-        lines = self.query_one("#consent", Lines)
-        return max(0, len(lines.rows) - lines.top - lines.fits)
+    def _named(self, name: str, value: str, width: int) -> list[Item]:
+        """A fact with its name, wrapped."""
+        first, *rest = folded(((safe(value), "text"),), width - NAME)
+        blank = " " * NAME
+        return [
+            Item(None, ((f"{name:<{NAME}}", "dim"), *first)),
+            *(Item(None, ((blank, "text"), *row)) for row in rest),
+        ]
 
     def _ask(self) -> None:
-        lines = self.query_one("#consent", Lines)
-        keys = f"{self._left} more rows: y shows them, n" if self._left else "y or n"
-        self.ask(f"launch {self._offer.app.id}? {keys}", self._answer, filtered=lines, answers=YES_OR_NO)
+        sheet = self.query_one("#consent", Sheet)
+        hidden = sheet.hidden_below
+        words = f"{hidden} more rows: y shows them, n" if hidden else "y launches, n"
+        sign = f"launch {self._offer.app.id}? {words}"
+        self.ask(sign, self._answer, filtered=sheet, answers=MORE if hidden else LAUNCH)
 
     def _answer(self, typed: str) -> None:
-        if typed.strip().lower() == "y" and self._left:
-            lines = self.query_one("#consent", Lines)
-            lines.scroll_rows(max(1, lines.fits))
+        sheet = self.query_one("#consent", Sheet)
+        if typed.strip().lower() == "y" and sheet.hidden_below:
+            sheet.scroll_rows(max(1, sheet.fits))
             self._ask()
             return
         below = self.below

@@ -5,30 +5,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from textual.app import ComposeResult
-
 from localstore.core.errors import SvcError, UsageError
+from localstore.models.log import tail
 from localstore.models.names import parse
 from svc.flows.apps.place import App
 from svc.flows.models.local import file_at, is_file
 from tui.actions import Action
 from tui.client import sentence
 from tui.machine import Machine
-from tui.screens.base import READING_SECONDS, Base
+from tui.screens.base import READING_SECONDS
 from tui.screens.command.output import DONE
-from tui.screens.machine import work
-from tui.screens.machine.reading import RUNNING, AppRow, Overview, Pull, Reading, engine_words
-from tui.screens.machine.rows import rows_of
-from tui.text import Part
-from tui.widgets.lines import Item, Lines
+from tui.screens.machine import details, work
+from tui.screens.machine.log import LogScreen, plain
+from tui.screens.machine.reading import RUNNING, AppRow, Model, Overview, Pull, Reading, engine_words
+from tui.screens.machine.rows import SERVER, rows_of
+from tui.screens.split import SPLIT_ACTIONS, SplitScreen
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, sequence
 
 T = TypeVar("T")
 EVERY = 1.0  # seconds between two readings, while this screen is shown
 SAMPLES = 5  # readings over which the rate of a pull is computed
+TAIL = 60  # lines of a log beside a row
+NO_LOG = "the log is empty; an app that has a terminal prints there, and not in the log"
+NO_SERVER_LOG = "the log is empty; S on the screen before starts the server"
 
 
 class _Sample(NamedTuple):
@@ -38,17 +42,21 @@ class _Sample(NamedTuple):
     completed: int
 
 
-class MachineScreen(Base):
+class MachineScreen(SplitScreen):
+    LIST = "machine"
+    SHARE = 46
+    WAITING = "reading what is here"
     ACTIONS = (
         Action("open", ("enter",), "show", "svc llm show {model}", footer=True),
-        Action("pull_model", ("p",), "pull", "svc llm pull {model}", footer=True),
-        Action("remove_here", ("x",), "end, remove", "svc llm rm {model}", footer=True),
-        Action("launch_app", ("a",), "launch", "svc app launch {app}", footer=True),
-        Action("open_page", ("o",), "its page", "svc app open {app}"),
         Action("chat", ("c",), "chat", "svc llm run {model}", footer=True),
-        Action("unload", ("u",), "unload", "svc llm stop {model}"),
+        Action("launch_app", ("a",), "launch", "svc app launch {app}", footer=True),
+        Action("open_page", ("o",), "its page", "svc app open {app}", footer=True),
+        Action("pull_model", ("p",), "pull", "svc llm pull {model}", footer=True),
+        Action("unload", ("u",), "unload", "svc llm stop {model}", footer=True),
         Action("toggle_server", ("S",), "server", "svc llm start", footer=True),
+        Action("remove_here", ("x",), "end, remove", "svc llm rm {model}", footer=True),
         Action("server_log", ("l",), "log of the server", "svc llm logs"),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self, machine: Machine) -> None:
@@ -60,12 +68,13 @@ class MachineScreen(Base):
         self._rows: list[Item] = []
         self._samples: dict[str, list[_Sample]] = {}
         self._is_reading = threading.Event()
-
-    def content(self) -> ComposeResult:
-        yield Lines(waiting="reading what is here", id="machine")
+        self._tails: dict[Hashable, list[str]] = {}  # the end of the log of a row, by its key
 
     def title_parts(self) -> Sequence[Part]:
         return ((" This machine", "title"), ("  models and apps", "dim"))
+
+    def titled(self) -> tuple[Part, ...]:
+        return (("This machine", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -125,14 +134,57 @@ class MachineScreen(Base):
     def paint(self) -> None:
         if self._overview is None or not self.is_attached:
             return
-        rates = {name: _rate(samples) for name, samples in self._samples.items()}
-        rows = rows_of(self._overview, rates, self._engine, self.svc.clock(), self.app.size.width)
+        rows = rows_of(self._overview, self._rates(), self._engine, self.svc.clock(), self.list_width)
         if rows != self._rows:
             self._rows = rows
-            self.query_one("#machine", Lines).show(rows)
+            self.listed.show(sequence(rows))
+        self.renew()
+        self.show_keys()
 
-    def on_resize(self) -> None:
-        self.paint()
+    def _rates(self) -> dict[str, float]:
+        """Bytes a second of the pulls, by name."""
+        return {name: _rate(samples) for name, samples in self._samples.items()}
+
+    # --- the preview
+
+    def preview_of(self, key: Hashable) -> None:
+        self._paint_preview(key)
+        file = self._log_of(key)
+        if file is not None:
+            self._on_thread(lambda: plain(tail(file, TAIL)), lambda lines: self._learn_log(key, lines))
+
+    def _learn_log(self, key: Hashable, lines: list[str]) -> None:
+        if self.is_attached and lines != self._tails.get(key, []):
+            self._tails = {key: lines}
+            self._paint_preview(key)
+
+    def _log_of(self, key: Hashable) -> Path | None:
+        """The log of the row with this key; None if it has none."""
+        if self._reading is None or not isinstance(key, tuple):
+            return None
+        if key == SERVER:
+            return self._reading.server_log()
+        return self._reading.app_log(str(key[1])) if key[0] == "app" else None
+
+    def _paint_preview(self, key: Hashable) -> None:
+        """Show what is known about the row with this key, if it is still under the cursor."""
+        overview = self._overview
+        if overview is None or key != self.listed.key:
+            return
+        room, now = (self.preview_width, self.preview.size.height), self.svc.clock()
+        width, log = room[0], self._tails.get(key, [])
+        pull, row, model = self._pull, self._app_row, self._model
+        if key == SERVER:
+            rows = details.server_rows(overview, self._engine, log, room)
+        elif row is not None:
+            rows = details.app_rows(row, log, overview.free, now, room)
+        elif pull is not None:
+            rows = details.pull_rows(pull, self._rates().get(pull.name, 0.0), width)
+        elif model is not None:
+            rows = details.model_rows(model, overview, now, width)
+        else:
+            return
+        self.show_preview(key, "local LLM server" if key == SERVER else safe(str(self._row_name)), rows)
 
     # --- what is under the cursor
 
@@ -140,11 +192,16 @@ class MachineScreen(Base):
     def _folder(self) -> Path:
         return self.svc.place.folder or Path.cwd()
 
+    @property
+    def _row_name(self) -> str:
+        """The name of the model or app under the cursor; "" for another row."""
+        key = self.listed.key
+        return str(key[1]) if isinstance(key, tuple) else ""
+
     def _under_cursor(self, kind: str) -> str:
-        """The name of the model or app (`kind`: which of them) under the cursor; "" if the cursor is on
-        another row."""
-        key = self.query_one("#machine", Lines).key
-        return str(key[1]) if isinstance(key, tuple) and key[0] == kind else ""
+        """The name of the model or app under the cursor; "" for another row. `kind`: model or app."""
+        key = self.listed.key
+        return self._row_name if isinstance(key, tuple) and key[0] == kind else ""
 
     def facts(self) -> dict[str, str]:
         named = {kind: self._under_cursor(kind) for kind in ("model", "app")}
@@ -164,6 +221,43 @@ class MachineScreen(Base):
         rows = self._overview.apps if self._overview is not None else []
         return next((row for row in rows if row.state.id == name), None)
 
+    @property
+    def _model(self) -> Model | None:
+        """The installed model under the cursor; None for another row."""
+        name = self._under_cursor("model")
+        models = self._overview.models if self._overview is not None else []
+        return next((model for model in models if model.name.short == name), None)
+
+    def label_of(self, action: Action) -> str:
+        """What the key does for the row under the cursor."""
+        pull, row, model, overview = self._pull, self._app_row, self._model, self._overview
+        kind = overview.status.kind if overview is not None else ""
+        loaded = model is not None and overview is not None and str(model.name) in overview.loaded
+        runs = row is not None and row.state.state in RUNNING
+        match action.id:
+            case "open":
+                label = "show" if model is not None else "" if pull is not None else "log"
+                return label if self._row_name or self.listed.key == SERVER else ""
+            case "chat":
+                return action.label if model is not None else ""
+            case "unload":
+                return action.label if loaded else ""
+            case "open_page":
+                return action.label if runs and row is not None and row.state.page else ""
+            case "launch_app":
+                return "" if runs else "launch" if row is not None else "launch an app"
+            case "pull_model":
+                return "pull again" if pull is not None and pull.failure else "pull a model"
+            case "toggle_server":
+                if self.listed.key != SERVER or kind in ("adopted", "held"):
+                    return ""
+                return "start" if kind == "none" else "stop"
+            case "remove_here":
+                if pull is not None:
+                    return "forget" if pull.failure else "end the pull"
+                return "remove" if model is not None else "stop" if runs else ""
+        return super().label_of(action)
+
     def _is_here(self, name: str) -> bool:
         models = self._overview.models if self._overview is not None else []
         return any(model.name.short == name for model in models)
@@ -180,15 +274,23 @@ class MachineScreen(Base):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         model, app = self._under_cursor("model"), self._under_cursor("app")
-        if app:
-            self._of_row(app, lambda: self.svc.run_words(["app", "logs", app]))
+        if self.listed.key == SERVER:
+            self.do_server_log()
+        elif app:
+            self._of_row(app, lambda: self._show_log(app))
         elif self._is_here(model):
             self.svc.run_words(["llm", "show", model])
         else:
             self.say(f"{model} is not here yet", "dim")
 
+    def _show_log(self, app: str) -> None:
+        if self._reading is not None:
+            log = LogScreen(self._reading.app_log(app), f"app logs {app}", NO_LOG)
+            self.app.push_screen(log)
+
     def do_server_log(self) -> None:
-        self.svc.run_words(["llm", "logs"])
+        if self._reading is not None:
+            self.app.push_screen(LogScreen(self._reading.server_log(), "llm logs", NO_SERVER_LOG))
 
     def do_toggle_server(self) -> None:
         """Start the LLM server; if svc runs one, ask and then stop it."""

@@ -9,6 +9,7 @@ somebody looks."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Iterable, Mapping
@@ -18,13 +19,14 @@ from typing import Any, NamedTuple
 
 from localstore.core.errors import SvcError
 from localstore.core.names import MANIFEST
+from localstore.core.paths import terminal_safe
 from localstore.models import leases, pulls, server
 from localstore.models.errors import ServerFailed
 from localstore.models.names import ModelName
 from localstore.models.place import llm_home
 from localstore.models.store import Installed, Models
 from svc.flows.apps.needs import needs_of
-from svc.flows.apps.place import App, Apps, launch_of, manifest_of
+from svc.flows.apps.place import LOG, App, Apps, launch_of, manifest_of
 from svc.flows.apps.state import AppState, state_of
 from svc.flows.llm import hardware, memory
 from svc.flows.llm.port import port_of
@@ -64,23 +66,25 @@ class Pull(NamedTuple):
 
 class Model(NamedTuple):
     """An installed model. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
-    quantisation (how its weights are compressed), or `file` if it was added from a file."""
+    quantisation, or `file` if it was added from a file. `architecture`: with the number of its weights."""
 
     name: ModelName
     size: int
     need: int
     kind: str
+    architecture: str = ""
 
 
 class AppRow(NamedTuple):
-    """An app on this machine. `missing`: names of models that it needs and that are not installed; `need`:
-    bytes of memory for a model that does not fit, 0 if all do; `problem`: why it cannot be launched, "" if it
-    can."""
+    """An app. `missing`: names of models that it needs and that are not installed; `need`: bytes of memory
+    for a model that does not fit, 0 if all do; `problem`: why it cannot be launched; `command`: what it runs,
+    in shell notation."""
 
     state: AppState
     missing: tuple[str, ...] = ()
     need: int = 0
     problem: str = ""
+    command: str = ""
 
 
 class Overview(NamedTuple):
@@ -106,7 +110,15 @@ class Reading:
         self.apps = Apps(home)
         self.port = port_of(None, folder, environment)
         self._held: tuple[float, Status] | None = None
-        self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str]] = {}
+        self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str, str]] = {}
+
+    def server_log(self) -> Path:
+        """The file of the server's log."""
+        return folder_of(self.port, self._environment) / server.LOG
+
+    def app_log(self, id: str) -> Path:
+        """The file of an app's log."""
+        return self.apps.folder(id) / LOG
 
     def read(self) -> Overview:
         """Read the whole overview. Raises OSError, SvcError."""
@@ -155,17 +167,17 @@ class Reading:
         free: int | None,
     ) -> AppRow:
         state = state_of(self.apps, app)
-        needs, problem = self._needs(app)
+        needs, problem, command = self._needs(app)
         if state.state in RUNNING:
-            return AppRow(state)
+            return AppRow(state, command=command)
         unloaded = [installed[name] for name in needs if name in installed and str(name) not in loaded]
         need = max(map(memory.smallest_need, unloaded), default=0)
         missing = tuple(name.short for name in needs if name not in installed)
-        return AppRow(state, missing, need if free is not None and need > free else 0, problem)
+        return AppRow(state, missing, need if free is not None and need > free else 0, problem, command)
 
-    def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str]:
-        """(models that an app needs, reason why it cannot be launched or ""). The app's manifest is read
-        again if it has changed."""
+    def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str, str]:
+        """The models that an app needs, the reason why it cannot be launched, and its command. Its manifest
+        is read again if it has changed."""
         try:
             info = (Path(app.folder) / MANIFEST).stat()
             version: object = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -173,17 +185,17 @@ class Reading:
             version = None
         before = self._manifests.get(app.id)
         if before is not None and before[0] == version:
-            return before[1], before[2]
+            return before[1:]
         names: tuple[ModelName, ...] = ()
-        problem = ""
+        problem = command = ""
         try:
             manifest = manifest_of(app)
             names = tuple(needs_of(manifest).models)
-            launch_of(app, manifest)
+            command = terminal_safe(shlex.join(launch_of(app, manifest).command))
         except SvcError as error:
             problem = error.detail
-        self._manifests[app.id] = version, names, problem
-        return names, problem
+        self._manifests[app.id] = version, names, problem, command
+        return names, problem, command
 
 
 def loaded_by(port: int) -> dict[str, Loaded] | None:
@@ -261,7 +273,8 @@ def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
 def _model(installed: Installed) -> Model:
     is_file = installed.about.how in ("reflink", "link", "copy") and installed.record.source is None
     kind = "file" if is_file else installed.about.header.quantisation
-    return Model(installed.name, installed.size, memory.smallest_need(installed), kind)
+    architecture = f"{installed.about.header.architecture} with {installed.parameters:,} weights"
+    return Model(installed.name, installed.size, memory.smallest_need(installed), kind, architecture)
 
 
 def _number(value: Any) -> int:

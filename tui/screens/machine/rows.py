@@ -13,6 +13,8 @@ from tui.widgets.lines import Item, heading
 BAR = 10  # columns of a bar
 NAME, WIDEST = 16, 34  # columns of a name, at least and at most
 SIZE = 10
+NARROW = 60  # columns of the list below which a row has what matters most only
+SERVER = ("server", "")  # the key of the server's row
 FAR = timedelta(days=3650)  # ahead, from which on a model stays loaded
 BLANK = Item(None, (("", "text"),))
 LIGHTS: dict[str, Part] = {
@@ -29,121 +31,137 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 def rows_of(
     overview: Overview, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
-    """All rows of the screen. `rates`: bytes per second of each pull, by name; `engine`: as
-    `reading.engine_words` returns it; `now`: seconds since 1970; `width`: columns."""
+    """All rows. `rates`: bytes per second of pulls, by name; `engine`: (device that computes models, reason
+    why nothing here can generate); `width`: columns of the list."""
     names = [model.name.short for model in overview.models] + [pull.name for pull in overview.pulls]
     names += [row.state.id for row in overview.apps]
-    most = WIDEST if width >= 100 else WIDEST - 8
+    most = 20 if width < NARROW else WIDEST if width >= 96 else WIDEST - 8
     wide = min(most, max(NAME, *(len(name) for name in names), 0)) if names else NAME
-    rows = [*_server(overview, engine), BLANK, heading("Models", len(overview.models) or None)]
+    narrow = width < NARROW
+    rows = [*_server(overview, engine, width), BLANK, heading("Models", len(overview.models) or None)]
     pulls = {pull.name: pull for pull in overview.pulls}
     for model in overview.models:
         pull = pulls.pop(model.name.short, None)
         if pull is not None and not pull.failure:
-            rows.append(_pull(pull, rates, wide))
+            rows.append(_pull(pull, rates, wide, narrow))
         else:
-            rows.append(_model(model, overview, wide, now))
+            rows.append(_model(model, overview, wide, now, narrow))
     for pull in pulls.values():
-        rows += [_pull(pull, rates, wide), *_reason(pull.failure, width)]
+        rows += [_pull(pull, rates, wide, narrow), *_reason(pull.failure, width)]
     if not overview.models and not overview.pulls:
-        rows.append(Item(None, (("no models here; p pulls one", "dim"),)))
+        rows.append(Item(None, (("  no models here; p pulls one", "dim"),)))
     rows += [BLANK, heading("Apps", len(overview.apps) or None)]
     for row in overview.apps:
         detail = row.state.detail if row.state.state == "failed" and not row.missing else ""
-        rows += [_app(row, overview.free, wide, now), *_reason(row.problem or detail or "", width)]
+        rows += [_app(row, overview.free, wide, now, narrow), *_reason(row.problem or detail or "", width)]
     if not overview.apps:
-        rows.append(Item(None, (("no apps here; a launches one: its folder, or an installed one", "dim"),)))
+        rows.append(Item(None, (("  no apps here; a launches one", "dim"),)))
     return rows
 
 
-def _server(overview: Overview, engine: tuple[str, str]) -> list[Item]:
-    """The row of the LLM server and, if there is none, what to do about it."""
+def _server(overview: Overview, engine: tuple[str, str], width: int) -> list[Item]:
+    """The row of the server, and a remedy if there is none."""
     status, (device, problem) = overview.status, engine
-    name: tuple[Part, ...] = (("LLM  ", "title"), LIGHTS.get(status.kind, ("·", "dim")))
-    place: Part = (f" 127.0.0.1:{status.port}  ", "text")
-    help_rows = [Item(None, ((f"     {safe(problem)}", "warn"),))] if problem else []
+    sign, role = LIGHTS.get(status.kind, ("·", "dim"))
+    name: tuple[Part, ...] = ((f"{sign} ", role), (f"127.0.0.1:{status.port}  ", "text"))
+    right: tuple[Part, ...] = ()
+    help_rows = _reason(problem, width, "warn")
     if status.kind == "none":
         words: Part = ("no server; S starts it" if not problem else "no server", "dim")
-        return [Item(None, (*name, place, words)), *help_rows]
-    if status.kind == "held":
+    elif status.kind == "held":
+        words = (f"held by {safe(status.holder or 'another program')}", "bad")
         helps = "end it, or name another port: ollama_port_override in .svc.yaml, SVC_LLM_PORT"
-        held: Part = (f"held by {safe(status.holder or 'another program')}", "bad")
-        return [Item(None, (*name, place, held)), Item(None, ((f"     {helps}", "warn"),))]
-    if status.kind == "hung":
-        hung: Part = (f"process {status.pid or '?'} does not answer; l shows its log", "warn")
-        return [Item(None, (*name, place, hung))]
-    taken = sum(loaded.size for loaded in overview.loaded.values())
-    words_of_memory = f" · {_of(taken, overview.total)}" if overview.total else ""
-    on = f" · {safe(device)}" if device and status.kind == "embedded" else ""
-    words = (f"{WORDS.get(status.kind, status.kind)}{on}{words_of_memory}", "dim")
-    count = len(status.leases)
-    needed = "1 lease" if count == 1 else f"{count} leases" if count else "stays" if status.stays else ""
-    return [Item(None, (*name, place, words), ((f"{needed} ", "dim"),) if needed else ()), *help_rows]
+        help_rows = _reason(helps, width, "warn")
+    elif status.kind == "hung":
+        words = (f"process {status.pid or '?'} does not answer; l shows its log", "warn")
+        help_rows = []
+    else:
+        taken = sum(loaded.size for loaded in overview.loaded.values())
+        words_of_memory = f" · {memory_words(taken, overview.total)}" if overview.total else ""
+        on = f" · {safe(device)}" if device and status.kind == "embedded" else ""
+        words = (f"{WORDS.get(status.kind, status.kind)}{on}{words_of_memory}", "dim")
+        count = len(status.leases)
+        needed = "1 lease" if count == 1 else f"{count} leases" if count else "stays" if status.stays else ""
+        right = ((f"{needed} ", "dim"),) if needed else ()
+    return [heading("Server"), Item(SERVER, (*name, words), right, text="server"), *help_rows]
 
 
-def _model(model: Model, overview: Overview, wide: int, now: float) -> Item:
+def _model(model: Model, overview: Overview, wide: int, now: float, narrow: bool) -> Item:
     name, loaded = model.name.short, overview.loaded.get(str(model.name))
     parts: tuple[Part, ...]
+    sign: Part = ("● ", "good") if loaded is not None else ("○ ", "dim")
     if loaded is not None:
         until = until_words(loaded, now)
-        parts = (("loaded", "good"), (f"  ctx {loaded.context}  {until}", "dim"))
+        parts = (("loaded", "good"), ("" if narrow else f"  ctx {loaded.context}  {until}", "dim"))
     elif overview.free is not None and model.need > overview.free:
-        parts = ((unfit_words(model.need, overview.free), "warn"),)
+        parts = (("does not fit" if narrow else unfit_words(model.need, overview.free), "warn"),)
     else:
         parts = ((safe(model.kind), "dim"),)
-    start: tuple[Part, ...] = ((_name(name, wide), "text"), (f"{size(model.size):>{SIZE}}  ", "dim"))
+    start: tuple[Part, ...] = (sign, (_name(name, wide), "text"), (f"{size(model.size):>{SIZE}}  ", "dim"))
     return Item(("model", name), (*start, *parts), text=name)
 
 
-def _pull(pull: Pull, rates: Mapping[str, float], wide: int) -> Item:
-    name: Part = (_name(pull.name, wide), "text")
+def _pull(pull: Pull, rates: Mapping[str, float], wide: int, narrow: bool) -> Item:
+    """The row of a pull; a narrow one has its progress without its size."""
+    sign: Part = ("✗ ", "bad") if pull.failure else ("◐ ", "accent")
+    room = "" if narrow else f"{size(pull.total) if pull.total and not pull.failure else '':>{SIZE}}"
+    start: tuple[Part, ...] = (sign, (_name(pull.name, wide), "text"), (f"{room}  ", "dim"))
     if pull.failure:
-        parts: tuple[Part, ...] = ((f"{'':>{SIZE}}  ", "text"), ("✗ was not pulled", "bad"))
-        return Item(("model", pull.name), (name, *parts), text=pull.name)
-    total: Part = (f"{size(pull.total) if pull.total else '':>{SIZE}}  ", "dim")
-    if not pull.total:
-        return Item(("model", pull.name), (name, total, ("pulling", "accent")), text=pull.name)
-    share = min(1.0, pull.completed / pull.total)
-    rate = rates.get(pull.name, 0.0)
-    rate_words = f"  {size(rate)}/s" if rate else ""
-    present = f"  {100 * pull.known // pull.total} % known here" if pull.known else ""
-    parts = (*bar(share), (f" {int(100 * share):>3} %", "text"), (rate_words, "dim"), (present, "good"))
-    return Item(("model", pull.name), (name, total, *parts), text=pull.name)
+        parts: tuple[Part, ...] = (("was not pulled", "bad"),)
+    elif not pull.total:
+        parts = (("pulling", "accent"),)
+    else:
+        share = min(1.0, pull.completed / pull.total)
+        rate = rates.get(pull.name, 0.0)
+        rate_words = f"  {size(rate)}/s" if rate else ""
+        present = f"  {100 * pull.known // pull.total} % known here" if pull.known else ""
+        parts = (*bar(share), (f" {int(100 * share):>3} %", "text"))
+        parts += () if narrow else ((rate_words, "dim"), (present, "good"))
+    return Item(("model", pull.name), (*start, *parts), text=pull.name)
 
 
-def _app(row: AppRow, free: int | None, wide: int, now: float) -> Item:
+def app_light(row: AppRow) -> tuple[str, str, str]:
+    """(sign, word, role) of an app's state."""
     state = row.state
-    parts: list[Part] = []
+    if row.problem:
+        return "✗", "cannot be launched", "bad"
     match state.state:
         case "running":
-            since = ago(state.since_at or "", now).removesuffix(" ago")
-            parts = [(f"running {since}", "good"), (f"  {safe(state.model or '')}", "dim")]
-            if state.page:
-                parts.append((f"  {safe(state.page)}", "dim"))
-        case "pulling" if state.pulled and state.pulled[1]:
-            share = min(1.0, state.pulled[0] / state.pulled[1])
-            parts = [*bar(share), (f" {int(100 * share):>3} %", "text"), ("  pulls its model", "dim")]
+            return "●", "running", "good"
         case "starting" | "pulling":
-            parts = [(state.state, "accent")]
+            return "◐", state.state, "accent"
         case "failed":
-            parts = [("✗ failed", "bad")]
+            return "✗", "failed", "bad"
         case "ended":
-            parts = [(f"ended with {state.code}", "bad" if state.code else "dim")]
-        case _:
-            parts = [(safe(state.detail or "stopped"), "dim")]
-    if row.problem:
-        parts = [("✗ cannot be launched", "bad")]
+            return ("✗" if state.code else "○"), f"ended with {state.code}", "bad" if state.code else "dim"
+    return "○", safe(state.detail or "stopped"), "dim"
+
+
+def _app(row: AppRow, free: int | None, wide: int, now: float, narrow: bool) -> Item:
+    state = row.state
+    sign, word, role = app_light(row)
+    parts: list[Part] = [(word, role)]
+    if state.state == "running" and not row.problem:
+        since = ago(state.since_at or "", now).removesuffix(" ago")
+        parts = [(f"running {since}", "good")]
+        if not narrow:
+            parts += [(f"  {safe(words)}", "dim") for words in (state.model, state.page) if words]
+    elif state.state == "pulling" and state.pulled and state.pulled[1]:
+        share = min(1.0, state.pulled[0] / state.pulled[1])
+        parts = [*bar(share), (f" {int(100 * share):>3} %", "text"), ("  pulls its model", "dim")]
     lacks = [f"needs {safe(', '.join(row.missing))}"] if row.missing else []
     lacks += [unfit_words(row.need, free)] if row.need and free is not None else []
     first: tuple[Part, ...] = tuple((f"{words}  ", "warn") for words in lacks)
-    return Item(("app", state.id), ((f"{_name(state.id, wide)}  ", "text"), *first, *parts), text=state.id)
+    start: tuple[Part, ...] = ((f"{sign} ", role), (f"{_name(state.id, wide)}  ", "text"))
+    more = () if narrow and first else parts  # the preview has its state
+    return Item(("app", state.id), (*start, *first, *more), text=state.id)
 
 
-def _reason(words: str, width: int) -> list[Item]:
-    """The reason for a failure as rows of at most `width` columns; [] for ""."""
+def _reason(words: str, width: int, role: str = "dim") -> list[Item]:
+    """The reason for a failure, in as many rows as it needs."""
     if not words:
         return []
-    rows = folded(((safe(words), "dim"),), max(20, width - 6))
+    rows = folded(((safe(words), role),), max(20, width - 6))
     return [Item(None, (("    ", "text"), *row)) for row in rows]
 
 
@@ -176,8 +194,9 @@ def gib(count: float) -> str:
     return f"{number:.1f}" if number < 9.95 else f"{number:.0f}"
 
 
-def _of(taken: int, total: int) -> str:
-    return f"{gib(taken)} of {gib(total)} GiB"
+def memory_words(taken: int, total: int | None) -> str:
+    """The memory that models take, of all; "" if the system does not report it."""
+    return f"{gib(taken)} of {gib(total)} GiB" if total else ""
 
 
 def _name(name: str, wide: int) -> str:

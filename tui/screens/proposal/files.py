@@ -109,7 +109,7 @@ class Files(ChangedFiles, Remarking):
             self.forget_colours()
             self._load_changes()
             if proposal.head_seal != before.head_seal:
-                self.tell("somebody pushed: this is the newest version")
+                self.tell_of_push()
         self.show_frame()
 
     def _paint(self, compare: Compare, at: float) -> None:

@@ -1,5 +1,5 @@
-"""The card (frame over the screen) to merge a proposal: its checks and reviews, the possible strategies, and
-whether to delete its branch."""
+"""The card for merging a proposal: its checks and reviews, the possible strategies, and whether to delete its
+branch; or why it cannot be merged now, and the ways on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.card import Card
 from tui.screens.command.output import DONE
-from tui.screens.proposal.words import BLOCKS, checks_of, sign_of_check, verdicts_of
+from tui.screens.proposal.words import (
+    BLOCKS,
+    checks_of,
+    conflict_way_out,
+    reasons_against,
+    sign_of_check,
+    verdicts_of,
+)
 from tui.text import Part, hung, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -25,13 +32,15 @@ WAYS = (
     ("--merge", "merge", "a seal with two parents"),
 )
 REPLACING = ("--squash", "--rebase")  # ways that make other seals: the base does not lead to the branch's
+CHECKOUT, STOP = "checkout", "--disable-auto"  # what enter does where no way can go
 NAME = 14  # columns of the name of a fact or a way
+BLANK = Item(None, (("", "text"),))
 
 
 class Merge(Card):
-    """The card to merge a proposal. It merges the head that the proposal had when the card opened: if the
-    head has moved, the server refuses. The card stays open and shows the result. `full_name`: OWNER/NAME of
-    the repository."""
+    """Merges the proposal as it was when the card opened: the command gets its head, so a head that has moved
+    is refused. The card stays open and shows the result. A proposal that waits for something can be signed
+    now, to merge by itself."""
 
     SHARE = 80
     ACTIONS = (
@@ -45,6 +54,23 @@ class Merge(Card):
         self._deletes = False
         self._moved_to = ""  # the head by now, if it is another one
         self._result: list[Item] = []  # how the merge went, instead of the ways
+
+    def label_of(self, action: Action) -> str:
+        """What the key does for the chosen way; nothing once it was carried out."""
+        if action.id not in ("open", "branch"):
+            return super().label_of(action)
+        against = reasons_against(self._proposal)
+        if (
+            self._result
+            or self.lines is None
+            or self.lines.key is None
+            or (against and action.id == "branch")
+        ):
+            return ""
+        if action.id == "branch":
+            return "keep the branch" if self._deletes else "delete the branch"
+        by_itself = {CHECKOUT: "check it out", STOP: "let it wait"}
+        return by_itself.get(str(self.lines.key), "sign it now" if against else action.label)
 
     def content(self) -> ComposeResult:
         yield Lines(id="merge")
@@ -64,6 +90,8 @@ class Merge(Card):
     def _compare(self, proposal: Proposal, at: float) -> None:
         moved = proposal.head_seal != self._proposal.head_seal and proposal.state == "open"
         self._moved_to = proposal.head_seal if moved else ""
+        if proposal.head_seal == self._proposal.head_seal and proposal.state == "open":
+            self._proposal = proposal  # what blocks it may be gone
         self.paint()
 
     def paint(self) -> None:
@@ -73,11 +101,12 @@ class Merge(Card):
             _fact("head", (proposal.head_seal[:12], "accent")),
             *self._check_rows(),
             *self._verdict_rows(),
-            Item(None, (("", "text"),)),
-            *(self._result or self._way_rows()),
+            BLANK,
+            *(self._result or self._refused_rows() or self._way_rows()),
         ]
         self.query_one("#merge", Lines).show(sequence(rows))
         self.fit(len(rows))
+        self.show_keys()
 
     def _check_rows(self) -> list[Item]:
         items = self._checks.items if self._checks is not None else ()
@@ -100,10 +129,49 @@ class Merge(Card):
             rows.append(_fact("moved", (words, "bad")))
         return rows
 
+    def _refused_rows(self) -> list[Item]:
+        """Why the proposal cannot be merged now, and the ways on; [] if it can be merged."""
+        proposal = self._proposal
+        against = reasons_against(proposal)
+        if not against:
+            return []
+        rows = [Item(None, (("It cannot be merged now", "bad"),))]
+        for reason in against:
+            first, *rest = hung(reason, self._room - 2)
+            rows.append(Item(None, (("✗ ", "bad"), (first, "text"))))
+            rows += [Item(None, (("  ", "text"), (row, "text"))) for row in rest]
+        return [*rows, BLANK, *self._ways_on()]
+
+    def _ways_on(self) -> list[Item]:
+        """The rows of what can be done about a proposal that cannot be merged now."""
+        proposal = self._proposal
+        if proposal.merge_state == "conflicts":
+            helps = hung(conflict_way_out(proposal), self._room)
+            rows = [_way(CHECKOUT, "check out", f"svc pr checkout {proposal.number}", False)]
+            return [*rows, *(Item(None, ((row, "dim"),)) for row in helps)]
+        waiting = proposal.auto_merge
+        if waiting is not None:
+            how = f"{waiting.strategy.replace('_', '-')}, signed by "
+            return [
+                Item(None, (("It merges by itself as soon as nothing blocks it", "good"),)),
+                Item(None, ((how, "text"), (f"@{safe(waiting.by.handle or '?')}", "person"))),
+                _way(STOP, "let it wait", "it merges when somebody does it", False),
+            ]
+        rows = [Item(None, (("Sign the merge now; it lands as soon as nothing blocks it:", "dim"),))]
+        return [*rows, *self._strategies()]
+
+    @property
+    def _room(self) -> int:
+        """The columns of a row; also known before the card is laid out."""
+        return max(20, min(self.WIDTH, self.app.size.width - 4) - 5)
+
+    def _strategies(self) -> list[Item]:
+        behind = self._proposal.merge_state == "behind"
+        return [_way(way, name, words, behind and not way) for way, name, words in WAYS]
+
     def _way_rows(self) -> list[Item]:
         proposal = self._proposal
-        behind = proposal.merge_state == "behind"
-        rows = [_way(way, name, words, behind and not way) for way, name, words in WAYS]
+        rows = self._strategies()
         box = "☑" if self._deletes else "☐"
         branch = f"{box} delete the branch {safe(proposal.head)} afterwards"
         rows += [Item(None, (("", "text"),)), Item(None, ((branch, "text"), ("  d", "accent")))]
@@ -116,13 +184,21 @@ class Merge(Card):
         return rows
 
     def do_branch(self) -> None:
-        if not self._result:
+        if not self._result and not reasons_against(self._proposal):
             self._deletes = not self._deletes
             self.paint()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         proposal, way = self._proposal, str(event.key)
-        words = ["pr", "merge", str(proposal.number), "--head", proposal.head_seal, *([way] if way else [])]
+        if way == CHECKOUT:
+            self._leave_for(CHECKOUT)
+            return
+        number = str(proposal.number)
+        if way == STOP:
+            self._merge(["pr", "merge", number, STOP, "-R", self._repo.full_name])
+            return
+        words = ["pr", "merge", number, "--head", proposal.head_seal, *([way] if way else [])]
+        words += ["--auto"] if reasons_against(proposal) else []
         words += ["--delete-branch", "--yes"] if self._deletes else []
         words += ["-R", self._repo.full_name]
         if self._deletes and way in REPLACING and not proposal.cross_repository:
@@ -131,10 +207,18 @@ class Merge(Card):
         else:
             self._merge(words)
 
+    def _leave_for(self, action: str) -> None:
+        """Close the card, and run an action of the screen that it lies over."""
+        below = self.below
+        self.app.pop_screen()
+        act = getattr(below, f"do_{action}", None)
+        if act is not None:
+            act()
+
     def _merge(self, words: list[str]) -> None:
         """Run the command that merges, and show its output in the card. `words`: its command line."""
         self.query_one("#merge", Lines).filter("")  # else it would hide how the merge goes
-        self._result = [Item(None, (("◐ merging …", "warn"),))]
+        self._result = [Item(None, (("◐ asking …" if STOP in words else "◐ merging …", "warn"),))]
         self.paint()
         self.svc.run_beside(words, self._show)
 
@@ -152,6 +236,7 @@ class Merge(Card):
         ]
         self._result.append(Item(None, (("  esc leaves", "dim"),)))
         self.paint()
+        self.below.do_refresh()  # the page behind says at once what it is now
 
 
 def lost_with(proposal: Proposal) -> str:
@@ -167,6 +252,8 @@ def _fact(name: str, *parts: Part) -> Item:
 def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
     if proposal.merge_state == "behind":
         return (("none; its base has moved on", "warn"),)
+    if proposal.merge_state == "blocked":
+        return (("none known", "dim"),)
     return (("✓ none", "good"),) if proposal.merge_state == "clean" else ((proposal.merge_state, "warn"),)
 
 

@@ -12,9 +12,12 @@ from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCre
 from localstore.core.paths import terminal_safe
 from tui.actions import Action
 from tui.drafts import named
+from tui.screens.command.output import DONE
 from tui.screens.proposal.notes import Note
 from tui.screens.proposal.review import Reviewing, waiting
 from tui.screens.talk.talk import edit_comment
+from tui.text import Part
+from tui.texts import first_words
 from tui.widgets.diff import Diff, Span
 
 
@@ -53,6 +56,7 @@ class Remarking(Reviewing):
 
     _one: Proposal
     _threads: list[Thread] | None = None  # None until they are read
+    _applied = ""  # what was said when the user's suggestion was applied, until its seal is shown
     _keeps = False  # whether comments wait for the verdict
 
     @property
@@ -61,6 +65,14 @@ class Remarking(Reviewing):
 
     def tell(self, text: str) -> None:
         self.say(text, "dim")
+
+    def tell_of_push(self) -> None:
+        """Say why the head is another one: the user has applied a suggestion, or somebody pushed."""
+        if self._applied:
+            self.say(self._applied, "good")
+            self._applied = ""
+        else:
+            self.tell("somebody pushed: this is the newest version")
 
     def reviewed(self) -> Proposal | None:
         return self._one
@@ -151,7 +163,19 @@ class Remarking(Reviewing):
             )
             return
         words = ["pr", "apply", str(self._one.number), thread.id, "-R", self.repo.full_name]
-        self.confirm("seal the suggested lines onto the branch?", lambda: self.svc.run_words(words))
+
+        def show(text: str, state: Part) -> None:
+            if self.is_attached:
+                words, done = first_words(text) or state[0], state[0] == DONE
+                self._applied = words if done else ""
+                self.say(words, "good" if done else "bad")
+                self.do_refresh()
+
+        def apply() -> None:
+            self.say("◐ applying the suggestion …", "warn")
+            self.svc.run_beside(words, show)
+
+        self.confirm("seal the suggested lines onto the branch?", apply)
 
     def do_resolve(self) -> None:
         thread = self._thread()

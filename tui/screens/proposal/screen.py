@@ -25,7 +25,6 @@ from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
     conflict_way_out,
-    refuses_merge,
     sign_of_check,
     state_of,
     verdicts_of,
@@ -64,8 +63,8 @@ class ProposalScreen(Reviewing, Talk):
         Action("machine", (), "this machine: models, apps", "svc llm status"),
         _action("merge", "M", "merge", "merge {n} --squash", "proposal.merge_prepare", True),
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
-        _action("close", "z", "close or reopen", "close {n}", "proposal.close"),
-        _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready"),
+        _action("close", "z", "close or reopen", "close {n}", "proposal.close", True),
+        _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready", True),
         _action("edit", "T", "edit the text", "edit {n} -b TEXT", "proposal.edit"),
         _action("edit_comment", "C", "edit the comment", "comment {n} --edit-last -b TEXT", ""),
         _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
@@ -83,6 +82,18 @@ class ProposalScreen(Reviewing, Talk):
         self._checks: SealChecks | None = None
         self._files: list[ChangedFile] = []
         self._threads: list[Thread] = []
+
+    def label_of(self, action: Action) -> str:
+        label, proposal = super().label_of(action), self.one
+        if proposal is None or not label:
+            return label
+        if action.id in ("approve", "changes", "merge", "draft") and proposal.state != "open":
+            return ""
+        if action.id == "approve" and self.mine(proposal):
+            return ""
+        if action.id == "merge" and proposal.draft:
+            return ""
+        return ("ready" if proposal.draft else "") if action.id == "draft" else label
 
     def facts(self) -> dict[str, str]:
         seal = {"seal": self.one.head_seal} if self.one is not None else {}
@@ -314,10 +325,6 @@ class ProposalScreen(Reviewing, Talk):
         if proposal.state != "open" or proposal.draft:
             state = "a draft; d says it is ready" if proposal.draft else proposal.state
             self.say(f"#{proposal.number} is {state}", "warn")
-            return
-        why = refuses_merge(proposal)
-        if why:
-            self.say(f"#{proposal.number} cannot be merged: {why}", "warn")
             return
         checks = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None
         self.app.push_screen(Merge(proposal, checks, self.repo))

@@ -38,6 +38,12 @@ def conflict_way_out(proposal: Proposal) -> str:
     )
 
 
+def reasons_against(proposal: Proposal) -> list[str]:
+    """The reasons why no strategy can merge the proposal now, each as a sentence; [] if one can."""
+    conflicts = [f"it conflicts with {safe(proposal.base)}"] if proposal.merge_state == "conflicts" else []
+    return [*conflicts, *reasons_to_wait(proposal.blocked_by)]
+
+
 def refuses_merge(proposal: Proposal) -> str:
     """The reason why the proposal cannot be merged by any strategy, neither by the server nor on this
     machine; "" if it can."""

@@ -54,6 +54,18 @@ class Account(SplitScreen):
         self._repos: list[Repo] = []
         self._organisations: list[Organisation] = []
 
+    def label_of(self, action: Action) -> str:
+        """What the key does with the session or device under the cursor."""
+        device = self._chosen_device()
+        active = device is not None and device.revoked_at is None
+        if action.id == "revoke":
+            return "revoke" if active else "end it" if self._chosen_session() is not None else ""
+        if action.id == "rename":
+            return "rename" if active else ""
+        if action.id == "open":
+            return "make a code" if self.listed.key == ("pair", "") else ""
+        return super().label_of(action)
+
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
         who = f"@{client.account}" if client.account else "not signed in"

@@ -77,6 +77,20 @@ class Settings(Split):
     def titled(self) -> tuple[Part, ...]:
         return (("Settings", "title"),)
 
+    def label_of(self, action: Action) -> str:
+        """Keys that belong to a panel are shown in it; others need something that is changed."""
+        key = self.listed.key
+        panel, kind, _ = key if isinstance(key, tuple) else ("", "", None)
+        if action.id == "open":
+            operation = self.panels[panel].RIGHTS.get(kind, "") if panel else ""
+            refused = bool(operation and refusal(operation, self.repo))
+            return action.label if panel and not refused else ""
+        if action.id in ("save", "undo"):
+            changed = any(panel.form is not None and panel.form.changed for panel in self.panels.values())
+            return action.label if changed else ""
+        owner = {"add": Access.NAME, "check": Checks.NAME}.get(action.id, panel)
+        return action.label if owner == panel else ""
+
     def preview_of(self, key: Hashable) -> None:
         """Show everything about the row with this key: its value, its meaning, and who may change it."""
         item = self.listed.item

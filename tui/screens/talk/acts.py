@@ -12,6 +12,7 @@ from localstore.core.model.label import Label
 from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui import contents
+from tui.actions import Action
 from tui.drafts import named
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import READING_SECONDS, Base
@@ -33,6 +34,9 @@ _LABELS: dict[Noun, tuple[Endpoint[Any], Endpoint[Any]]] = {
     "issue": (issues.ADD_LABEL, issues.REMOVE_LABEL),
     "proposal": (proposals.ADD_LABEL, proposals.REMOVE_LABEL),
 }
+
+ABOUT_ONE = ("open", "comment", "label", "close", "assign", "title", "edit", "write")
+"""Actions that need an issue or a proposal under the cursor."""
 
 
 class About(NamedTuple):
@@ -58,6 +62,21 @@ class Acts(Mixed):
     def chosen(self) -> About | None:
         """The issue or proposal that the actions are about; None if the cursor is on none."""
         raise NotImplementedError
+
+    def act_label(self, action: Action) -> str:
+        """What an action does to the one under the cursor, in the line of keys; "" if it can do nothing."""
+        about = self.chosen
+        if action.id not in ABOUT_ONE:
+            return action.label
+        if about is None:
+            return ""
+        item = about.item
+        if item is not None and action.id == "close":
+            return {"open": "close", "closed": "reopen"}.get(item.state, "")
+        if item is not None and action.id == "assign":
+            mine = any(person.handle == self.front.svc.client.account for person in item.assignees)
+            return "unassign me" if mine else "assign me"
+        return action.label
 
     def about_one(self) -> About | None:
         """The issue or proposal that the actions are about; None if there is none, after showing why."""

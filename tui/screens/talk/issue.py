@@ -54,7 +54,13 @@ class IssueScreen(Talk):
             "title", ("t",), "change the title", "svc issue edit {n} -t TEXT", "signed_in", right="issue.edit"
         ),
         Action(
-            "edit", ("T",), "edit the text", "svc issue edit {n} -b TEXT", "signed_in", right="issue.edit"
+            "edit",
+            ("T",),
+            "edit the text",
+            "svc issue edit {n} -b TEXT",
+            "signed_in",
+            footer=True,
+            right="issue.edit",
         ),
         Action(
             "edit_comment",
@@ -69,10 +75,17 @@ class IssueScreen(Talk):
             "labels",
             "svc issue label add {n} {name}",
             "signed_in",
+            footer=True,
             right="issue.label",
         ),
         Action(
-            "assign", ("u",), "assign or unassign me", "svc issue edit {n}", "signed_in", right="issue.assign"
+            "assign",
+            ("u",),
+            "assign or unassign me",
+            "svc issue edit {n}",
+            "signed_in",
+            footer=True,
+            right="issue.assign",
         ),
         Action("react", ("e",), "react", "svc issue react {n} {reaction}", "signed_in", right="reaction.add"),
     )

@@ -101,6 +101,9 @@ class Issues(Split, Acts):
         no_key = Action("machine", (), "this machine: models, apps", "svc llm status")  # M is merge here
         return (*(acts.get(action.id, action) for action in self.ACTIONS), no_key)
 
+    def label_of(self, action: Action) -> str:
+        return self.act_label(action)
+
     def elsewhere(self, key: str) -> str:
         from tui.screens.proposal.screen import ProposalScreen
         from tui.screens.talk.issue import IssueScreen

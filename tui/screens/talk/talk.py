@@ -20,6 +20,7 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
+from tui.actions import Action
 from tui.blocks import CARD, carded
 from tui.drafts import named
 from tui.screens.base import Base
@@ -59,6 +60,9 @@ class Talk(Acts, WithFacts):
     @property
     def chosen(self) -> About:
         return About(self.NOUN, self.repo, self.number, self.one)
+
+    def label_of(self, action: Action) -> str:
+        return self.act_label(action) if super().label_of(action) else ""
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self.one is not None and self.mine(self.one)
