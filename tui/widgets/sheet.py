@@ -9,11 +9,11 @@ class Sheet(Lines):
     """A text. Keys that move a cursor elsewhere scroll here. A row is marked only when a search has found
     it."""
 
-    _found = False  # whether the row `cursor` was found by a search
+    _marks_row = False  # whether the row `cursor` was found by a search
     _seeks = False  # whether a search goes to a row
 
     def highlights(self, index: int) -> bool:
-        return self._found and super().highlights(index)
+        return self._marks_row and super().highlights(index)
 
     @property
     def position(self) -> str:
@@ -45,7 +45,7 @@ class Sheet(Lines):
         above, below = index - self.top, index - (self.top + self.fits - 1)
         self.scroll_rows(min(0, above) or max(0, below))
         if self._seeks:
-            self.cursor, self._found = index, True
+            self.cursor, self._marks_row = index, True
             self.refresh()
 
     def search(self, step: int) -> bool:
@@ -58,7 +58,7 @@ class Sheet(Lines):
     def scroll_rows(self, by: int) -> None:
         """Scroll by rows, as far as there are some."""
         top = max(0, min(self.top + by, len(self.rows) - max(1, self.fits)))
-        self._found = False
+        self._marks_row = False
         if top != self.top or self.cursor != top:
             self.top = self.cursor = top
             self.refresh()
