@@ -60,7 +60,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "3")
-        assert "Issues, open 1" in text
+        assert "Issues open · 1" in text
         assert "○ #1 " in text
         assert "Retry stalls" in text
         text = await press(pilot, "enter")
@@ -186,7 +186,11 @@ async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: st
         await press(pilot, "enter", "3")
         await sees(pilot, "Retry stalls")
         await press(pilot, "enter")
-        await sees(pilot, "#1", "the server did not answer; r asks again")
+        text = await sees(pilot, "#1", "the server did not answer; r asks again")
+        assert "Retry stalls" in text and "○ open" in text and f"@{os.environ['TEST_HANDLE']}" in text
+        await press(pilot, "c", *"I see it too", "ctrl+s")
+        text = await sees(pilot, "⋯ queued  comment on #1", "I see it too")
+        assert "Retry stalls" in text
 
 
 async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:

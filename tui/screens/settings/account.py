@@ -14,6 +14,7 @@ from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.blocks import Block, laid
 from tui.charts import bar
+from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.settings import reads
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, folded, safe
@@ -71,6 +72,13 @@ class Account(SplitScreen):
         who = f"@{client.account}" if client.account else "not signed in"
         return ((" Account", "title"), (f"  {safe(who)} on {safe(client.origin)}", "dim"))
 
+    def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
+        width = self.preview_width if self.previews else self.list_width
+        return "", steps(width, SIGNED_OUT, SIGN_IN)
+
+    def actions(self) -> tuple[Action, ...]:
+        return self.ACTIONS if self.svc.client.account else SPLIT_ACTIONS
+
     def titled(self) -> tuple[Part, ...]:
         account = self.svc.client.account
         return ((f"Account of @{safe(account)}" if account else "Account", "title"),)
@@ -86,7 +94,11 @@ class Account(SplitScreen):
 
     def do_refresh(self) -> None:
         if not self.svc.client.account:
-            self.listed.waiting = "sign in first: svc login"
+            self.listed.waiting, self.listed.empty = "", SIGNED_OUT
+            self.listed.show(
+                sequence([] if self.previews else [Item(None, row) for row in self.first_steps()[1]])
+            )
+            self.rest()
             return
         self.svc.load(reads.sessions(), self._paint_sessions)
         self.svc.load(reads.device_keys(), self._paint_devices)
@@ -338,21 +350,19 @@ class Account(SplitScreen):
         device, session = self._chosen_device(), self._chosen_session()
         if device is not None and device.revoked_at is None:
             name = device.name or device.id[:SHOWN]
-            words = f"type {name}: its key signs nothing from then on, its sessions end"
-            self.ask(words, lambda typed: self._revoked(typed, name, device))
+            question = (
+                f"{name}: its key signs nothing from then on, its sessions end. To revoke it, type its name."
+            )
+            end = shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"])
+            otherwise = "that is not its name; nothing was revoked"
+            self.confirm_by_name(question, name, lambda: self.svc.run_line(end), otherwise)
         elif session is not None:
             consequence = "; this machine is signed out" if session.current else ""
             end = shlex.join(["auth", "token", "revoke", session.id, "--yes"])
-            question = f"end {session.label or session.id[:SHOWN]}{consequence}?"
+            question = f"End {session.label or session.id[:SHOWN]}{consequence}?"
             self.confirm(question, lambda: self.svc.run_line(end))
         else:
             self.say("put the cursor on a session or an active device", "warn")
-
-    def _revoked(self, typed: str, name: str, device: DeviceKey) -> None:
-        if typed.strip() == name:
-            self.svc.run_line(shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"]))
-        else:
-            self.say("that is not its name; nothing was revoked", "warn")
 
     def _chosen_device(self) -> DeviceKey | None:
         key = self.listed.key
