@@ -275,6 +275,24 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
     assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
 
 
+async def test_notes_of_a_release_come_from_the_seals_since_the_last_one(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "release", "create", "v1").code == 0
+    Path("src/main.py").write_text("def main():\n    return 7\n")
+    assert alice("push", "-m", "Return seven\n\nBecause.").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a")
+        await press(pilot, *"v2", "enter")
+        await press(pilot, "f")
+        await sees(pilot, "notes     1 line", "• Return seven")
+        await press(pilot, "S")
+        await sees(pilot, "Created release v2")
+    notes = json.loads(alice("repo", "release", "view", "v2", "--json", "notes").out)["notes"]
+    assert notes == "- Return seven"
+
+
 async def test_the_draft_of_a_release_that_another_one_made_is_kept(
     project: str, alice: Svc, open_app: Open
 ) -> None:

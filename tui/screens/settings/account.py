@@ -28,6 +28,7 @@ NAME = 11  # columns of the name of a fact
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 PAIR: Line = (("  + let another device in", "accent"), ("  a code that works once: a", "dim"))
+LISTS = {"organisations": "org list", "API keys": "auth key list", "documents": "doc list"}
 KINDS = {
     "browser": "a browser",
     "cli": "svc on a terminal",
@@ -127,6 +128,7 @@ class Account(SplitScreen):
             return
         sessions = self._sessions or []
         signed_in = [session for session in sessions if session.kind != "script"]
+        signed_in.sort(key=lambda session: not session.current)
         tokens = [session for session in sessions if session.kind == "script"]
         devices = self._devices or []
         rows = [
@@ -142,6 +144,12 @@ class Account(SplitScreen):
             Item(
                 ("pair", ""),
                 (("  + let another device in", "accent"), ("  a code that works once: a", "dim")),
+            ),
+            Item(None, BLANK),
+            heading("What else is yours"),
+            *(
+                Item(("list", line), ((f"  {name:<16}", "text"), (f"svc {line}", "dim")), (), name)
+                for name, line in LISTS.items()
             ),
         ]
         self.listed.show(sequence(rows))
@@ -191,6 +199,11 @@ class Account(SplitScreen):
             self.show_preview(key, safe(session.label) or "session", self._session_rows(session))
         elif device is not None:
             self.show_preview(key, safe(device.name) or "device", self._device_rows(device))
+        elif isinstance(key, tuple) and key[0] == "list":
+            line = str(key[1])
+            words = self.svc.summary(line)
+            rows: list[Line] = [((safe(words), "title"),), BLANK, *_help("enter", f"runs svc {line}", 60)]
+            self.show_preview(key, line, rows)
         elif key == ("token", ""):
             self.show_preview(key, "a token", self._token_rows())
         else:
@@ -328,6 +341,8 @@ class Account(SplitScreen):
     # --- changes: at once, because a session that ends later ends too late
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if isinstance(event.key, tuple) and event.key[0] == "list":
+            self.svc.run_line(str(event.key[1]))
         if event.key == ("pair", ""):
             self.svc.carry_out(self.ACTIONS[1])
 
