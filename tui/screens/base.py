@@ -193,11 +193,11 @@ class Base(Screen[None], inherit_bindings=False):
         """Put the prompt (the line in which the user types) onto the screen."""
         self.mount(prompt, after="#keys")
 
-    def _place_question(self, asked: Asked, prompt: Prompt) -> None:
-        """Put a question with its prompt over the screen."""
+    def _place_question(self, asked: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
+        """Put a question with its prompt over the screen, and call `placed` once both are there."""
         self._aligned = self.styles.align
         self.styles.align = ("center", "middle")
-        self.mount(Question(asked.title, asked.question, prompt, asked.destroys))
+        self.mount(Question(asked.title, asked.question, prompt, placed, asked.destroys))
 
     def on_resize(self) -> None:
         for question in self.query(Question):
@@ -346,19 +346,19 @@ class Base(Screen[None], inherit_bindings=False):
         """Place the prompt and give it the focus, which `before` has."""
         self.hold_keys()
         self._prompt = prompt
-        if asked is None:
-            self.place_prompt(prompt)
-        else:
-            self._place_question(asked, prompt)
-        if self._said is None:
-            self.show_frame()
 
         def focus() -> None:
             if prompt.is_attached:
                 self.set_focus(prompt)
                 before.post_message(self.Focused(prompt))
 
-        self.app.call_later(focus)
+        if asked is None:
+            self.place_prompt(prompt)
+            self.app.call_later(focus)
+        else:
+            self._place_question(asked, prompt, focus)
+        if self._said is None:
+            self.show_frame()
 
     def _remove_prompt(self, back: Widget | None) -> None:
         """Close the prompt, and give the focus back to the widget that had it."""

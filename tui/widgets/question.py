@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -17,13 +19,21 @@ ROWS = 8  # rows of the question at most
 
 class Question(Vertical):
     """A frame with a question and the prompt that takes the answer. `destroys`: whether the answer takes away
-    what nobody brings back; the frame is red then."""
+    what nobody brings back; the frame is red then. `placed`: called once the prompt is on the screen."""
 
     DEFAULT_CSS = "Question { layer: over; height: auto; padding: 0 2; }"
 
-    def __init__(self, title: str, question: str, prompt: Prompt, destroys: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        question: str,
+        prompt: Prompt,
+        placed: Callable[[], None],
+        destroys: bool = False,
+    ) -> None:
         super().__init__()
-        self._title, self._question, self._prompt, self._destroys = title, question, prompt, destroys
+        self._title, self._question, self._prompt = title, question, prompt
+        self._placed, self._destroys = placed, destroys
         self._rows = [Line() for _ in range(ROWS)]
 
     def compose(self) -> ComposeResult:
@@ -37,6 +47,7 @@ class Question(Vertical):
         self.styles.border = ("round", css_colour(colours, "bad" if self._destroys else "accent"))
         self.border_title = safe(self._title)
         self.place()
+        self.app.call_later(self._placed)
 
     def place(self) -> None:
         """Wrap the question to the width of the terminal."""

@@ -161,9 +161,10 @@ def open_item(screen: Base, item: InboxItem) -> None:
     if item.repo is None:
         screen.say(f"{safe(item.subject.title)}: {safe(describe(item))}")
     else:
-        open_subject(screen.svc, item)
         if item.unread:
+            screen.stale = True  # it is read when the user comes back
             screen.svc.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
+        open_subject(screen.svc, item)
 
 
 def opening(item: InboxItem) -> Action:
