@@ -65,7 +65,9 @@ class Account(SplitScreen):
         if action.id == "rename":
             return "rename" if active else ""
         if action.id == "open":
-            return "make a code" if self.listed.key == ("pair", "") else ""
+            key = self.listed.key
+            lists = isinstance(key, tuple) and key[0] == "list"
+            return "make a code" if key == ("pair", "") else "list them" if lists else ""
         return super().label_of(action)
 
     def title_parts(self) -> Sequence[Part]:
