@@ -11,6 +11,7 @@ at start."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -83,6 +84,16 @@ _NAMES = {
     "pagedown": "pgdn",
     "pageup": "pgup",
 }
+
+
+BRACES = re.compile(r"\{(\w+)\}")
+OF_THE_SCREEN = frozenset({"repo", "id", "seal", "state", "title", "version"})  # braces that name no row
+
+
+def is_about_row(action: Action) -> bool:
+    """Whether the action is about the row under the cursor: it opens the row, or its command has the number
+    or name of the row."""
+    return action.id == "open" or bool(set(BRACES.findall(action.command)) - OF_THE_SCREEN)
 
 
 def spoken(key: str) -> str:

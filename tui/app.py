@@ -23,7 +23,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
-from svc.flows.outbox.actions import Report, SentByAnother, described
+from svc.flows.outbox.actions import Report, SentByAnother, described, text_of
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
@@ -262,6 +262,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """Descriptions of queued actions whose API path begins with `prefix`."""
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
+
+    def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
+        """(description, text) of the same actions; the text is "" for one that is not a comment."""
+        return [
+            (described(entry), text_of(entry))
+            for entry in self.entries
+            if entry.state != "refused" and f"{entry.path}/".startswith(f"{prefix}/")
+        ]
 
     def _on_queue(
         self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None

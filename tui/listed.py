@@ -34,6 +34,7 @@ class Counts(msgspec.Struct, frozen=True, gc=False):
 class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The verdict of a reviewer of a proposal. `stale`: the proposal's change is another one now."""
 
+    who: Person
     state: Literal["requested", "approved", "changes_requested"]
     stale: bool = False
 
@@ -61,6 +62,8 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
     base: str
     reviewers: tuple[Verdict, ...]
     checks: Counts
+    comments: int
+    merge_state: str
     updated_at: str
 
 

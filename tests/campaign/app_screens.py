@@ -61,8 +61,8 @@ STOPS: dict[str, Stop] = {
     "inbox": Stop(("i",), "nothing new"),
     "account": Stop(("a",), "Tokens for scripts"),
     "sync": Stop(("s",), "Connection"),
-    "keys": Stop(("?",), "next row"),
-    "palette": Stop((" ",), "next row"),
+    "keys": Stop(("?",), "go to a repository"),
+    "palette": Stop((" ",), "go to a repository"),
     "repositories": Stop(("w",), "filter"),
 }
 

@@ -56,7 +56,7 @@ async def test_a_proposal_is_acted_on_in_its_list(proposal: str, alice: Svc, ope
     async with open_app().run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "3", "p")
-        await sees(pilot, "Proposals, open 1")
+        await sees(pilot, "Proposals open · 1")
         assert "M (merge) is for what enter opens" in await press(pilot, "M")
         await press(pilot, "c", *"Read", "ctrl+s")
         await sees(pilot, "Read")
@@ -87,7 +87,7 @@ async def test_who_may_not_close_an_issue_is_told_so_in_the_list(
         await sees(pilot, "▌○ #3 Ours", "#2 Theirs")
         assert "needs the role triage" in await press(pilot, "z")
         await press(pilot, "j", "z")
-        await sees(pilot, "▌○ #3 Ours", "Issues, open 1")
+        await sees(pilot, "▌○ #3 Ours", "Issues open · 1")
 
 
 async def test_a_key_without_an_action_says_so(issue: str, open_app: Open) -> None:

@@ -317,11 +317,11 @@ async def test_home_says_that_it_waits_for_a_server_that_does_not_answer(
             await pilot.pause(0.5)
             text = shown(pilot.app)  # type: ignore[arg-type]
             assert "asking the server" in text
-            assert "no repositories yet" not in text and "● online" not in text
+            assert "no repository of yours" not in text and "● online" not in text
             silent.close()
             text = await settle(pilot)
             assert "the server did not answer; r asks again" in text
-            assert "no repositories yet" not in text
+            assert "no repository of yours" not in text
 
 
 @pytest.fixture
@@ -359,7 +359,7 @@ async def test_a_click_on_a_tab_or_a_key_of_the_footer(project: str, open_app: O
         await press(pilot, "enter")
         row = (await sees(pilot, "3 Issues", "README.md")).splitlines()[1]
         await pilot.click(offset=(row.index("3 Issues") + 3, 1))
-        text = await sees(pilot, "Issues, open 0")
+        text = await sees(pilot, "Issues open · 0")
         await pilot.click(offset=(text.splitlines()[-1].index("new"), 23))
         await sees(pilot, "title of the issue", "needed")
 

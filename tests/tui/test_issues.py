@@ -60,7 +60,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "3")
-        assert "Issues, open 1" in text
+        assert "Issues open · 1" in text
         assert "○ #1 " in text
         assert "Retry stalls" in text
         text = await press(pilot, "enter")
@@ -186,7 +186,11 @@ async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: st
         await press(pilot, "enter", "3")
         await sees(pilot, "Retry stalls")
         await press(pilot, "enter")
-        await sees(pilot, "#1", "the server did not answer; r asks again")
+        text = await sees(pilot, "#1", "the server did not answer; r asks again")
+        assert "Retry stalls" in text and "○ open" in text and f"@{os.environ['TEST_HANDLE']}" in text
+        await press(pilot, "c", *"I see it too", "ctrl+s")
+        text = await sees(pilot, "⋯ queued  comment on #1", "I see it too")
+        assert "Retry stalls" in text
 
 
 async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:
@@ -269,6 +273,24 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
     release = json.loads(alice("repo", "release", "view", "v2", "--json", "notes,assets").out)
     assert release["notes"] == "**Good**"
     assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
+
+
+async def test_notes_of_a_release_come_from_the_seals_since_the_last_one(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("repo", "release", "create", "v1").code == 0
+    Path("src/main.py").write_text("def main():\n    return 7\n")
+    assert alice("push", "-m", "Return seven\n\nBecause.").code == 0
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a")
+        await press(pilot, *"v2", "enter")
+        await press(pilot, "f")
+        await sees(pilot, "notes     1 line", "• Return seven")
+        await press(pilot, "S")
+        await sees(pilot, "Created release v2")
+    notes = json.loads(alice("repo", "release", "view", "v2", "--json", "notes").out)["notes"]
+    assert notes == "- Return seven"
 
 
 async def test_the_draft_of_a_release_that_another_one_made_is_kept(

@@ -60,7 +60,7 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
         terminal.keys("\r")
         assert terminal.shows("8 Set"), terminal.text
         terminal.keys("3")
-        assert terminal.shows("Issues, open"), terminal.text
+        assert terminal.shows("Issues open"), terminal.text
         for title in ("Retry stalls", "sessions 1 2 3 quit"):
             terminal.keys(f"a{title}\r")
             assert terminal.shows("▌text"), terminal.text
@@ -77,15 +77,15 @@ def test_signing_in_and_out_opens_the_app_anew(
     monkeypatch.setenv("SVC_SERVER", node)
     terminal = Terminal([*SVC, "tui"], Path.cwd(), 100, 30)
     try:
-        assert terminal.shows(":login signs in"), terminal.text
+        assert terminal.shows("You are not signed in."), terminal.text
         terminal.keys("i")
         assert terminal.shows("Inbox"), terminal.text
         assert "asking the server" not in terminal.text
         terminal.keys(":login --device-key --handle t-anew\r")
         assert terminal.shows("@t-anew"), terminal.text
-        assert ":login signs in" not in terminal.text
+        assert "You are not signed in." not in terminal.text
         terminal.keys(":logout\r")
-        assert terminal.shows(":login signs in"), terminal.text
+        assert terminal.shows("You are not signed in."), terminal.text
     finally:
         terminal.close()
 

@@ -177,7 +177,7 @@ async def test_what_follows_enter_in_one_piece_is_a_command_again(
     async with open_app().run_test(size=(80, 24)) as pilot:
         await open_form(pilot)
         burst(pilot, *"Pool leaks", "enter", "S")
-        await sees(pilot, "#1 Pool leaks", "Issues, open 1")
+        await sees(pilot, "#1 Pool leaks", "Issues open · 1")
     assert "Pool leaksS" not in alice("issue", "list").out
     assert waiting(alice) == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.app import ComposeResult
 from textual.events import Key
@@ -13,18 +13,29 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from localstore.core.model.repo import Repo
-from tui.actions import Action, spoken
+from tui.actions import Action, is_about_row, spoken
 from tui.text import Part, safe
 from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
 from tui.widgets.lines import Lines
+from tui.widgets.question import Question
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
 
 READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
+FILTERED = (("escape", "clears"), ("slash", "changes"))  # keys while a filter hides rows, and what they do
+LABEL = 44  # columns of what stands before a typed text
 FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
+
+
+class Asked(NamedTuple):
+    """A question in a frame over the screen. `destroys`: see `confirm`."""
+
+    question: str
+    title: str = ""
+    destroys: bool = False
 
 
 class Base(Screen[None], inherit_bindings=False):
@@ -48,6 +59,7 @@ class Base(Screen[None], inherit_bindings=False):
         super().__init__()
         self._said: Part | None = None
         self._prompt: Prompt | None = None  # while it is open
+        self._aligned = self.styles.align  # before a question was placed in the middle
         self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
         self._ahead: list[Key] = []  # the keys that wait
 
@@ -127,7 +139,21 @@ class Base(Screen[None], inherit_bindings=False):
         elif self._prompt is not None:
             keys.offer(self._prompt.hints)
         else:
-            keys.offer([(spoken(action.keys[0]), label) for action, label in self.hinted()])
+            keys.offer(self._footer())
+
+    def _footer(self) -> list[tuple[str, str]]:
+        """Keys and what they do, for the line of keys. While a filter hides rows, the keys that clear and
+        change it come first."""
+        hints = [(spoken(action.keys[0]), label) for action, label in self.hinted()]
+        if not self.hides_rows:
+            return hints
+        actions = [action for action in self.svc.actions() if action.keys]
+        taken = {key for action in actions for key in action.keys}
+        first = [(spoken(key), words) for key, words in FILTERED if key in taken]
+        replaced = {
+            spoken(action.keys[0]) for action in actions if any(key in action.keys for key, _ in FILTERED)
+        }
+        return [*first, *(hint for hint in hints if hint[0] not in replaced)]
 
     def hinted(self) -> list[tuple[Action, str]]:
         """The actions of the line of keys, each with its words; what opens the row comes first."""
@@ -138,7 +164,7 @@ class Base(Screen[None], inherit_bindings=False):
     def label_of(self, action: Action) -> str:
         """The words of an action in the line of keys. "": it is left out, because it does nothing for the row
         under the cursor, or in the pane with the focus."""
-        useless = action.id == "open" and not self.opens
+        useless = (action.id == "open" and not self.opens) or (is_about_row(action) and not self.has_row)
         return "" if useless or (action.right and self.svc.refused(action)) else action.label
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
@@ -146,6 +172,18 @@ class Base(Screen[None], inherit_bindings=False):
 
     def on_descendant_focus(self) -> None:
         self.show_keys()
+
+    @property
+    def has_row(self) -> bool:
+        """Whether there is a row for the keys about a row; lists that wait for their first rows count."""
+        lines = self.lines
+        return lines is None or lines.key is not None or bool(lines.waiting) or lines.searches
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether a filter hides rows."""
+        lines = self.lines
+        return lines is not None and lines.filtered
 
     def show_title(self, light: Sequence[Part]) -> None:
         """Paint the title. `light`: the parts at its right end, which show the state of the connection."""
@@ -155,6 +193,16 @@ class Base(Screen[None], inherit_bindings=False):
         """Put the prompt (the line in which the user types) onto the screen."""
         self.mount(prompt, after="#keys")
 
+    def _place_question(self, asked: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
+        """Put a question with its prompt over the screen, and call `placed` once both are there."""
+        self._aligned = self.styles.align
+        self.styles.align = ("center", "middle")
+        self.mount(Question(asked.title, asked.question, prompt, placed, asked.destroys))
+
+    def on_resize(self) -> None:
+        for question in self.query(Question):
+            question.place()
+
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
         """Run the action of a clicked hint in the line of keys, as its key would. Clicks do nothing while a
         prompt is open, because its hints are about the typed text."""
@@ -162,10 +210,11 @@ class Base(Screen[None], inherit_bindings=False):
         if self._prompt is not None:
             return
         self._said = None
-        for action, label in self.hinted():
-            if (spoken(action.keys[0]), label) == (event.key, event.label):
-                self.svc.press(action.keys[0])
-                return
+        for action in self.svc.actions():
+            for key in action.keys:
+                if spoken(key) == event.key:
+                    self.svc.press(key)
+                    return
 
     @property
     def below(self) -> Base:
@@ -247,39 +296,35 @@ class Base(Screen[None], inherit_bindings=False):
         answers: Sequence[tuple[str, str]] = (),
         space: Callable[[], None] | None = None,
         enter: str = "done",
+        label: str = "",
+        asked: Asked | None = None,
     ) -> None:
-        """Open a prompt: a line, after the text `sign`, in which the user types. Enter calls `done` with the
-        text; each change calls `changed` with it; esc closes the prompt and calls `on_leave`. Up and down
-        move in the list `filtered`. `complete`: returns the text as the key tab completes it. `answers`: if a
-        single key is the answer, the keys and what they mean. `space`: called at that key. `enter`: what
-        enter does, in a word."""
+        """Open the prompt, which begins with `label` and, as long as nothing is typed, shows `sign`; without
+        a label, the beginning of `sign` is it. Enter calls `done` with the text; each change calls
+        `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
+        `filtered`. `complete`: returns the text completed at tab. `answers`: keys and what they mean, if one
+        key is the answer. `space`: called at that key. `enter`: what enter does, in a word. `asked`: the
+        question that is answered, which is shown in a frame over the screen."""
         back = self.focused
-
-        def leave() -> None:
-            self.drop_keys()
-            self._prompt = None
-            for open_prompt in self.query(Prompt):
-                self.svc.keep_order(open_prompt)
-                open_prompt.remove()
-            if self._said is None:
-                self.show_frame()
-            if back is not None:
-                self.set_focus(back)
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
             def leave_and_call(text: str) -> None:
-                leave()
+                self._remove_prompt(back)
                 then(text)
 
             return leave_and_call
 
         def escaped() -> None:
-            leave()
+            self._remove_prompt(back)
             if on_leave is not None:
                 on_leave()
+                if self.is_attached and self._said is None:
+                    self.show_frame()  # a filter may be another one now
             self.prompt_left()
 
         move = filtered.move if filtered else None
+        if not label and not answers:
+            label, sign = _labelled(sign)
         prompt = Prompt(
             sign,
             left_for(done),
@@ -293,20 +338,42 @@ class Base(Screen[None], inherit_bindings=False):
             answers,
             space,
             enter,
+            label,
         )
+        self._open_prompt(prompt, asked, back or self)
+
+    def _open_prompt(self, prompt: Prompt, asked: Asked | None, before: Widget) -> None:
+        """Place the prompt and give it the focus, which `before` has."""
         self.hold_keys()
         self._prompt = prompt
-        self.place_prompt(prompt)
+
+        def focus() -> None:
+            if prompt.is_attached:
+                self.set_focus(prompt)
+                before.post_message(self.Focused(prompt))
+
+        if asked is None:
+            self.place_prompt(prompt)
+            self.app.call_later(focus)
+        else:
+            self._place_question(asked, prompt, focus)
         if self._said is None:
             self.show_frame()
 
-        def focus() -> None:
-            if not prompt.is_attached:
-                return
-            self.set_focus(prompt)
-            (back or self).post_message(self.Focused(prompt))
-
-        self.app.call_later(focus)
+    def _remove_prompt(self, back: Widget | None) -> None:
+        """Close the prompt, and give the focus back to the widget that had it."""
+        self.drop_keys()
+        self._prompt = None
+        for open_prompt in self.query(Prompt):
+            self.svc.keep_order(open_prompt)
+            open_prompt.remove()
+        for question in self.query(Question):
+            self.styles.align = self._aligned
+            question.remove()
+        if self._said is None:
+            self.show_frame()
+        if back is not None:
+            self.set_focus(back)
 
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
@@ -325,8 +392,11 @@ class Base(Screen[None], inherit_bindings=False):
 
         self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, changed, blank=blank)
 
-    def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Ask a question, and run `then` if the user presses y; otherwise show that nothing was done."""
+    def confirm(
+        self, question: str, then: Callable[[], None], title: str = "", *, destroys: bool = False
+    ) -> None:
+        """Run `then` if the user presses y; otherwise show that nothing was done. `destroys`: whether it
+        takes away what nobody brings back."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -334,7 +404,20 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask(f"{question} y or n", done, answers=YES_OR_NO)
+        self.ask("", done, answers=YES_OR_NO, asked=Asked(question, title, destroys))
+
+    def confirm_by_name(self, question: str, name: str, then: Callable[[], None], otherwise: str) -> None:
+        """Run `then` if the user types `name`; if they type something else, show `otherwise`. For changes
+        that nobody can undo at once."""
+
+        def done(typed: str) -> None:
+            if typed.strip() == name:
+                then()
+            else:
+                self.say(otherwise, "warn")
+
+        label = "its name" if len(name) < LABEL else "type it"
+        self.ask(name, done, label=f"{label}:", asked=Asked(question, "", True))
 
     def prompt_left(self) -> None:
         """Called when esc has closed the prompt."""
@@ -468,6 +551,7 @@ class Base(Screen[None], inherit_bindings=False):
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False
         lines.filter("")
+        self.show_frame()
         return True
 
     def on_lines_followed(self, event: Lines.Followed) -> None:
@@ -500,9 +584,10 @@ class Base(Screen[None], inherit_bindings=False):
         if lines is None:
             return
         if lines.searches:
-            self.ask("search", lambda text: self._search_for(lines, text))
+            self.ask("text to look for", lambda text: self._search_for(lines, text), label="/")
         else:
-            self.ask("filter", lambda text: None, lines.filter, filtered=lines)
+            words = "text of the rows to list"
+            self.ask(words, lambda text: None, lines.filter, lines.sought, filtered=lines, label="/")
 
     def _search_for(self, lines: Lines, text: str) -> None:
         lines.filter(text)
@@ -535,6 +620,15 @@ class Over(Base):
 
     def facts(self) -> dict[str, str]:
         return self.below.facts()
+
+
+def _labelled(sign: str) -> tuple[str, str]:
+    """(what stands before the text, what stands for a text that is not typed yet), of the words of a
+    prompt."""
+    label, _, rest = next(
+        (parts for parts in (sign.partition(mark) for mark in (": ", "; ", ", ")) if parts[1]), (sign, "", "")
+    )
+    return (f"{label}:", rest) if len(label) < LABEL else ("›", sign)
 
 
 def panes(*widgets: Widget) -> Widget:

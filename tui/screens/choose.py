@@ -57,6 +57,7 @@ class Choose(Card):
             filtered=lines,
             space=self._marks(),
             enter=self.ENTER,
+            label="/",
         )
 
     def _marks(self) -> Callable[[], None] | None:

@@ -9,9 +9,10 @@ from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spoken
-from tui.screens.lists.inbox import SECTIONS, Space, open_item, preview_item, section_of, sections
+from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
+from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, brief, folded, safe
+from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 6  # rows of a section of the inbox; `i` shows the others
@@ -23,7 +24,6 @@ class Home(SplitScreen):
     LIST = "repos"
     TWO_LINES = True
     FACTS = True
-    EMPTY = "no repositories yet; make one: svc repo create NAME"
     WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
@@ -47,6 +47,13 @@ class Home(SplitScreen):
     def titled(self) -> tuple[Part, ...]:
         return (("Home", "title"),)
 
+    def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
+        width = self.preview_width if self.previews else self.list_width
+        if not self.svc.client.account:
+            return "first steps", steps(width, SIGNED_OUT, SIGN_IN, KEYS)
+        sentence = "There is no repository of yours yet."
+        return "first steps", steps(width, sentence, MAKE, KEYS)
+
     def preview_of(self, key: Hashable) -> None:
         from tui.screens.lists.glance import Glance
 
@@ -61,6 +68,10 @@ class Home(SplitScreen):
         if self._states.get(repo_id) != state:
             self._states[repo_id] = state
             self.paint()
+
+    def actions(self) -> tuple[Action, ...]:
+        item = self._of_inbox(self.listed.key) if self.is_mounted else None
+        return (opening(item), *self.ACTIONS[1:]) if item is not None else self.ACTIONS
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
         return next((item for item in self._inbox if item.id == key), None)
@@ -150,24 +161,17 @@ class Home(SplitScreen):
         place, now = self.svc.place, self.svc.clock()
         ordered = sorted(self._repos.values(), key=lambda repo: repo.updated_at, reverse=True)
         ordered.sort(key=lambda repo: repo.id != place.repo_id)
-        items: list[Item] = []
-        if self._machine:
-            right: Part = (f"{self._key_of('machine')} ", "dim")
-            items.append(Item(None, ((self._machine, "accent"),), (right,)))
-        if self.svc.client.account:
-            space = Space(self.narrow, self.two_lines)
-            items += sections(self._inbox, now, space, SHOWN)
-            if not self._inbox:
-                items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
-        else:
-            items.append(Item(None, (("You are not signed in. ", "title"), (":login signs in", "dim"))))
+        items = self._above(now, bool(ordered))
         if items and not self.two_lines:
             items.append(Item(None, (("", "text"),)))
-        items.append(heading("Repositories", len(ordered)))
+        if items:
+            items.append(heading("Repositories", len(ordered)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         items += [self._row(repo, width, now) for repo in ordered]
-        if not ordered:
-            items += [Item(None, row) for row in folded([(self.EMPTY, "dim")], self.list_width)]
+        if not ordered and self.previews:
+            items.append(Item(None, (("none yet", "dim"),)))
+        elif not ordered:
+            items += [Item(None, row) for row in self.first_steps()[1]]
         lines = self.query_one("#repos", Lines)
         at_top = lines.top == 0  # then what comes above the cursor stays in view
         if self._begins:
@@ -178,6 +182,23 @@ class Home(SplitScreen):
         if at_top or self._begins:
             lines.show_top()
         self.rest()
+
+    def _above(self, now: float, some: bool) -> list[Item]:
+        """What stands above the repositories: what models do, and the inbox, or that nobody is signed in.
+        `some`: whether there are repositories."""
+        items: list[Item] = []
+        if self._machine:
+            right: Part = (f"{self._key_of('machine')} ", "dim")
+            items.append(Item(None, ((self._machine, "accent"),), (right,)))
+        if self.svc.client.account:
+            items += sections(self._inbox, now, Space(self.narrow, self.two_lines), SHOWN)
+            if not self._inbox:
+                items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
+        elif some:
+            items.append(Item(None, ((f"{SIGNED_OUT} ", "title"), (":login signs in", "dim"))))
+        elif self.previews:  # which shows how
+            items.append(Item(None, ((SIGNED_OUT, "title"),)))
+        return items
 
     def _row(self, repo: Repo, width: int, now: float) -> Item:
         place = self.svc.place

@@ -47,6 +47,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
 TABS_CODE = 2  # the number of the tab Code
 SHORT = {  # names of tabs on a narrow screen
     "Overview": "Over",
+    "Proposals": "Prop",
     "Workflows": "Runs",
     "Releases": "Rel",
     "Security": "Sec",
@@ -163,6 +164,10 @@ class RepoScreen(RepoPage):
             return ""
         return self.view.label_of(action)
 
+    @property
+    def hides_rows(self) -> bool:
+        return self.view.hides_rows() if self.view is not None and self.view.is_mounted else False
+
     def queue_changed(self) -> None:
         if self.view is not None and self.view.is_mounted:
             self.view.queue_changed()
@@ -209,9 +214,11 @@ class RepoScreen(RepoPage):
         for number, (name, _) in enumerate(TABS, 1):
             view = self._views.get(number)
             count = view.count() if view is not None and view.is_mounted else None
+            shown = view.tab_name() if view is not None and view.is_mounted else ""
+            shown = shown or name
             if count is None:
                 count = self._counts.get(reads[name].key, "") if name in reads else ""
-            words = f"{number} {SHORT.get(name, name) if short else name}{f' {count}' if count else ''}"
+            words = f"{number} {SHORT.get(shown, shown) if short else shown}{f' {count}' if count else ''}"
             parts.append(("│" if number > 1 else blank, "line"))
             parts.append((f"{blank}{words}{blank}", "tab" if number == self._tab else "text"))
         return parts

@@ -69,13 +69,16 @@ class Panes(Mixed):
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
+    TWO_LINES_FROM = THREE_PANES  # columns from which they have it
     LINKED = False  # whether rows of the list may have links
     SHARE = 42  # hundredths of the width that the list takes
     FACTS = False  # whether what is previewed has facts, which stand beside it on a very wide screen
+    RULED = False  # whether title and position stand in a line above the list if it has no frame
     EMPTY = ""  # instead of rows
     WAITING = ""  # the same, until the first answer
 
     _hides = _zooms = False
+    _had_row: bool | None = None  # whether the line of keys has those about a row
     _walked = False  # whether the preview is walked or scrolled; only then it needs rows beyond its height
     _stale = False  # whether what is previewed may have changed
     _timer: Timer | None = None
@@ -129,7 +132,7 @@ class Panes(Mixed):
     @property
     def two_lines(self) -> bool:
         """Whether each row of the list has two lines."""
-        return self.TWO_LINES and self.previews and self.app.size.width >= THREE_PANES
+        return self.TWO_LINES and self.previews and self.app.size.width >= self.TWO_LINES_FROM
 
     @property
     def narrow(self) -> bool:
@@ -147,6 +150,10 @@ class Panes(Mixed):
     def preview_of(self, key: Hashable) -> None:
         """Request the data for the preview of the row with this key, and show it with `show_preview`."""
         raise NotImplementedError
+
+    def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
+        """What the preview shows for a list without rows: title and rows."""
+        return "", ()
 
     def titled(self) -> tuple[Part, ...]:
         """The title of the list, as parts."""
@@ -167,6 +174,8 @@ class Panes(Mixed):
             focus = lines.has_focus or (lines is rows and not preview.has_focus)
             colour = css_colour(self._svc.colours, "accent" if focus else "line")
             lines.styles.border = ("round", colour) if self.previews else None
+            if self.RULED and not self.previews and lines is rows:
+                lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
         for facts in self.query(Facts):
             facts.display = self.facts_shown
@@ -213,9 +222,12 @@ class Panes(Mixed):
 
     def _say_where(self) -> None:
         """Write the list's title and the cursor's position into the frame."""
+        rows = self.listed
         if self.previews:
-            rows = self.listed
             rows.name_frame("".join(text for text, _ in self.titled()), rows.position)
+        elif self.RULED:
+            title = "".join(text for text, _ in self.titled())
+            rows.name_rule(title, rows.position, self.app.size.width)
 
     # --- the preview
 
@@ -231,9 +243,12 @@ class Panes(Mixed):
             self._timer.stop()
             self._timer = None
         self._say_where()
+        if (self.listed.key is not None) is not self._had_row:
+            self._had_row = self.listed.key is not None
+            self.front.show_frame()
         if self.listed.key != self._previewed:
             self._walked = False
-        if self.previews and (self._stale or self.listed.key != self._previewed):
+        if self.previews and (self._stale or self.listed.key is None or self.listed.key != self._previewed):
             self._timer = self.set_timer(REST, self._again)
 
     def _again(self) -> None:
@@ -247,8 +262,10 @@ class Panes(Mixed):
         key, self._stale = self.listed.key, False
         if key is None:
             self._previewed = None
-            self.preview.name_frame("", "")
-            self.preview.show(())
+            hides = self.listed.filtered or self.listed.waiting
+            title, rows = ("", ()) if hides else self.first_steps()
+            self.preview.name_frame(title, "")
+            self.preview.show(sequence([Item(None, row) for row in rows]))
             self._show_facts(())
         else:
             self.preview_of(key)

@@ -320,8 +320,8 @@ class Sync(SplitScreen):
         if entry is None:
             self.say("put the cursor on an action", "warn")
             return
-        question = f"drop «{described(entry)}» without sending it?"
-        self.confirm(question, lambda: self.svc.drop_entry(entry))
+        question = f"Drop «{described(entry)}» without sending it?"
+        self.confirm(question, lambda: self.svc.drop_entry(entry), destroys=True)
 
 
 def _person(person: Person) -> tuple[Part, ...]:

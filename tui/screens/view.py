@@ -92,6 +92,10 @@ class View(Vertical):
         """The path of the file to which a link in the tab leads; None if it leads elsewhere."""
         return None
 
+    def tab_name(self) -> str:
+        """The name of the tab, if it is another one than it has at first."""
+        return ""
+
     def count(self) -> str | None:
         """The number of items in the tab, shown after its name; "" for none, None while unknown."""
         return None
@@ -99,6 +103,11 @@ class View(Vertical):
     def leave_filter(self) -> bool:
         """Called at esc. Clears the filter. Returns False if none was set."""
         return self.of.leave_filter()
+
+    def hides_rows(self) -> bool:
+        """Whether a filter hides rows."""
+        lines = self.of.lines
+        return lines is not None and lines.filtered
 
     def back(self) -> bool:
         return False

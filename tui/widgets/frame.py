@@ -9,6 +9,7 @@ from contextlib import suppress
 from rich.cells import cell_len
 from rich.style import Style
 from textual.events import Click, Key
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -154,7 +155,9 @@ class Prompt(Input):
     `changed(text)` when the text has changed; at tab the text becomes `complete(text)`; at up and down `move`
     is called with -1 and 1. `answers`: if one key is the answer, the keys (the first of several is shown) and
     what they mean. `space`: called at the space key, which is then not typed. `enter`: what enter does, in a
-    word. Keys after enter or esc are passed to `further`; `passed` is called after the last of them.
+    word. `label`: what stands before the text. Keys after enter or esc are passed to `further`; `passed` is
+    called after the last of them. If one key is the answer, `sign` and the keys are shown instead of a text
+    and its cursor.
 
     Each key is handled completely before the next one: Textual would look up the binding of a key only when
     it has reached the app, and by then later keys would have been typed into the text."""
@@ -178,8 +181,10 @@ class Prompt(Input):
         answers: Sequence[tuple[str, str]] = (),
         space: Callable[[], None] | None = None,
         enter: str = "done",
+        label: str = "",
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
+        self._label = safe(label)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
@@ -216,9 +221,29 @@ class Prompt(Input):
 
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
+        self.styles.padding = (0, 0, 0, cell_len(self._label) + 2 if self._label else 0)
         self.styles.background = BACKGROUNDS[colours]
         if colours != "terminal":
             self.styles.color = _text_colour(colours)
+
+    def render_line(self, y: int) -> Strip:
+        if not self._answers:
+            return super().render_line(y)
+        parts: list[Part] = [(f"{self.placeholder}   ", "text")] if self.placeholder else []
+        parts += [part for key, words in self.hints for part in ((key, "accent"), (f" {words}   ", "dim"))]
+        return strip(fit(parts, self.size.width), self.size.width, self._styles_of_theme)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The line, with the label in its left padding."""
+        lines = super().render_lines(crop)
+        if not self._label or crop.x or not lines:
+            return lines
+        label = strip([(f" {self._label} ", "accent")], self.styles.padding.left, self._styles_of_theme)
+        return [Strip.join([label, lines[0].crop(label.cell_length)]), *lines[1:]]
+
+    @property
+    def _styles_of_theme(self) -> dict[str, Style]:
+        return THEMES[getattr(self.app, "colours", "terminal")]
 
     def begin(self, ahead: list[Key]) -> None:
         """Begin to accept keys. The letters at the beginning of `ahead`, which were typed before the prompt

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
 from textual.widget import Widget
+
+from tui.theme import css_colour
 
 
 class Framed(Widget):
@@ -23,6 +26,20 @@ class Framed(Widget):
         if position != before[1]:
             self._border_subtitle = Content(position)
             self._refresh_frame(self.size.height + self.gutter.bottom - 1)
+
+    def name_rule(self, title: str, position: str, width: int) -> None:
+        """Write title and position into the line above the rows, if they have changed. `width`: columns of
+        the line."""
+        between = "─" * (width - 2 - cell_len(title) - cell_len(position) - 4)
+        if self._framed == (title, f"{between}{position}"):
+            return
+        self._framed = title, f"{between}{position}"
+        colours = getattr(self.app, "colours", "terminal")
+        faint, bright = css_colour(colours, "line"), css_colour(colours, "accent")
+        end = f" {position} " if position else "──"
+        self._border_title = Content.assemble((f" {title} ", bright), (between + end, faint))
+        self._border_subtitle = None
+        self._refresh_frame(-self.gutter.top)
 
     def _refresh_frame(self, y: int) -> None:
         """Paint line `y` of the frame again, counted from the first row of the content: -1 is the line above

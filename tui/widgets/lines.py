@@ -25,6 +25,7 @@ from tui.widgets.strips import NO_LINKS, strip
 MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
 UNMATCHED = "nothing matches; esc lists all"
+NOTE_MARGIN, ROOMY = 2, 40  # columns beside the note of an empty list that has as many
 WHEEL = 3  # rows of one step of the wheel
 NONE_MATCHED: tuple[str, Sequence[int]] = ("", ())  # the last filter, and the places of what it matched
 COUNTED = 20_000  # rows in which what a search finds is counted
@@ -327,6 +328,11 @@ class Lines(Framed, can_focus=True):
             self.post_message(self.Chosen(self, self.key))
 
     @property
+    def sought(self) -> str:
+        """The text of the filter."""
+        return "" if self.searches else self._filter
+
+    @property
     def filtered(self) -> bool:
         """Whether the filter hides rows."""
         return bool(self._filter) and not self.searches
@@ -370,10 +376,7 @@ class Lines(Framed, can_focus=True):
         index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
         if index >= len(self.rows):
-            empty = not len(self.rows)
-            note = folded([(self._note(), "dim")], max(1, width - self.marked)) if empty else []
-            row = note[y] if y < len(note) else ()
-            return strip([(" " if self.marked else "", "text"), *row], width, styles)
+            return strip(self._note_row(y, width) if not len(self.rows) else [], width, styles)
         item = self.rows[index]
         chosen = item.key is not None and self.highlights(index)
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
@@ -387,11 +390,18 @@ class Lines(Framed, can_focus=True):
         line = strip([*mark, *parts], width + self.shift, styles, over, bare, links, item.rest)
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
+    def _note_row(self, y: int, width: int) -> list[Part]:
+        """Row `y` of the note of an empty list, which stands in a margin if there is room for one."""
+        margin = NOTE_MARGIN if width >= ROOMY else 1
+        note = folded([(self._note(), "dim")], max(1, width - 2 * margin + 1))
+        y -= int(len(note) < self.size.height)
+        return [(" " * margin, "text"), *note[y]] if 0 <= y < len(note) else []
+
     def _note(self) -> str:
         """The note that explains why there are no rows."""
         if self.waiting:
             return self.waiting
-        return self.unmatched if self.filtered and len(self._all) else self.empty
+        return self.unmatched if self.filtered else self.empty
 
     @property
     def _over(self) -> str:

@@ -173,6 +173,12 @@ def described(entry: QueuedAction) -> str:
         return entry.path
 
 
+def text_of(entry: QueuedAction) -> str:
+    """The text of the comment that an entry adds; "" for other entries."""
+    body = entry.value.get("body") if isinstance(entry.value, dict) else None
+    return body if isinstance(body, str) and entry.path.endswith(f"/comments{ADDS}") else ""
+
+
 def _in_words(member: str, value: Any) -> str:
     """A member of the body of a change, in words: its name, and its value if that is a list or a state."""
     names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")

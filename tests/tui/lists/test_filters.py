@@ -12,7 +12,7 @@ from localstore.core.model.issue import IssueQuery
 from localstore.core.model.proposal import ProposalQuery
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_plain import typed
 from tui.app import SvcApp
 from tui.filters import complete, parse
@@ -81,25 +81,57 @@ async def test_the_filter_asks_the_server_by_words(listed: str, open_app: Open) 
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "3")
-        assert "Issues, open 2" in text
+        assert "Issues open · 2" in text
         text = await press(pilot, "slash", *"la")
         assert "label:" in text.splitlines()[-2]
         text = await press(pilot, "tab", "b", "tab")
         assert "label:bug" in text
         text = await press(pilot, *"state:cl", "tab", "enter")
-        assert "Issues, closed label:bug 1" in text
+        assert "Issues closed · label:bug · 1" in text
+        assert text.splitlines()[-1].startswith(" esc clears  / changes")
         assert "Crash at start" in text and "Stalls" not in text
         text = await press(pilot, "o")
-        assert "Issues, all label:bug 2" in text and "A question" not in text
+        assert "Issues all · label:bug · 2" in text and "A question" not in text
         text = await press(pilot, "slash", *" night", "enter")
         assert "Stalls" in text and "Crash" not in text
         text = await press(pilot, "slash", *(["backspace"] * 60), *"assignee:@me", "enter")
-        assert "Issues, open assignee:@me 1" in text and "Stalls" in text
+        assert "Issues open · assignee:@me · 1 of 2" in text and "Stalls" in text
         text = await press(pilot, "slash", *(["backspace"] * 60), *"milestone:x", "enter")
         assert "milestone: is not a word of this filter" in text
-        assert text.splitlines()[-1] == "milestone:x"  # to be corrected
+        assert text.splitlines()[-1] == " / milestone:x"  # to be corrected
         text = await press(pilot, *(["backspace"] * 60), "enter")
-        assert "Issues, open 2" in text
+        assert "Issues open · 2" in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+async def test_the_title_says_the_filter(listed: str, open_app: Open, width: int) -> None:
+    async with open_app().run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "3")
+        assert "Issues open · 2" in text
+        text = await press(pilot, "slash")
+        assert "label:" in text.splitlines()[-1] and text.splitlines()[-1].startswith(" / ")
+        text = await press(pilot, *"night")
+        assert "Issues open · night · 1 of 2" in text
+        text = await press(pilot, "enter")
+        assert "Issues open · night · 1 of 2" in text
+        text = await press(pilot, "slash", *" label:bug", "enter")
+        assert "label:bug night · 1 of 2" in text
+        assert text.splitlines()[-1].startswith(" esc clears  / changes")
+        text = await press(pilot, "escape")
+        assert "Issues open · 2" in text and "esc clears" not in text
+
+
+async def test_title_and_position_stay_above_a_list_without_a_frame(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 8)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "Issues open · 2", "1 of 2")
+        text = await press(pilot, "j")
+        assert "Issues open · 2" in text and "2 of 2" in text
+        await pilot.resize_terminal(80, 6)
+        await sees(pilot, "Issues open · 2", "2 of 2")
 
 
 async def test_esc_leaves_the_filter_as_it_was(listed: str, open_app: Open) -> None:
@@ -124,7 +156,7 @@ async def test_esc_takes_a_filter_away_before_it_leaves(listed: str, open_app: O
         text = await press(pilot, "o", "o", "slash", *" label:bug night", "enter")
         assert "Stalls" in text and "Crash" not in text
         text = await press(pilot, "escape")
-        assert "Issues, all 3" in text and "Crash" in text
+        assert "Issues all · 3" in text and "Crash" in text
         await press(pilot, "2")
         text = await press(pilot, "slash", *"readme", "enter")
         assert "README.md" in text and "data.bin" not in text
@@ -145,11 +177,11 @@ async def test_proposals_have_words_of_their_own(proposal: str, open_app: Open) 
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "3", "p")
-        assert "Proposals, open 1" in text
+        assert "Proposals open · 1" in text
         text = await press(pilot, "slash", *"head:to", "tab", "enter")
-        assert "Proposals, open head:topic 1" in text
+        assert "Proposals open · head:topic · 1" in text
         text = await press(pilot, "slash", *(["backspace"] * 40), *"state:merged", "enter")
-        assert "Proposals, merged 0" in text
+        assert "Proposals merged · 0" in text
 
 
 def test_the_line_mode_takes_the_same_words(listed: str, typed) -> None:  # type: ignore[no-untyped-def]

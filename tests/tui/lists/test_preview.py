@@ -49,13 +49,13 @@ async def issues(pilot: Pilot[None]) -> str:
 async def test_the_row_under_the_cursor_is_previewed(listed: str, open_app: Open) -> None:
     async with open_app().run_test(size=(120, 30)) as pilot:
         await issues(pilot)
-        text = await sees(pilot, "╭─ Issues, open 2", "1 of 2", "─ #2 ─", "because")
+        text = await sees(pilot, "╭─ Issues open · 2", "1 of 2", "─ #2 ─", "because")
         assert "# Why" not in text
         await press(pilot, "j")
         text = await sees(pilot, "2 of 2", "─ #1 ─", "It hangs, see #2.", "• so it does")
         assert "because" not in text
         await press(pilot, "p")
-        await sees(pilot, "Proposals, open 1", "─ #3 ─", "main ← topic", "▎ because")
+        await sees(pilot, "Proposals open · 1", "─ #3 ─", "main ← topic", "▎ because")
         await press(pilot, "enter")
         await sees(pilot, "Versions 1")
 
@@ -66,11 +66,11 @@ async def test_there_is_no_preview_where_it_has_no_room_or_is_hidden(listed: str
         assert "╭" not in text and "because" not in text
         assert "room for a preview" in await press(pilot, "P")
         await pilot.resize_terminal(120, 30)
-        await sees(pilot, "╭─ Issues, open 2", "because")
+        await sees(pilot, "╭─ Issues open · 2", "because")
         text = await press(pilot, "P")
         assert "╭" not in text and "because" not in text
         await press(pilot, "P")
-        await sees(pilot, "╭─ Issues, open 2", "because")
+        await sees(pilot, "╭─ Issues open · 2", "because")
 
 
 async def test_the_preview_is_walked_zoomed_and_left(listed: str, open_app: Open) -> None:
@@ -80,13 +80,13 @@ async def test_the_preview_is_walked_zoomed_and_left(listed: str, open_app: Open
         await sees(pilot, "It hangs")
         await press(pilot, "Z")
         text = await sees(pilot, "It hangs")
-        assert "Issues, open" not in text
+        assert "Issues open" not in text
         await press(pilot, "escape")
-        await sees(pilot, "╭─ Issues, open 2", "It hangs")
+        await sees(pilot, "╭─ Issues open · 2", "It hangs")
         await press(pilot, "tab", "tab", "enter")
         await sees(pilot, "#2  Crash at start")
         await press(pilot, "escape")
-        await sees(pilot, "╭─ Issues, open 2")
+        await sees(pilot, "╭─ Issues open · 2")
         await press(pilot, "escape", "escape")
         await sees(pilot, "Repositories")
 
@@ -132,7 +132,7 @@ async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
         assert isinstance(app, SvcApp)
         await issues(pilot)
         await press(pilot, "p")
-        await sees(pilot, "Proposals, open 1", "▎ because")
+        await sees(pilot, "Proposals open · 1", "▎ because")
         go, fetch = threading.Event(), app.client.fetch
 
         def held(read: Read[Any]) -> tuple[Any, float]:

@@ -25,9 +25,11 @@ async def test_tabs_say_how_much_is_in_them(world: str, alice: Svc, open_app: Ca
         text = await sees(pilot, "✓ 1/1")
         assert "4 Workflows │" in text.splitlines()[1]
         await press(pilot, "3")
-        await sees(pilot, "Issues, open 2", "3 Issues 2 ")
+        await sees(pilot, "Issues open · 2", "3 Issues 2 ")
         await press(pilot, "p")
-        await sees(pilot, "no open proposals", "3 Issues 2 ")
+        await sees(pilot, "no open proposals", "3 Proposals │")
+        await press(pilot, "p")
+        await sees(pilot, "Issues open · 2", "3 Issues 2 ")
 
 
 async def test_the_count_of_failed_checks_is_that_of_the_shown_seal(

@@ -295,7 +295,7 @@ async def test_keys_that_come_before_a_tab_is_there_are_carried_out(proposal: st
         await press(pilot, "enter")
         pilot.app.press("3")  # type: ignore[attr-defined]
         pilot.app.press("p")  # type: ignore[attr-defined]
-        await sees(pilot, "Proposals, open 1")
+        await sees(pilot, "Proposals open · 1")
 
 
 async def test_all_of_a_very_long_file_is_there_once_the_cursor_is_in_it(

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from localstore.core.model.check import SealCheck
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.screens.proposal.words import sign_of_check
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -68,7 +70,7 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         await press(pilot, "enter")
         await press(pilot, "3")
         text = await press(pilot, "p")
-        assert "Proposals, open 1" in text
+        assert "Proposals open · 1" in text
         assert "○ #1 " in text
         assert "✓1/1" in text
         text = await press(pilot, "enter")
@@ -101,7 +103,7 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         text = await press(pilot, "d")
         assert "☑ delete the branch topic" in text
         assert f"svc repo branch topic --from {seal[:12]} makes it again" in text
-        assert "its own seals are then on no branch" in await press(pilot, "j", "enter")
+        assert "Its own seals are then on" in await press(pilot, "j", "enter")
         text = await press(pilot, "n")
         assert "nothing was done" in text and "○ open" in text
         await press(pilot, "enter", "y")
@@ -120,7 +122,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "3", "p", "a")
-        await sees(pilot, "branch to propose")
+        await sees(pilot, "branch to propose", "#1 open")
         await press(pilot, *"other", "enter")
         await sees(pilot, "title of the proposal")
         await press(pilot, *"Odd again", "enter")
@@ -135,7 +137,7 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
         await press(pilot, *"main", "enter")
         await sees(pilot, "main  ←  other")
         await press(pilot, "S")
-        await sees(pilot, "#2 Odd again", "Proposals, open 2")
+        await sees(pilot, "#2 Odd again", "Proposals open · 2")
     made = json.loads(alice("pr", "view", "2", "--json", "head,base,draft").out)
     assert made == {"head": "other", "base": "main", "draft": True}
     assert waiting(alice) == []
@@ -254,6 +256,73 @@ async def test_the_inbox_is_shown_opened_and_emptied(
     assert json.loads(alice("inbox", "--json", "item").out) == []
 
 
+async def test_what_was_opened_counts_as_read_and_u_takes_it_back(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    other("pr", "comment", "1", "-b", "Why?")
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        await sees(pilot, "● project#1 Return three", "yours  @")
+        await press(pilot, "enter")
+        await sees(pilot, "Why?", "main ← topic")
+        await press(pilot, "escape")
+        text = await sees(pilot, "project#1 Return three")
+        assert "● project#1" not in text
+        await press(pilot, "u")
+        await sees(pilot, "● project#1 Return three")
+    assert json.loads(alice("inbox", "--json", "state").out) == [{"state": "unread"}]
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+async def test_rows_say_what_waits(
+    proposal: str,
+    alice: Svc,
+    other: Callable[..., None],
+    open_app: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    """A review of the account, and conflicts."""
+    me, mine = os.environ["TEST_HANDLE"], os.environ["SVC_HOME"]
+    assert alice("repo", "collaborator", "add", f"{me[:30]}-b", "--role", "write").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("repo", "invite", "accept", proposal).code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    assert alice("repo", "branch", "second", "--from", "topic").code == 0
+    other("pr", "create", "--head", "second", "--base", "main", "-t", "Theirs", "-b", "x")
+    other("pr", "edit", "2", "--add-reviewer", me)
+    other("pr", "comment", "1", "-b", "Why?")
+    async with open_app().run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "G", "enter", "3", "p")
+        review = "◆ review" if width < 90 else "◆ your review"
+        text = await sees(pilot, "Proposals open · 2", review, "#2 Theirs")
+        assert "3 Proposals 2" in text or "3 Prop 2" in text
+        assert text.count(review) == 1
+        assert alice("switch", "main").code == 0
+        Path("src/main.py").write_text("def main():\n    return 9\n")
+        assert alice("push", "-m", "Nine").code == 0
+        await press(pilot, "r")
+        text = await sees(pilot, "✗ conflicts", review)
+        await press(pilot, "enter")
+        await sees(pilot, "Theirs", "A approve")
+        await press(pilot, "escape", "j", "enter")
+        text = await sees(pilot, "Return three", "M merge")
+        assert "A approve" not in text
+        text = await press(pilot, "M")
+        assert "cannot be merged: it conflicts with main" in text
+
+
+def test_a_check_of_which_no_run_was_reported_is_waited_for() -> None:
+    def check(run: str | None) -> SealCheck:
+        return SealCheck("lint", "pending", True, 0, None, None, "0" * 64, None, None, run)
+
+    assert sign_of_check(check(None))[0] == "· waited "
+    assert "queued" in sign_of_check(check("1"))[0]
+
+
 async def test_all_of_the_inbox_is_marked_without_the_server_and_sent_later(
     proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
 ) -> None:
@@ -262,7 +331,7 @@ async def test_all_of_the_inbox_is_marked_without_the_server_and_sent_later(
         await settle(pilot)
     async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "1 done? y or n" in await press(pilot, "i", "X")
+        assert "Mark 1 as done?" in await press(pilot, "i", "X")
         assert "⋯ queued  mark rows of the inbox as done" in await press(pilot, "y")
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -279,7 +348,7 @@ async def test_what_needs_me_stays_when_all_is_done_and_u_brings_back(
         await settle(pilot)
         await press(pilot, "i")
         text = await sees(pilot, "mention", "yours")
-        assert "1 done; 1 that needs you stays? y or n" in await press(pilot, "X")
+        assert "Mark 1 as done? 1 that needs you stays." in await press(pilot, "X")
         text = await press(pilot, "n")
         assert "nothing was done" in text and "yours" in text
         await press(pilot, "X")

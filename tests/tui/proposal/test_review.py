@@ -130,7 +130,7 @@ async def test_a_suggestion_is_applied(
         assert "c = 5" in text
         await press(pilot, "slash", *"Five", "enter")
         assert "nothing was done" in await press(pilot, "a", "enter")
-        assert "onto the branch? y or n" in await press(pilot, "a")
+        assert "onto the branch?" in await press(pilot, "a")
         await press(pilot, "y")
         await sees(
             pilot, "Applied", "#1 files", "+    c = 5", "─ ✓ resolved"
@@ -188,7 +188,7 @@ def test_a_draft_outlives_the_app_that_is_killed(issue: str, monkeypatch: pytest
         device.types("\r")
         device.sees("8 Set")
         device.types("3")
-        device.sees("Issues, open 1")
+        device.sees("Issues open · 1")
         device.types("\r")
         device.sees("It hangs")
         device.types("c")

@@ -24,6 +24,11 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
         await settle(pilot)
         text = await press(pilot, "a")
         assert "Sessions 1" in text and "● this one" in text
+        assert "organisations" in text and "svc auth key list" in text and "svc doc list" in text
+        await to(pilot, "list", "org list")
+        await press(pilot, "enter")
+        await sees(pilot, "svc org list")
+        text = await press(pilot, "escape")
         assert "Tokens for scripts 0" in text and "Devices 1" in text and "✓ active" in text
         await to(pilot, "token", "")
         assert "settings?tab=tokens" in await sees(pilot, "─ a token ─")

@@ -38,7 +38,7 @@ class CommandLine(Card):
 
     def _type(self, value: str = "") -> None:
         lines = self.query_one("#candidates", Lines)
-        self.ask("svc", self._done, self._changed, value, self._complete, filtered=lines)
+        self.ask("", self._done, self._changed, value, self._complete, filtered=lines, label=": svc")
 
     def _complete(self, line: str) -> str:
         """The command line completed to the candidate under the cursor."""

@@ -3,26 +3,25 @@ action and every command of svc."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 
-from tui.actions import EVERYWHERE, Action, spoken
+from tui.actions import BRACES, EVERYWHERE, MOVES, Action, is_about_row, spoken
 from tui.offers import OFFERS
-from tui.screens.card import Card
-from tui.text import Part, safe
+from tui.screens.card import MARGIN, Card
+from tui.text import Part, fit, safe
 from tui.widgets.lines import Item, Lines, sequence
 
-BRACES = re.compile(r"\{(\w+)\}")
-LABEL = 30  # columns of what an action does, before its command
+LABEL, SHARE = 48, 45  # columns of what an action does, at most, and hundredths of the row
+EDGE = 6  # columns of a card's frame, of the blanks inside it, and of the mark of a row
 ROW, SCREEN, EVERY, COMMANDS = "This row", "This screen", "Everywhere", "Every command of svc"
-GROUPS = (ROW, SCREEN, EVERY, COMMANDS)
+MOVING = "Moving"
+GROUPS = (ROW, SCREEN, EVERY, COMMANDS, MOVING)
 _EVERYWHERE = frozenset(action.id for action in EVERYWHERE)
+_MOVES = frozenset({*(action.id for action in MOVES), "next_match", "previous_match"})
 _OFFERED = frozenset(action.id for action in OFFERS)
-_OF_THE_SCREEN = frozenset(
-    {"repo", "id", "seal", "state", "title", "version"}
-)  # words in braces that name no row
 
 
 def group_of(action: Action) -> str:
@@ -30,8 +29,10 @@ def group_of(action: Action) -> str:
     command, which contains the row's number or name."""
     if action.id in _OFFERED or action.id.startswith("command "):
         return COMMANDS
-    if action.id == "open" or set(BRACES.findall(action.command)) - _OF_THE_SCREEN:
+    if is_about_row(action):
         return ROW
+    if action.id in _MOVES:
+        return MOVING
     return EVERY if action.id in _EVERYWHERE else SCREEN
 
 
@@ -52,11 +53,17 @@ class Help(Card):
         yield Lines(unmatched="nothing is called like this", id="actions")
 
     def title_parts(self) -> Sequence[Part]:
-        return ((f" {'Everything' if self.all else 'Keys'}", "title"), (f"  {self._where}", "dim"))
+        return ((f" {'All actions' if self.all else 'Keys'}", "title"), (f"  {self._where}", "dim"))
 
     def on_mount(self) -> None:
         super().on_mount()
         self._facts = self._facts or self._facts_below()
+        self._paint()
+
+    def on_resize(self) -> None:
+        self._paint()
+
+    def _paint(self) -> None:
         rows = self.rows()
         self.query_one("#actions", Lines).show(sequence(rows))
         self.fit(len(rows))
@@ -81,10 +88,13 @@ class Help(Card):
         beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
+        wide = min(LABEL, (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100)
+        name = fit(((safe(label or summary), "dim" if why else "text"),), wide)
+        blank = " " * (wide - sum(cell_len(text) for text, _ in name))
         return Item(
             action.id,
-            ((f"{label or summary:<{LABEL}}", "dim" if why else "text"), beside),
-            ((keys, "accent"),) if keys else (),
+            (*name, (blank, "text"), beside),
+            ((f" {keys}", "accent"),) if keys else (),
             f"{keys} {label}{summary} {action.command}",
         )
 
@@ -123,8 +133,8 @@ class Palette(Help):
 
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)
-        sign = "type to filter, up and down move, enter runs"
-        self.ask(sign, lambda text: self._run(lines.key), lines.filter, filtered=lines)
+        sign = "type to filter"
+        self.ask(sign, lambda text: self._run(lines.key), lines.filter, filtered=lines, label="/")
 
     def prompt_left(self) -> None:
         self.do_back()

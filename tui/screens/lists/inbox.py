@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from localstore.core.model import inbox as inboxes
 from localstore.core.model.inbox import InboxItem, InboxMarks, InboxState
@@ -12,8 +15,10 @@ from localstore.core.model.repo import Repo
 from svc.flows.inbox_words import describe, happened
 from tui import reads
 from tui.actions import Action
+from tui.screens.base import TWO_PANES
+from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
-from tui.text import Part, ago, brief, folded, safe
+from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
@@ -31,6 +36,7 @@ NEEDS_ME = frozenset(
         "check_failed",
         "ready_to_merge",
         "mention",
+        "report",
     }
 )
 WATCHED = frozenset({"participant", "watching"})
@@ -51,6 +57,12 @@ REASONS: dict[str, Part] = {
     "report": ("report", "bad"),
     "webhook_disabled": ("webhook", "bad"),
 }
+
+
+NO_NEWS = "✓ nothing new concerns you"
+COMES = (("", "Here comes what asks something of you, your own issues and proposals, and what you watch."),)
+OPEN = Action("open", ("enter",), "open", "svc issue view {n}", footer=True)
+GO = Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=True)
 
 
 class Space(NamedTuple):
@@ -140,8 +152,8 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
 
 
 def open_item(screen: Base, item: InboxItem) -> None:
-    """Open a row of the inbox: if it asks a question, let the user answer; else show its issue, proposal or
-    repository."""
+    """Ask for an answer to a row that asks a question; show the issue, proposal or repository of another,
+    which then is read."""
     from tui.screens.lists.answering import ask_for_answer
 
     if ask_for_answer(screen, item, lambda: open_subject(screen.svc, item)):
@@ -149,7 +161,27 @@ def open_item(screen: Base, item: InboxItem) -> None:
     if item.repo is None:
         screen.say(f"{safe(item.subject.title)}: {safe(describe(item))}")
     else:
+        if item.unread:
+            screen.stale = True  # it is read when the user comes back
+            screen.svc.act(inboxes.UPDATE, InboxState(state="read"), about=_about(item), id=item.id)
         open_subject(screen.svc, item)
+
+
+def opening(item: InboxItem) -> Action:
+    """What enter does on a row, with the command that does the same."""
+    from tui.screens.lists.answering import answers_to
+
+    answers = answers_to(item)
+    if answers:
+        return Action(
+            "open", ("enter",), "answer", shlex.join(["svc", *next(iter(answers.values()))]), footer=True
+        )
+    if item.repo is None:
+        return OPEN
+    number, noun = item.subject.number, "pr" if item.subject.kind == "proposal" else "issue"
+    where = ["repo", "view", item.repo.full_name]
+    words = where if number is None else [noun, "view", str(number), "-R", item.repo.full_name]
+    return Action("open", ("enter",), "open", shlex.join(["svc", *words]), footer=True)
 
 
 def open_subject(svc: AskedApp, item: InboxItem) -> None:
@@ -182,13 +214,14 @@ class Inbox(SplitScreen):
     FOLLOWS_LATER = True
     LIST = "inbox"
     TWO_LINES = True
+    TWO_LINES_FROM = TWO_PANES
     FACTS = True
     WAITING = "asking the server"
     ACTIONS = (
-        Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
+        OPEN,
         Action("done", ("x",), "done", "svc inbox done {item}", "signed_in", footer=True),
         Action("all_done", ("X",), "all done", "svc inbox done --all", "signed_in", footer=True),
-        Action("undo", ("u",), "undo done", "svc inbox unread {item}", "signed_in"),
+        Action("undo", ("u",), "undo done or read", "svc inbox unread {item}", "signed_in"),
         *SPLIT_ACTIONS,
     )
 
@@ -199,6 +232,21 @@ class Inbox(SplitScreen):
 
     def titled(self) -> tuple[Part, ...]:
         return ("Inbox ", "title"), (str(len(self._items)), "dim")
+
+    def actions(self) -> tuple[Action, ...]:
+        item = self._of(self.listed.key) if self.is_mounted else None
+        if item is not None:
+            return (opening(item), *self.ACTIONS[1:])
+        if self._items:
+            return self.ACTIONS
+        # nothing is done with rows that are not there
+        return (*(msgspec.structs.replace(action, footer=False) for action in self.ACTIONS), GO)
+
+    def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
+        width = self.preview_width if self.previews else self.list_width
+        if not self.svc.client.account:
+            return "", steps(width, SIGNED_OUT, SIGN_IN)
+        return "", steps(width, NO_NEWS, COMES, (("w", "opens a repository"),), role="good")
 
     def preview_of(self, key: Hashable) -> None:
         item = self._of(key)
@@ -218,6 +266,9 @@ class Inbox(SplitScreen):
         self.do_refresh()
 
     def do_refresh(self) -> None:
+        if not self.svc.client.account:
+            self.paint()  # the server would only say to sign in
+            return
         self.svc.load(reads.inbox(), self._paint)
         self.renew()
 
@@ -237,9 +288,10 @@ class Inbox(SplitScreen):
     def paint(self) -> None:
         now = self.svc.clock()
         rows = sections(self._items, now, Space(self.narrow, self.two_lines))
-        if not rows:
-            words: Part = ("nothing new concerns you ✓  w opens a repository", "dim")
-            rows += [Item(None, row) for row in folded([words], self.list_width)]
+        if not rows and self.previews:
+            self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
+        elif not rows:
+            rows += [Item(None, row) for row in self.first_steps()[1]]
         rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.queued("/inbox")]
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
@@ -259,22 +311,23 @@ class Inbox(SplitScreen):
         """Ask, then mark all listed rows as done, except those that wait for the user."""
         chosen = [item for item in self._items if section_of(item) != "Needs me"]
         stays = len(self._items) - len(chosen)
-        staying = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
+        staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
         if not chosen:
             self.say("each of these waits for you; x marks one as done" if stays else "there is none", "warn")
             return
 
         def mark() -> None:
             self._mark(chosen, "done")
-            self._marked(chosen, f"{len(chosen)} done{staying if stays else ''}; u undoes it")
+            self._marked(chosen, f"{len(chosen)} done{f'; {staying}' if stays else ''}; u undoes it")
 
-        self.confirm(f"{len(chosen)} done{staying if stays else ''}?", mark)
+        question = f"Mark {len(chosen)} as done?{f' {staying}.' if stays else ''}"
+        self.confirm(question, mark, "all done")
 
     def do_undo(self) -> None:
         """Restore the rows that were marked as done last to what they were before, read or unread."""
         back, self._undone = self._undone, []
         if not back:
-            self.say("nothing was marked as done here", "warn")
+            self.say("nothing was marked as done or opened here", "warn")
             return
         self._mark([item for item in back if item.unread], "unread")
         self._mark([item for item in back if not item.unread], "read")
@@ -291,5 +344,8 @@ class Inbox(SplitScreen):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         item = self._of(self.listed.key)
-        if item is not None:
-            open_item(self, item)
+        if item is None:
+            return
+        if item.unread and item.subject.number is not None:
+            self._undone = [item]
+        open_item(self, item)

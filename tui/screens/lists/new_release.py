@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
+from localstore.core.model.history import SealSummary
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
+from tui import contents
 from tui.actions import Action
 from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import NONE, Composing
@@ -32,6 +35,7 @@ class NewRelease(Composing):
             "release.create",
         ),
         Action("write", ("E",), "notes in $EDITOR", "svc repo release create", "signed_in"),
+        Action("seals", ("f",), "notes from seals", "svc log", footer=True),
         Action("discard", ("D",), "discard", footer=True),
         *SPLIT_ACTIONS,
     )
@@ -47,6 +51,7 @@ class NewRelease(Composing):
     ) -> None:
         super().__init__(repo, begun=begun)
         self._taken = frozenset(taken)
+        self._released = {ref.head for ref in refs if ref.type == "tag" and ref.name in self._taken}
         self._refs = [ref.name for ref in refs if ref.head is not None]
 
     def begin(self) -> None:
@@ -72,6 +77,21 @@ class NewRelease(Composing):
 
     def facts_of(self) -> list[Part]:
         return [("of ", "dim"), (safe(self._ref), "accent"), *self.author_parts()]
+
+    def do_seals(self) -> None:
+        """Add to the notes what was sealed since the last release, a line for each seal."""
+        before = self.value("notes").rstrip()
+
+        def fill(seals: list[SealSummary], at: float) -> None:
+            """Called with what was known, and then with the server's answer."""
+            new = list(takewhile(lambda seal: seal.id not in self._released, seals))
+            lines = [f"- {seal.message.partition(chr(10))[0].strip()}" for seal in new]
+            if lines:
+                self.put("notes", "\n".join([*([before, ""] if before else []), *lines]))
+            else:
+                self.say(f"nothing was sealed on {self._ref} since the last release", "warn")
+
+        self.svc.load(contents.recent(self.repo.id, self._ref), fill)
 
     def _choose_ref(self) -> None:
         from tui.screens.choose import Choose

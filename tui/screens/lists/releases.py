@@ -36,6 +36,7 @@ NAME, SIZE = 60, 11  # columns of the name of a file, at most, and of its size
 
 class Releases(Split):
     LIST = "releases"
+    RULED = True
     TWO_LINES = True
     FACTS = True
     ACTIONS = (
@@ -71,10 +72,8 @@ class Releases(Split):
         if not self.is_mounted or self._releases is None:
             return
         releases = list(self._releases.values())
-        rows = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
-        rows += [self._row(release) for release in releases]
-        if not releases:
-            rows.append(Item(None, (("no releases; a makes one", "dim"),)))
+        rows = [self._row(release) for release in releases]
+        self.listed.empty = "no releases; a makes one"
         new = self._awaits if self._awaits in self._releases else None
         self._awaits = "" if new else self._awaits
         self.query_one("#releases", Lines).show(sequence(rows), new)
@@ -304,7 +303,7 @@ class ReleaseScreen(WithFacts, Moving):
             self.say("put the cursor on a file", "warn")
             return
         words = ["repo", "release", "delete-asset", self.release.version, str(name), "--yes"]
-        self.confirm(f"remove {name} for good?", lambda: self._run(*words))
+        self.confirm(f"Remove {name} for good?", lambda: self._run(*words), destroys=True)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         asset = next((asset for asset in self.release.assets if asset.name == event.key), None)

@@ -203,7 +203,7 @@ class Merge(Card):
         words += ["-R", self._repo.full_name]
         if self._deletes and way in REPLACING and not proposal.cross_repository:
             # the command would ask, and it has no terminal to ask on
-            self.confirm(lost_with(proposal), lambda: self._merge(words))
+            self.confirm(lost_with(proposal), lambda: self._merge(words), destroys=True)
         else:
             self._merge(words)
 
@@ -242,7 +242,7 @@ class Merge(Card):
 def lost_with(proposal: Proposal) -> str:
     """The question whether to delete the head branch too, for a merge strategy that does not put the branch's
     own seals on the base: after the deletion they are on no branch."""
-    return f"delete {safe(proposal.head)} too? its own seals are then on no branch."
+    return f"Delete {proposal.head} too? Its own seals are then on no branch."
 
 
 def _fact(name: str, *parts: Part) -> Item:

@@ -175,7 +175,7 @@ class Remarking(Reviewing):
             self.say("◐ applying the suggestion …", "warn")
             self.svc.run_beside(words, show)
 
-        self.confirm("seal the suggested lines onto the branch?", apply)
+        self.confirm("Seal the suggested lines onto the branch?", apply)
 
     def do_resolve(self) -> None:
         thread = self._thread()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from localstore.core.model import review as reviews
 from localstore.core.model.proposal import Proposal
 from localstore.core.model.repo import Repo
@@ -37,6 +39,15 @@ class Reviewing(Base):
     """A screen about a proposal of the repository `repo`, on which one can give a verdict."""
 
     repo: Repo
+
+    def actions(self) -> tuple[Action, ...]:
+        """The actions; nobody approves a proposal of their own, so that key is not shown there."""
+        if not self.subject()[1]:
+            return self.ACTIONS
+        return tuple(
+            msgspec.structs.replace(action, footer=False) if action.id == "approve" else action
+            for action in self.ACTIONS
+        )
 
     def reviewed(self) -> Proposal | None:
         """The proposal on the screen; None until it is loaded."""

@@ -18,6 +18,7 @@ from localstore.core.model.thread import Thread
 from localstore.core.words import reasons_to_wait
 from tui import contents
 from tui.actions import Action
+from tui.listed import ListedProposal
 from tui.screens.facts import beside_facts, fact_rows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
@@ -30,7 +31,7 @@ from tui.screens.proposal.words import (
     verdicts_of,
 )
 from tui.screens.talk.previews import first_left, reviewer_line
-from tui.screens.talk.talk import Talk
+from tui.screens.talk.talk import Listed, Talk
 from tui.text import Part, ago, folded, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, sequence
@@ -75,8 +76,8 @@ class ProposalScreen(Reviewing, Talk):
     )
     one: Proposal | None
 
-    def __init__(self, repo: Repo, number: int) -> None:
-        super().__init__(repo, number)
+    def __init__(self, repo: Repo, number: int, row: Listed | None = None) -> None:
+        super().__init__(repo, number, row)
         self._reviews: list[Review] = []
         self._versions: list[Version] = []
         self._checks: SealChecks | None = None
@@ -103,11 +104,11 @@ class ProposalScreen(Reviewing, Talk):
         yield from beside_facts(Lines(searches=True, linked=True, waiting="asking the server", id="proposal"))
 
     def title_parts(self) -> Sequence[Part]:
-        title = safe(self.one.title) if self.one else ""
-        return ((f" {safe(self.repo.full_name)} #{self.number}", "title"), (f"  {title}", "text"))
+        return ((f" {safe(self.repo.full_name)} #{self.number}", "title"), (f"  {self.known_title}", "text"))
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.paint()
         self.do_refresh()
 
     def on_screen_suspend(self) -> None:
@@ -165,6 +166,7 @@ class ProposalScreen(Reviewing, Talk):
     def paint(self) -> None:
         proposal = self.one
         if proposal is None:
+            self._paint_unread()
             return
         rows: list[TextRow | Row] = [
             *self.title_rows(proposal.title),
@@ -194,6 +196,13 @@ class ProposalScreen(Reviewing, Talk):
                 *(Item(None, row) for row in self._version_rows()),
             ]
         )
+
+    def _paint_unread(self) -> None:
+        row = self._row
+        if row is not None or self.queued_rows():
+            state = state_of(row) if isinstance(row, ListedProposal) else None
+            self.query_one("#proposal", Lines).show(sequence(self.unread_items(state)))
+            self.place_frames()
 
     def _standing(self, proposal: Proposal) -> list[Row]:
         named = self._checks if self._checks and self._checks.seal_id == proposal.head_seal else None

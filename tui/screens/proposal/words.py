@@ -17,12 +17,13 @@ STATES: dict[str, Part] = {
     for name, style in (("draft", "dim"), ("open", "good"), ("merged", "agent"), ("closed", "bad"))
 }
 CHECKS: dict[str, Part] = {
-    name: (f"{SIGNS[name]} {name:7}", style)
+    name: (f"{SIGNS.get(name, '·')} {name:7}", style)
     for name, style in (
         ("pass", "good"),
         ("fail", "bad"),
         ("running", "warn"),
         ("queued", "dim"),
+        ("waited", "dim"),
         ("skip", "dim"),
         ("cancel", "warn"),
     )
@@ -45,15 +46,24 @@ def reasons_against(proposal: Proposal) -> list[str]:
 
 
 def refuses_merge(proposal: Proposal) -> str:
-    """The reason why the proposal cannot be merged by any strategy, neither by the server nor on this
-    machine; "" if it can."""
-    if proposal.blocked_by:
-        return f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}"
-    return (
-        f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}"
-        if proposal.merge_state == "conflicts"
-        else ""
+    """The reason why no strategy can merge the proposal, on the server or this machine; "" if one can."""
+    waits = f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}" if proposal.blocked_by else ""
+    if proposal.merge_state != "conflicts":
+        return waits
+    return f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}{f'. {waits}' if waits else ''}"
+
+
+def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
+    """What a proposal waits for, as far as a row of a list says it: a review of the account, and conflicts
+    that somebody has to resolve."""
+    if proposal.state != "open":
+        return []
+    asked = any(
+        reviewer.who.handle == account and (reviewer.state == "requested" or reviewer.stale)
+        for reviewer in proposal.reviewers
     )
+    parts: list[Part] = [("◆ your review", "accent")] if asked and account else []
+    return [*parts, ("✗ conflicts", "bad")] if proposal.merge_state == "conflicts" else parts
 
 
 def state_of(proposal: Proposal | ListedProposal) -> Part:
@@ -66,7 +76,10 @@ def sign_of_run(run: Run) -> Part:
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """The state of a check as a part with a sign and a word; `queued` until its first run begins."""
+    """The state of a check as a sign and a word; `queued` until its run begins, `waited` for one of which no
+    run was reported."""
+    if check.state == "pending" and check.run_id is None:
+        return CHECKS["waited"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 

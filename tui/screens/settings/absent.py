@@ -1,16 +1,16 @@
-"""Panels for settings that no server offers yet."""
+"""Panels for settings that no server offers yet. One line names them."""
 
 from __future__ import annotations
 
 from tui.screens.settings.panel import Panel
 from tui.widgets.lines import Item
 
+NO_ROUTE = "not in this version of svc"
+
 
 class Absent(Panel):
-    WHAT = ""
-
     def rows(self) -> list[Item]:
-        return [self.note(f"{self.WHAT}: not in this version of svc; servers have no route for it yet")]
+        return []
 
     def chosen(self, kind: str, name: str) -> None:
         """Does nothing: no row can be chosen."""
@@ -18,9 +18,7 @@ class Absent(Panel):
 
 class Upstream(Absent):
     NAME = "Upstream source"
-    WHAT = "a git host or a model hub"
 
 
 class Marketplace(Absent):
     NAME = "Marketplace"
-    WHAT = "a sale"

@@ -129,7 +129,7 @@ class Access(Panel):
             )
             for request in self._requests
         ]
-        return [*rows, self.row("invite", "", "invite somebody", "press a")]
+        return [*rows, self.row("invite", "", "invite somebody", "press a", "dim")]
 
     def _organisation_rows(self) -> list[Item]:
         owner = self._organisation
@@ -145,7 +145,7 @@ class Access(Panel):
             for invite in self._joining
         ]
         if owner.role == "admin":
-            rows.append(self.row("join", "", "invite a member", f"into {owner.handle}"))
+            rows.append(self.row("join", "", "invite a member", f"into {owner.handle}", "dim"))
         return rows
 
     def _path_rows(self) -> list[Item]:
@@ -155,7 +155,7 @@ class Access(Panel):
             self.row("path", rule.path, rule.path or "(the whole tree)", rule.visibility)
             for rule in self._rules
         ]
-        return [*rows, self.row("path", "+", "rule for a path", "who sees it and what is below it")]
+        return [*rows, self.row("path", "+", "rule for a path", "who sees it and what is below it", "dim")]
 
     # --- changes
 
@@ -194,7 +194,7 @@ class Access(Panel):
         self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen, now)
 
     def _invited(self, invite: str) -> None:
-        self.confirm("take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
+        self.confirm("Take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
 
     def _request(self, request: str) -> None:
         def chosen(answer: str) -> None:

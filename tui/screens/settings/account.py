@@ -14,6 +14,7 @@ from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.blocks import Block, laid
 from tui.charts import bar
+from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.settings import reads
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, brief, folded, safe
@@ -27,6 +28,7 @@ NAME = 11  # columns of the name of a fact
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
 PAIR: Line = (("  + let another device in", "accent"), ("  a code that works once: a", "dim"))
+LISTS = {"organisations": "org list", "API keys": "auth key list", "documents": "doc list"}
 KINDS = {
     "browser": "a browser",
     "cli": "svc on a terminal",
@@ -63,13 +65,22 @@ class Account(SplitScreen):
         if action.id == "rename":
             return "rename" if active else ""
         if action.id == "open":
-            return "make a code" if self.listed.key == ("pair", "") else ""
+            key = self.listed.key
+            lists = isinstance(key, tuple) and key[0] == "list"
+            return "make a code" if key == ("pair", "") else "list them" if lists else ""
         return super().label_of(action)
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
         who = f"@{client.account}" if client.account else "not signed in"
         return ((" Account", "title"), (f"  {safe(who)} on {safe(client.origin)}", "dim"))
+
+    def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
+        width = self.preview_width if self.previews else self.list_width
+        return "", steps(width, SIGNED_OUT, SIGN_IN)
+
+    def actions(self) -> tuple[Action, ...]:
+        return self.ACTIONS if self.svc.client.account else SPLIT_ACTIONS
 
     def titled(self) -> tuple[Part, ...]:
         account = self.svc.client.account
@@ -86,7 +97,11 @@ class Account(SplitScreen):
 
     def do_refresh(self) -> None:
         if not self.svc.client.account:
-            self.listed.waiting = "sign in first: svc login"
+            self.listed.waiting, self.listed.empty = "", SIGNED_OUT
+            self.listed.show(
+                sequence([] if self.previews else [Item(None, row) for row in self.first_steps()[1]])
+            )
+            self.rest()
             return
         self.svc.load(reads.sessions(), self._paint_sessions)
         self.svc.load(reads.device_keys(), self._paint_devices)
@@ -115,6 +130,7 @@ class Account(SplitScreen):
             return
         sessions = self._sessions or []
         signed_in = [session for session in sessions if session.kind != "script"]
+        signed_in.sort(key=lambda session: not session.current)
         tokens = [session for session in sessions if session.kind == "script"]
         devices = self._devices or []
         rows = [
@@ -130,6 +146,12 @@ class Account(SplitScreen):
             Item(
                 ("pair", ""),
                 (("  + let another device in", "accent"), ("  a code that works once: a", "dim")),
+            ),
+            Item(None, BLANK),
+            heading("What else is yours"),
+            *(
+                Item(("list", line), ((f"  {name:<16}", "text"), (f"svc {line}", "dim")), (), name)
+                for name, line in LISTS.items()
             ),
         ]
         self.listed.show(sequence(rows))
@@ -179,6 +201,11 @@ class Account(SplitScreen):
             self.show_preview(key, safe(session.label) or "session", self._session_rows(session))
         elif device is not None:
             self.show_preview(key, safe(device.name) or "device", self._device_rows(device))
+        elif isinstance(key, tuple) and key[0] == "list":
+            line = str(key[1])
+            words = self.svc.summary(line)
+            rows: list[Line] = [((safe(words), "title"),), BLANK, *_help("enter", f"runs svc {line}", 60)]
+            self.show_preview(key, line, rows)
         elif key == ("token", ""):
             self.show_preview(key, "a token", self._token_rows())
         else:
@@ -316,6 +343,8 @@ class Account(SplitScreen):
     # --- changes: at once, because a session that ends later ends too late
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if isinstance(event.key, tuple) and event.key[0] == "list":
+            self.svc.run_line(str(event.key[1]))
         if event.key == ("pair", ""):
             self.svc.carry_out(self.ACTIONS[1])
 
@@ -338,21 +367,19 @@ class Account(SplitScreen):
         device, session = self._chosen_device(), self._chosen_session()
         if device is not None and device.revoked_at is None:
             name = device.name or device.id[:SHOWN]
-            words = f"type {name}: its key signs nothing from then on, its sessions end"
-            self.ask(words, lambda typed: self._revoked(typed, name, device))
+            question = (
+                f"{name}: its key signs nothing from then on, its sessions end. To revoke it, type its name."
+            )
+            end = shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"])
+            otherwise = "that is not its name; nothing was revoked"
+            self.confirm_by_name(question, name, lambda: self.svc.run_line(end), otherwise)
         elif session is not None:
             consequence = "; this machine is signed out" if session.current else ""
             end = shlex.join(["auth", "token", "revoke", session.id, "--yes"])
-            question = f"end {session.label or session.id[:SHOWN]}{consequence}?"
+            question = f"End {session.label or session.id[:SHOWN]}{consequence}?"
             self.confirm(question, lambda: self.svc.run_line(end))
         else:
             self.say("put the cursor on a session or an active device", "warn")
-
-    def _revoked(self, typed: str, name: str, device: DeviceKey) -> None:
-        if typed.strip() == name:
-            self.svc.run_line(shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"]))
-        else:
-            self.say("that is not its name; nothing was revoked", "warn")
 
     def _chosen_device(self) -> DeviceKey | None:
         key = self.listed.key

@@ -40,7 +40,10 @@ class Automation(Panel):
             self.row("hook", hook.id, hook.url, f"{_state(hook)}  {', '.join(hook.events)}")
             for hook in self._hooks
         ]
-        return [*rows, self.row("add", "", "add a webhook", "an address that is told what happens here")]
+        return [
+            *rows,
+            self.row("add", "", "add a webhook", "an address that is told what happens here", "dim"),
+        ]
 
     def chosen(self, kind: str, name: str) -> None:
         if kind == "add":

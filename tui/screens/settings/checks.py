@@ -40,9 +40,9 @@ class Checks(Panel):
                 )
                 for each in self._checks
             ),
-            self.row("check", "", "ask for a check", "press c"),
+            self.row("check", "", "ask for a check", "press c", "dim"),
             *(self.row("rule", rule.pattern, rule.pattern, in_words(rule)) for rule in self._rules),
-            self.row("rule", "", "protect branches", "by a name or a pattern such as release/*"),
+            self.row("rule", "", "protect branches", "by a name or a pattern such as release/*", "dim"),
         ]
 
     def chosen(self, kind: str, name: str) -> None:

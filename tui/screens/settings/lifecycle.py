@@ -53,7 +53,7 @@ class Lifecycle(Panel):
             self.row("archive", "", "archived", archived),
             self.row("offered", offered.id, "transfer", f"* offered to @{offered.to.handle or '?'}")
             if offered is not None
-            else self.row("transfer", "", "transfer", "give it to another owner; type its name"),
+            else self.row("transfer", "", "transfer", "give it to another owner; type its name", "dim"),
             self.row("delete", "", "delete", "type its name; it can be restored for 30 days", "bad"),
         ]
 
@@ -68,7 +68,7 @@ class Lifecycle(Panel):
 
     def _visibility(self) -> None:
         if self.repo.visibility == "public":
-            self.confirm("make it private?", lambda: self._update(visibility="private"))
+            self.confirm("Make it private?", lambda: self._update(visibility="private"))
         else:
             self.type_name(
                 self.repo.full_name,
@@ -78,7 +78,7 @@ class Lifecycle(Panel):
 
     def _archive(self) -> None:
         archived = self.repo.archived
-        words = "accept writes again?" if archived else "refuse every write until unarchived?"
+        words = "Accept writes again?" if archived else "Refuse every write until unarchived?"
         self.confirm(words, lambda: self._update(archived=not archived))
 
     def _transfer(self) -> None:
@@ -99,7 +99,7 @@ class Lifecycle(Panel):
         offered = self._offered
         if offered is not None:
             self.confirm(
-                "take the offer back?",
+                "Take the offer back?",
                 lambda: self.svc.act(access.CANCEL_TRANSFER, about=self.repo.full_name, transfer=offered.id),
             )
 

@@ -131,14 +131,8 @@ class Panel:
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
         """Run `then` once the user has typed `name` as a confirmation; for changes that cannot be undone.
         `act`: what happens to it, as in "deleted"."""
-
-        def done(typed: str) -> None:
-            if typed.strip() == name:
-                then()
-            else:
-                self.of.of.say(f"that is not its name; nothing was {act}", "warn")
-
-        self.ask(f"type {name}: it will be {act}", done)
+        otherwise = f"that is not its name; nothing was {act}"
+        self.of.of.confirm_by_name(f"{name} will be {act}. To do it, type its name.", name, then, otherwise)
 
 
 class FormPanel(Panel):

@@ -136,14 +136,12 @@ class RuleScreen(Base):
         self.do_undo()
 
     def do_clear(self) -> None:
-        def done(typed: str) -> None:
-            if typed.strip() != self.pattern:
-                self.say("that is not its pattern; the rule stays", "warn")
-                return
+        def clear() -> None:
             self.do_undo()
             self.svc.act(protection.CLEAR, about=self.repo.full_name, id=self.repo.id, pattern=self.pattern)
 
-        self.ask(f"type {self.pattern}: its rule will be removed", done)
+        question = f"The rule for {self.pattern} will be removed. To do it, type its pattern."
+        self.confirm_by_name(question, self.pattern, clear, "that is not its pattern; the rule stays")
 
     def _fault(self, name: str, value: Any) -> str:
         if name == "required_approvals" and not isinstance(value, int):

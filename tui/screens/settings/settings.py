@@ -10,7 +10,7 @@ from localstore.core.endpoint import Endpoint
 from svc.flows.outbox.actions import API
 from svc.flows.place.rights import refusal
 from tui.actions import Action
-from tui.screens.settings.absent import Marketplace, Upstream
+from tui.screens.settings.absent import NO_ROUTE, Absent, Marketplace, Upstream
 from tui.screens.settings.access import Access
 from tui.screens.settings.automation import Automation
 from tui.screens.settings.checks import Checks
@@ -44,6 +44,7 @@ PANELS: tuple[type[Panel], ...] = (
 
 class Settings(Split):
     LIST = "settings"
+    SHARE = 52
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo edit", "signed_in", footer=True),
         Action("save", ("S",), "save", "svc repo edit", "signed_in", True, "repo.update"),
@@ -135,8 +136,13 @@ class Settings(Split):
             return
         rows: list[Item] = []
         for name, panel in self.panels.items():
-            rows.append(Item(None, ((name, "title"),)))
-            rows += panel.rows()
+            if isinstance(panel, Absent):
+                continue
+            if rows and self.previews:  # which has the room
+                rows.append(Item(None, (("", "text"),)))
+            rows += [Item(None, ((name, "title"),)), *panel.rows()]
+        absent = ", ".join(name for name, panel in self.panels.items() if isinstance(panel, Absent))
+        rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
         waiting = self.svc.queued(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#settings", Lines).show(sequence(rows))

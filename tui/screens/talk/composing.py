@@ -271,4 +271,4 @@ class Composing(SplitScreen):
             self.forget()
             self.app.pop_screen()
 
-        self.confirm("discard what is written?", discard)
+        self.confirm("Discard what is written?", discard, destroys=True)

@@ -89,7 +89,11 @@ class Editing(Composing):
         if not changes:
             self.say("nothing is changed", "dim")
         elif self._others_changed():
-            self.confirm("others changed it since you began: replace theirs?", lambda: self._queue(changes))
+            self.confirm(
+                "Others changed it since you began. Replace theirs?",
+                lambda: self._queue(changes),
+                destroys=True,
+            )
         else:
             self._queue(changes)
 

@@ -98,11 +98,11 @@ class IssueScreen(Talk):
         yield from beside_facts(Lines(searches=True, linked=True, waiting="asking the server", id="issue"))
 
     def title_parts(self) -> Sequence[Part]:
-        title = safe(self.one.title) if self.one else ""
-        return ((f" {safe(self.repo.full_name)} #{self.number}", "title"), (f"  {title}", "text"))
+        return ((f" {safe(self.repo.full_name)} #{self.number}", "title"), (f"  {self.known_title}", "text"))
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.paint()
         self.do_refresh()
 
     def on_resize(self) -> None:
@@ -127,6 +127,7 @@ class IssueScreen(Talk):
     def paint(self) -> None:
         issue = self.one
         if issue is None:
+            self._paint_unread()
             return
         rows: list[Row | tuple[Part, ...]] = [*self.title_rows(issue.title), *self._state_of(issue)]
         rows.append((("", "text"),))
@@ -138,6 +139,13 @@ class IssueScreen(Talk):
         items += [item(("queued", place), row) for place, row in enumerate(self.queued_rows())]
         self.query_one("#issue", Lines).show(sequence(items))
         self.show_facts(self.people_rows(issue))
+
+    def _paint_unread(self) -> None:
+        row = self._row
+        if row is not None or self.queued_rows():
+            items = self.unread_items(SIGNS[row.state] if row is not None else None)
+            self.query_one("#issue", Lines).show(sequence(items))
+            self.place_frames()
 
     def _state_of(self, issue: Issue) -> list[tuple[Part, ...]]:
         """Rows with state, author and time; also labels and people, unless the column of facts shows them."""

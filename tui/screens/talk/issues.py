@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from localstore.core.errors import UsageError
 from localstore.core.model.issue import IssueQuery
 from localstore.core.model.label import Label
+from localstore.core.model.proposal import ProposalQuery
 from tui import contents
 from tui.actions import Action
-from tui.filters import STATES, Kind, complete, parse
+from tui.filters import STATES, WORDS, Filter, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
-from tui.screens.proposal.words import checks_of, state_of, verdicts_of
+from tui.screens.base import TWO_PANES
+from tui.screens.proposal.words import checks_of, state_of, verdicts_of, waits_for
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
@@ -69,6 +71,8 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
 
 class Issues(Split, Acts):
     LIST = "issues"
+    RULED = True
+    TWO_LINES_FROM = TWO_PANES
     TWO_LINES = True
     FACTS = True
     ACTIONS = (
@@ -85,6 +89,8 @@ class Issues(Split, Acts):
         self._filter = parse("issues", "")
         self._found: Sequence[ListedIssue] | Sequence[ListedProposal] = ()
         self._labelled: tuple[Sequence[Label], Colours] = ((), {})
+        self._typing: Filter | None = None  # the filter in the open prompt
+        self._totals: dict[tuple[Kind, str], int] = {}  # how many there are without a filter, by state
         self._awaits = "", 0  # the title of what the user has made, and the greatest number before it
         # The number under the cursor, the list, and the row, which is searched for once.
         self._under: tuple[Hashable | None, object, ListedIssue | ListedProposal | None] = (None, (), None)
@@ -143,6 +149,8 @@ class Issues(Split, Acts):
         def paint(listed: list[ListedIssue] | list[ListedProposal], at: float) -> None:
             if searched is self._filter:
                 self._found = listed
+                if not searched.without_state:
+                    self._totals[self._kind, searched.query.state] = len(listed)
                 self.paint()
 
         if isinstance(searched.query, IssueQuery):
@@ -159,15 +167,14 @@ class Issues(Split, Acts):
         listed = self._found
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
         words = self._filter.without_state
-        first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
-        if not listed:
-            narrowed = words or self._filter.query.state != "open"
-            none = f"no open {self._kind}; a opens one"
-            none = f"no {self._kind} match; change it with /" if narrowed else none
-            first.append(Item(None, ((none, "dim"),)))
+        narrowed = words or self._filter.query.state != "open"
+        none = (
+            f"no {self._kind} match; change it with /" if narrowed else f"no open {self._kind}; a opens one"
+        )
+        self.listed.empty = none
         last = [Item(None, ((f"⋯ queued  {safe(item)}", "warn"),)) for item in queued]
         rows = Made[ListedIssue | ListedProposal](
-            listed, self._row, lambda item: item.number, text, first, last
+            listed, self._row, lambda item: item.number, text, last=last
         )
         self.query_one("#issues", Lines).show(rows, self._new_one())
         self.rest()
@@ -194,18 +201,37 @@ class Issues(Split, Acts):
             self._awaits = "", 0  # the user has gone on
 
     def titled(self) -> tuple[Part, ...]:
-        words = self._filter.without_state
-        title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(words)} ' if words else ''}"
-        other = "proposals" if self._kind == "issues" else "issues"
-        return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
+        """Kind, state, filter, and the number of rows of all in that state."""
+        state = self._filter.query.state
+        shown = self._typing or self._filter
+        words = " ".join(filter(None, (shown.without_state, shown.free)))
+        title: Part = (f"{self._kind.capitalize()} {state} · ", "title")
+        if not words:
+            other = "proposals" if self._kind == "issues" else "issues"
+            return title, (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
+        lines, found = self.listed, len(self._found)
+        count = len(lines.rows) if lines.filtered else found
+        total = self._totals.get((self._kind, state), found)
+        last = f" · {count} of {total}" if count < total else f" · {count}"
+        words, room = safe(words), self.list_width - len(last) - 4
+        if state == "open" and len(title[0]) + len(words) > room:
+            title = (f"{self._kind.capitalize()} · ", "title")
+        room = max(8, room - len(title[0]))
+        return title, (words if len(words) <= room else f"{words[: room - 1]}…", "accent"), (last, "dim")
+
+    def hides_rows(self) -> bool:
+        return bool(self._filter.without_state or self._filter.free)
+
+    def tab_name(self) -> str:
+        return self._kind.capitalize()
 
     def count(self) -> str | None:
-        """The number of open issues as text; None if the list shows others or is not read yet."""
-        counts = (
-            self._kind == "issues" and self._filter.query.state == "open" and not self._filter.without_state
-        )
-        is_read = isinstance(self._found, list)
-        return str(len(self._found) or "") if counts and is_read else None
+        """The number of open issues or proposals without the filter; None for issues if it is not known
+        here."""
+        total = self._totals.get((self._kind, "open"))
+        if total is None:
+            return None if self._kind == "issues" else ""
+        return str(total or "")
 
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"
@@ -216,44 +242,48 @@ class Issues(Split, Acts):
     def _row(self, item: ListedIssue | ListedProposal) -> Item:
         proposal = item if isinstance(item, ListedProposal) else None
         state = state_of(item) if isinstance(item, ListedProposal) else SIGNS[item.state]
-        check = checks_of(proposal.checks) if proposal is not None else ("", "text")
-        verdict = verdicts_of(proposal) if proposal is not None else ("", "text")
-        comments = item.comments if isinstance(item, ListedIssue) else 0
+        waits = waits_for(proposal, self.svc.client.account) if proposal is not None else []
+        counts = [checks_of(proposal.checks), verdicts_of(proposal)] if proposal is not None else []
         names = [label.name for label in item.labels]
         now = self.svc.clock()
-        who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
+        when: Part = (f"{brief(item.updated_at, now)} ", "dim")
         if self.two_lines:
-            blanks = " " * (len(str(item.number)) + 4)
-            below: list[Part] = [(blanks, "text")]
-            below += first_left(label_parts(names, self._labelled[1]))
-            below += [(f"{'  ' if names else ''}@{safe(item.author.handle or '?')}", "person")]
-            below += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
-            below += [(f"  {words}", role) for words, role in (check, verdict) if words]
-            below += [(f"  {comments} comment{'' if comments == 1 else 's'}", "dim")] if comments else []
-            when = ((f"{brief(item.updated_at, now)} ", "dim"),)
-            return Item(item.number, self._titled(item, state), when, below=tuple(below))
+            below = self._second_line(item, waits, counts)
+            return Item(item.number, self._titled(item, state), (when,), below=tuple(below))
         if self.narrow:
-            check_sign = ((f"{check[0][:1]} " if check[0] else "", check[1]),)
-            return Item(
-                item.number,
-                self._titled(item, state),
-                (*check_sign, (f"{brief(item.updated_at, now)} ", "dim")),
-            )
+            signs = [(f"{words[:1]} ", role) for words, role in (*waits, *counts) if words]
+            return Item(item.number, self._titled(item, state), (*signs, when))
         if self.app.size.width < SHORT:
-            right = [
-                *_folded(names, self._labelled[1]),
-                (_sign(check[0]), check[1]),
-                (_sign(verdict[0]), verdict[1]),
-            ]
+            right = [*_folded(names, self._labelled[1])] if len(waits) < 2 else []
+            right += [(f"  {words.replace('your ', '')}", role) for words, role in waits]
+            right += [(_sign(words), role) for words, role in counts]
             right += [
-                (f"  {comments}" if comments else "", "dim"),
+                (f"  {item.comments}" if item.comments else "", "dim"),
                 (f"  {brief(item.updated_at, now):>3} ", "dim"),
             ]
             return Item(item.number, self._titled(item, state), tuple(right))
+        who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
         title = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
-        counts = [(f"{words}  ", role) for words, role in (verdict, check) if words]
-        counts += [(f"{comments} said  ", "dim")] if comments else []
-        return Item(item.number, title, (*counts, (f"{ago(item.updated_at, now)} ", "dim")))
+        beside = [(f"{words}  ", role) for words, role in (*waits, *reversed(counts)) if words]
+        beside += [(f"{item.comments} said  ", "dim")] if item.comments else []
+        return Item(item.number, title, (*beside, (f"{ago(item.updated_at, now)} ", "dim")))
+
+    def _second_line(
+        self, item: ListedIssue | ListedProposal, waits: Sequence[Part], counts: Sequence[Part]
+    ) -> list[Part]:
+        """The line below a title: what it waits for, checks and verdicts, labels, people and comments. A
+        narrow list has them in short."""
+        names, colours = [label.name for label in item.labels], self._labelled[1]
+        parts: list[Part] = [(f"  {words}", role) for words, role in waits]
+        parts += [(_sign(words) if self.narrow else f"  {words}", role) for words, role in counts if words]
+        parts += _folded(names, colours) if self.narrow else label_parts(names, colours)
+        parts.append((f"  @{safe(item.author.handle or '?')}", "person"))
+        parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
+        if item.comments:
+            noun = "said" if self.narrow else f"comment{'' if item.comments == 1 else 's'}"
+            parts.append((f"  {item.comments} {noun}", "dim"))
+        shown = [part for part in parts if part[0]]
+        return [(" " * (len(str(item.number)) + 4), "text"), *first_left(shown)]
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """State, number and title of a row, as parts. If there is little room, the state is only a sign."""
@@ -287,11 +317,13 @@ class Issues(Split, Acts):
             if text == typed:  # what was refused, with the reason below it
                 return
             with suppress(UsageError):  # a word that is being typed
-                lines.filter(parse(self._kind, text).free)
+                self._typing = parse(self._kind, text)
+                lines.filter(self._typing.free)
             candidates = complete(self._kind, text, self._values)[1]
             self.of.say("  ".join(candidates[:CANDIDATES]), "dim")
 
         def done(text: str) -> None:
+            self._typing = None
             try:
                 self._filter = parse(self._kind, text)
             except UsageError as error:
@@ -301,16 +333,23 @@ class Issues(Split, Acts):
                 return
             self.of.say("")
             lines.filter(self._filter.free)
+            self.of.show_frame()
             self.do_refresh()
 
+        def left() -> None:
+            self._typing = None
+            lines.filter(before.free)
+
         self.of.ask(
-            "filter",
+            f"{' '.join(f'{word}:' for word in WORDS[self._kind][:4])} or text of the rows to list",
             done,
             changed,
             before.typed if typed is None else typed,
             lambda text: complete(self._kind, text, self._values)[0],
-            lambda: lines.filter(before.free),
+            left,
             filtered=lines,
+            enter="apply",
+            label="/",
         )
 
     def leave_filter(self) -> bool:
@@ -318,6 +357,7 @@ class Issues(Split, Acts):
             return False
         self._filter = parse(self._kind, "", self._filter.query.state)
         self.query_one("#issues", Lines).filter("")
+        self.of.show_frame()
         self.do_refresh()
         return True
 
@@ -347,7 +387,8 @@ class Issues(Split, Acts):
         from tui.screens.choose import Choose
 
         base = self.of.repo.default_branch
-        branches = [ref.name for ref in self.of.refs if ref.type == "branch" and ref.name != base]
+        refs = sorted(self.of.refs, key=lambda ref: ref.id, reverse=True)  # ids are in the order of time
+        branches = [ref.name for ref in refs if ref.type == "branch" and ref.name != base]
         if not branches:
             self.of.say(f"there is no branch besides {base}; make one: svc repo branch NAME", "warn")
             return
@@ -358,7 +399,13 @@ class Issues(Split, Acts):
             people = self._values("author")
             self.app.push_screen(NewProposal(self.of.repo, head, [base, *branches], people))
 
-        items = [Item(name, ((safe(name), "text"),)) for name in branches]
+        known = self.svc.client.known(contents.proposals(self.of.repo.id, ProposalQuery()))
+        proposed = {proposal.head: proposal.number for proposal in (known[0] if known is not None else ())}
+        notes: dict[str, tuple[Part, ...]] = {
+            name: ((f"#{proposed[name]} ", "accent"), ("open", "good")) if name in proposed else ()
+            for name in branches
+        }
+        items = [Item(name, ((safe(name), "text"),), notes[name]) for name in branches]
         self.app.push_screen(Choose("branch to propose", items, chosen))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
@@ -369,4 +416,5 @@ class Issues(Split, Acts):
         if number is None:
             return
         kind = IssueScreen if self._kind == "issues" else ProposalScreen
-        self.app.push_screen(kind(self.of.repo, int(str(number))))
+        row = next((row for row in self._found if row.number == number), None)
+        self.app.push_screen(kind(self.of.repo, int(str(number)), row))

@@ -83,7 +83,7 @@ class NewIssue(Composing):
 
         def chosen(template: Template) -> None:
             if self.value("body").strip():
-                self.confirm("put the template in the place of the text?", lambda: self._begin_with(template))
+                self.confirm("Put the template in the place of the text?", lambda: self._begin_with(template))
             else:
                 self._begin_with(template)
 

@@ -23,10 +23,11 @@ from tui import contents
 from tui.actions import Action
 from tui.blocks import CARD, carded
 from tui.drafts import named
+from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import Base
 from tui.screens.facts import WithFacts
 from tui.screens.talk.acts import About, Acts, Noun
-from tui.screens.talk.previews import colours_of, label_parts, people_facts
+from tui.screens.talk.previews import Colours, colours_of, label_parts, people_facts
 from tui.text import Part, ago, folded, safe
 from tui.texts import Texts, item
 from tui.widgets.lines import Item
@@ -34,6 +35,7 @@ from tui.widgets.lines import Item
 if TYPE_CHECKING:
     from tui.markdown.words import Row
 
+Listed = ListedIssue | ListedProposal
 CARD_WIDTH = 100  # columns of a card at most
 LIGHT = 14  # columns of the light at the right of the title
 _REACTED = {"heart": "♥ heart", "eyes": "◉ eyes", "rocket": "▲ rocket", "tada": "✶ tada"}
@@ -46,9 +48,11 @@ class Talk(Acts, WithFacts):
     NOUN: ClassVar[Noun]
     texts: Texts
 
-    def __init__(self, repo: Repo, number: int) -> None:
+    def __init__(self, repo: Repo, number: int, row: Listed | None = None) -> None:
+        """`row`: what a list knows of it, which is shown until it was read."""
         super().__init__()
-        self.repo, self.number = repo, number
+        self.repo, self.number, self._row = repo, number, row
+        self._unread = ""  # why it is not shown, once the server was asked
         self.one: Issue | Proposal | None = None
         self.comments: list[Comment] = []
         self.texts = Texts(self, self.paint)
@@ -75,9 +79,34 @@ class Talk(Acts, WithFacts):
 
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
         """Rows for the column of facts: author, labels, assignees, and the time of the last change."""
-        cached = self.svc.client.known(contents.labels(self.repo.id))
-        colours = colours_of(cached[0]) if cached is not None else {}
-        return people_facts(subject, colours, self.svc.clock())
+        return people_facts(subject, self._colours(), self.svc.clock())
+
+    @property
+    def known_title(self) -> str:
+        """The title, as far as it is known."""
+        known = self.one or self._row
+        return safe(known.title) if known is not None else ""
+
+    def say_unread(self, text: str) -> None:
+        super().say_unread(text)
+        if self.one is None:
+            self._unread = safe(text)
+            self.paint()
+
+    def unread_items(self, state: Part | None) -> list[Item]:
+        """What is known of one that was never read on this machine: what a list said, why its text is not
+        here, and the account's own queued comments. `state`: its state, if a list said it."""
+        known, rows = self._row, []
+        if known is not None and state is not None:
+            labels = label_parts([label.name for label in known.labels], self._colours())
+            people = [(f"  → @{safe(person.handle or '?')}", "person") for person in known.assignees]
+            chips = [state, (f"  @{safe(known.author.handle or '?')}", "person"), *labels, *people]
+            rows += [*self.title_rows(known.title), *folded(chips, self.text_width), (("", "text"),)]
+        why = (
+            f"Its text was not read on this machine: {self._unread}" if self._unread else "asking the server"
+        )
+        rows += folded([(why, "dim")], self.text_width)
+        return [item(("unread", place), row) for place, row in enumerate([*rows, *self.queued_rows()])]
 
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
         return self.texts.rows(text, self.text_width)
@@ -128,20 +157,25 @@ class Talk(Acts, WithFacts):
 
     def label_parts(self, subject: Issue | Proposal) -> list[Part]:
         """The labels as parts, each with a dot in its colour."""
-        cached = self.svc.client.known(contents.labels(self.repo.id))
-        colours = colours_of(cached[0]) if cached is not None else {}
-        return label_parts([label.name for label in subject.labels], colours)
+        return label_parts([label.name for label in subject.labels], self._colours())
 
-    def queued_rows(self) -> list[tuple[Part, ...]]:
+    def _colours(self) -> Colours:
+        """The colours of the repository's labels, as far as they are known."""
+        cached = self.svc.client.known(contents.labels(self.repo.id))
+        return colours_of(cached[0]) if cached is not None else {}
+
+    def queued_rows(self) -> list[Row | tuple[Part, ...]]:
+        """The account's actions about it that are not sent yet, comments with their text."""
         below = f"/repos/{self.repo.id}"
         waiting = [
-            words
+            (words, text)
             for kind in ("issues", "proposals")
-            for words in self.svc.queued(f"{below}/{kind}/{self.number}")
+            for words, text in self.svc.queued_texts(f"{below}/{kind}/{self.number}")
         ]
-        rows: list[tuple[Part, ...]] = []
-        for words in waiting:
-            rows += [(("", "text"),), ((f"⋯ queued  {safe(words)}", "warn"),)]
+        rows: list[Row | tuple[Part, ...]] = []
+        for words, text in waiting:
+            head: list[Part] = [(f"⋯ queued  {safe(words.partition(':')[0] if text else words)}", "warn")]
+            rows += self.card_rows(head, text)
         return rows
 
     # --- what one can do

@@ -1,0 +1,42 @@
+"""What a screen without rows shows: why it is empty, and the keys that help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui.text import Part, folded
+
+KEY = 10  # columns of a key
+SIGNED_OUT = "You are not signed in."
+SIGN_IN = ((":login", "signs in: the app shows an address and a code to confirm there"),)
+MAKE = (
+    (":", "repo create NAME makes a repository"),
+    (":", "repo init OWNER/NAME links this folder, push -m MESSAGE fills it"),
+    ("w", "opens one that you may see"),
+)
+KEYS = (
+    ("?", "the keys of the screen"),
+    ("space", "all actions by name"),
+    (":", "runs any command of svc"),
+)
+
+
+def steps(
+    width: int, sentence: str, *groups: Sequence[tuple[str, str]], role: str = "title"
+) -> list[tuple[Part, ...]]:
+    """A sentence and, below it, keys with what they do, in groups, wrapped to `width` columns."""
+    rows: list[tuple[Part, ...]] = [(("", "text"),), *_indented(folded([(sentence, role)], width - 4))]
+    for group in groups:
+        rows.append((("", "text"),))
+        for key, words in group:
+            lines = folded([(words, "text")], max(12, width - 4 - (KEY if key else 0)))
+            if not key:
+                rows += _indented(lines)
+                continue
+            names = [key, *[""] * (len(lines) - 1)]
+            rows += [((f"  {name:<{KEY}}", "accent"), *line) for name, line in zip(names, lines, strict=True)]
+    return rows
+
+
+def _indented(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:
+    return [(("  ", "text"), *row) for row in rows]
