@@ -205,7 +205,8 @@ class Live(FileView):
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
 
     def live_entries(self, folder: str) -> dict[str, str]:
-        """The entries of a folder that are not in its seal: path → "file" or "dir"."""
+        """The new files (not in the seal) in a folder, and the folders in it that contain new files: path →
+        "file" or "dir"."""
         prefix = f"{folder}/" if folder else ""
         entries: dict[str, str] = {}
         for path, change in self.unsealed.items():
