@@ -42,5 +42,5 @@ async def test_the_count_of_failed_checks_is_that_of_the_shown_seal(
         await press(pilot, "enter")
         await sees(pilot, "4 Workflows ✗1")
         await press(pilot, "b", *"first", "enter")
-        text = await sees(pilot, "  first @ ")
+        text = await sees(pilot, " tag first @ ")
         assert "4 Workflows │" in text.splitlines()[1]
