@@ -128,9 +128,9 @@ async def test_home_lists_repositories(project: str, open_app: Open) -> None:
 async def test_the_app_goes_on_when_somebody_signs_in_elsewhere(
     project: str, alice: Svc, open_app: Open
 ) -> None:
+    session = json.loads(alice("auth", "token", "list", "--json", "id").out)[0]["id"]
     async with open_app().run_test(size=(80, 24)) as pilot:
         await sees(pilot, project, "● live")
-        session = json.loads(alice("auth", "token", "list", "--json", "id").out)[0]["id"]
         assert alice("auth", "token", "revoke", session, "--yes").code == 0
         await sees(pilot, "○ sign in")
         assert alice("login", "--device-key", "--handle", os.environ["TEST_HANDLE"]).code == 0
