@@ -1,7 +1,7 @@
 """Listens to events of the repositories that screens show: one thread with one WebSocket; it polls if no
 socket opens.
 
-    following = Following(lambda: client.api, heard, state)
+    following = Following(lambda: client.api, heard, state, lambda api: client.renew(api.http.credential))
     following.follow([repo.id])
     following.close()
 
