@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from localstore.known import Store
 from svc.api import Api
 from tui.reads import Read
 
+if TYPE_CHECKING:
+    from svc.http.credential import Credential
+
 T = TypeVar("T")
 
 
 class Client:
-    """Makes requests to one server as one account. `open_api`: makes the API client at the first request."""
+    """Makes requests to one server as one account. `open_api`: makes the API client at the first request.
+    `credential`: returns what this machine signs requests of this account with now, None if it is signed out
+    or another account is signed in; asked after a refusal, because svc login may have run meanwhile."""
 
-    def __init__(self, origin: str, account: str, open_api: Callable[[], Api], store: Store) -> None:
+    def __init__(
+        self,
+        origin: str,
+        account: str,
+        open_api: Callable[[], Api],
+        store: Store,
+        credential: Callable[[], Credential | None] = lambda: None,
+    ) -> None:
         self.origin, self.account, self.store = origin, account, store
         self.space = f"{account}@{origin}"
-        self._open_api = open_api
+        self._open_api, self._credential = open_api, credential
         self._api: Api | None = None
 
     @property
@@ -40,9 +52,24 @@ class Client:
     def fetch(self, read: Read[T]) -> tuple[T, float]:
         """Make a request and cache the answer. Returns (the server's answer, when it came in seconds since
         1970). Raises the errors of the request."""
-        value = read.call(self.api)
+        used = self.api.http.credential
+        try:
+            value = read.call(self.api)
+        except Unauthorized:
+            if not self.renew(used):
+                raise
+            value = read.call(self.api)
         self.store.put(self.space, read.key, value)
         return value, time.time()
+
+    def renew(self, used: Credential | None) -> bool:
+        """Sign requests with the present session of this machine from now on, after `used` was refused.
+        Returns whether that is another one."""
+        fresh = self._credential()
+        if fresh is None or used is None or fresh.token == used.token:
+            return False
+        self.api.http.credential = fresh
+        return True
 
     def close(self) -> None:
         if self._api is not None:

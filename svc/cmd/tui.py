@@ -8,16 +8,19 @@ import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 from urllib.parse import urlsplit
 
 import typer
 
-from localstore.core.errors import ClientError, UsageError
+from localstore.core.errors import ClientError, SvcError, UsageError
 from localstore.core.identity.ssh import READS_AND_TALKS, SIGNS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
 from svc.http.remote import link as link_of_ssh
+
+if TYPE_CHECKING:
+    from svc.http.credential import Credential
 
 THEMES = ("terminal", "dark", "light", "contrast")
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
@@ -123,7 +126,13 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
         now = run.sessions.find(run.server)
         return (now.handle or now.user_id) if now else ""
 
-    client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE))
+    def credential() -> Credential | None:
+        try:
+            return run.sessions.credential(run.server) if account() == client.account else None
+        except SvcError:
+            return None
+
+    client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE), credential)
     if plain:
         from tui.plain import Plain
 

@@ -34,7 +34,13 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
         home = Path(os.environ["SVC_HOME"])
         sessions = Sessions(home)
         store = Store(home / FILE)
-        client = Client(node, os.environ["TEST_HANDLE"], lambda: connect(origin or node, sessions), store)
+        client = Client(
+            node,
+            os.environ["TEST_HANDLE"],
+            lambda: connect(origin or node, sessions),
+            store,
+            lambda: sessions.credential(node),
+        )
         where = Where(os.environ, tmp_path)
         session = sessions.find(node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import socket
 import time
@@ -122,6 +123,19 @@ async def test_home_lists_repositories(project: str, open_app: Open) -> None:
         assert "Repositories " in text
         assert project in text
         assert "● online" in text or "● live" in text
+
+
+async def test_the_app_goes_on_when_somebody_signs_in_elsewhere(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    session = json.loads(alice("auth", "token", "list", "--json", "id").out)[0]["id"]
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await sees(pilot, project, "● live")
+        assert alice("auth", "token", "revoke", session, "--yes").code == 0
+        await sees(pilot, "○ sign in")
+        assert alice("login", "--device-key", "--handle", os.environ["TEST_HANDLE"]).code == 0
+        await sees(pilot, "● live")
+        assert "the session has ended" not in await press(pilot, "r")
 
 
 async def test_what_a_seal_changed_begins_with_the_file_whose_history_it_is(

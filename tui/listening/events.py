@@ -1,7 +1,7 @@
 """Listens to events of the repositories that screens show: one thread with one WebSocket; it polls if no
 socket opens.
 
-    following = Following(lambda: client.api, heard, state)
+    following = Following(lambda: client.api, heard, state, lambda api: client.renew(api.http.credential))
     following.follow([repo.id])
     following.close()
 
@@ -36,12 +36,17 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 class Following:
     """Listens to events. `heard(repo_id)`: called when a repository has changed. `state(name)`: called with
     the state of the connection: `live` while the socket receives events, `polling` while polls do, `online`
-    when neither does any more and after each failed attempt. Both are called on this object's thread."""
+    when neither does any more and after each failed attempt. `refused`: called with the API after the server
+    refused its session. All are called on this object's thread."""
 
     def __init__(
-        self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
+        self,
+        open_api: Callable[[], Api],
+        heard: Callable[[str], None],
+        state: Callable[[str], None],
+        refused: Callable[[Api], object],
     ) -> None:
-        self._open_api, self._heard, self._state = open_api, heard, state
+        self._open_api, self._heard, self._state, self._refused = open_api, heard, state, refused
         self._lock = threading.Lock()
         self._ended, self._cancel = threading.Event(), Cancel()
         self._since: int | None = None  # the last event that polls brought; None: not polling
@@ -99,6 +104,8 @@ class Following:
                 return
             except SvcError as error:
                 state = state_after(error)
+                if state == "sign_in":
+                    self._refused(self._open_api())
                 backoff.failed()
                 refused += 1
             finally:

@@ -38,7 +38,12 @@ class News:
     def __init__(self, app: AskedByNews) -> None:
         self._app = app
         self._state, self.since = "unknown", ""
-        self.following = Following(lambda: app.client.api, self._heard, self._followed)
+        self.following = Following(
+            lambda: app.client.api,
+            self._heard,
+            self._followed,
+            lambda api: app.client.renew(api.http.credential),
+        )
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
