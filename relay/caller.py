@@ -273,7 +273,7 @@ class View(Caller):
         row = await self.recheck(tx, self.repo.id)
         if row[0] is None:
             raise NotFound
-        self.repo, self.role = repos.row(row), self.role_of(row)
+        self.repo, self.role = repos.to_row(row), self.role_of(row)
         self.require_allowed()
         if (what := creation.COUNTED.get(self.operation.name)) is not None:
             await self.count_created(tx, what)

@@ -93,7 +93,7 @@ class Credentials:
 
     async def _by_cookie(self, caller: Caller, request: Request, params: dict[str, str]) -> None:
         try:
-            text = cookies.value(request, self._cookie)
+            text = cookies.read_cookie(request, self._cookie)
             if text is None:
                 return
             # Pages of other sites may neither change anything nor open a socket.
@@ -188,7 +188,7 @@ class Credentials:
         if self._reads_repository:
             session_row, row = gate.parts(session_row)
             caller.sight = Sight(row)
-        live = sessions.live(session_row)
+        live = sessions.to_live_session(session_row)
         bound = verdict.device_key_id
         if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
             raise Unauthorized("the token does not belong to its session; run: svc login", reason="token")

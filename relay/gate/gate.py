@@ -274,7 +274,7 @@ async def _make_view(operation: Operation, caller: Caller, row: Row | None) -> V
         lease=caller.lease,
         once=caller.once,
         turn=caller.turn,
-        repo=repos.row(row),
+        repo=repos.to_row(row),
         role=caller.role_of(row),
         operation=operation,
     )

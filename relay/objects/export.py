@@ -17,7 +17,7 @@ from localstore.core.model import limits
 from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.threads import run_in_pool
 from relay.db.storage.object import Located
 from relay.http.buffers import Lease
@@ -134,7 +134,7 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     """Extract objects and put them into new frames, with one portion in memory at a time."""
     writer = PackWriter()
     frames: list[Frame] = []
-    for part in batches(groups, PORTION, _size):
+    for part in split_batches(groups, PORTION, _size):
         located = [each for group in part for each in group]
         data = await store.read_located(located, heavy=True)
         frames += await run_in_pool(_frame_objects, writer, located, data)

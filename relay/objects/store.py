@@ -24,7 +24,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, FrameRow, PackWriter
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.clock import now_ms
 from relay.base.threads import run_in_pool
 from relay.capacity import quota as quotas
@@ -36,7 +36,7 @@ from relay.db.storage.object import Located
 from relay.objects.backend import PackGone, PackPosition, Packs, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, bytes_to_unpack, cut_objects, unpack_frames
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
-from relay.objects.ranges import is_plain, lots, runs
+from relay.objects.ranges import find_runs, is_plain, split_lots
 from relay.objects.room import Room
 
 CACHE_BYTES = 64 * MIB
@@ -257,7 +257,7 @@ class ObjectStore:
             places = await tx.all(rows.LOCATE, digests=unique)
         else:
             places = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
-        return {row[0]: rows.located(row) for row in places}
+        return {row[0]: rows.to_located(row) for row in places}
 
     # --- reading
 
@@ -316,7 +316,7 @@ class ObjectStore:
             by_pack.setdefault(group[0].pack, []).append(group)
         objects: dict[bytes, bytes] = {}
         for name, groups_of_pack in by_pack.items():
-            for part in batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
+            for part in split_batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
                 objects |= await self._unpack(name, part, keep, heavy)
         return objects
 
@@ -339,9 +339,9 @@ class ObjectStore:
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
         """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid only
         during its call. Uncompressed neighbours are passed in large pieces without a copy."""
-        for lot in lots(located):
+        for lot in split_lots(located):
             if not self._verify and is_plain(lot[0]):
-                [(name, merged)] = runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
+                [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
@@ -354,7 +354,7 @@ class ObjectStore:
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
-            for name, merged in runs(ranges, MIB):
+            for name, merged in find_runs(ranges, MIB):
                 yield b"".join(await self.packs.read(name, merged))
         finally:
             self._streaming.subtract(packs)

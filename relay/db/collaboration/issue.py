@@ -83,9 +83,9 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 @cache
-def amount(name: str, stated: bool) -> Select[Any]:
+def count_statement(name: str, stated: bool) -> Select[Any]:
     """The statement that counts the issues that match the filter `name`, one of LEADERS. `stated`: only
-    issues in one state. Takes the parameters of `page`."""
+    issues in one state. Takes the parameters of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -95,7 +95,7 @@ def amount(name: str, stated: bool) -> Select[Any]:
 
 
 @cache
-def page(filters: frozenset[str], lead: str = "") -> Keyset:
+def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
     """The statements of a page of issues, newest first. `filters`: names of the filters, which are also the
     names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS among
     `filters`."""

@@ -64,7 +64,7 @@ class ProposalRow:
     head_repo_id: str | None  # of another repository
 
 
-def row(columns: Row) -> ProposalRow:
+def to_row(columns: Row) -> ProposalRow:
     return ProposalRow(*columns)
 
 
@@ -164,15 +164,15 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 
 @cache
-def amount(name: str, stated: bool) -> Select[Any]:
+def count_statement(name: str, stated: bool) -> Select[Any]:
     """The statement that counts the proposals that match the filter `name`, one of LEADERS. `stated`: only
-    proposals in one state. Takes the parameters of `page`."""
+    proposals in one state. Takes the parameters of `keyset_of`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 
 
 @cache
-def page(filters: frozenset[str], lead: str = "") -> Keyset:
+def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
     """The statements of a page of proposals, newest first. `filters`: names of the filters, which are also
     the names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS
     among `filters`."""

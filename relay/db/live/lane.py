@@ -233,7 +233,7 @@ QUIET = select(ref.c.seq).where(
 )
 
 
-def row(columns: Row) -> LaneRow:
+def to_row(columns: Row) -> LaneRow:
     path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = columns
     return LaneRow(
         path, kind, gen, epoch, ver, digest, size, genesis or digest, bool(edited), replica_id, last, second

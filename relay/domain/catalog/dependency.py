@@ -124,7 +124,7 @@ async def _read_manifests(view: View, manifests: _Manifests) -> tuple[list[Manif
 async def _parse_manifest(view: View, path: str, entry: TreeEntry) -> list[Declared]:
     if entry.size > MANIFEST_FILE or entry.kind == "chunked":
         raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
-    data = await sealed.content(view, entry)
+    data = await sealed.read_content(view, entry)
     return await asyncio.to_thread(dependencies.read, path, data)
 
 

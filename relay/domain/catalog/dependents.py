@@ -84,4 +84,4 @@ async def page(view: View, query: PageQuery) -> Page[Dependent]:
         old = await tx.all(rows.OLD_NAMES, of_repo=view.repo.id, now=now_ms())
         names = [view.repo.full_name, *(name for (name,) in old)]
         into = rows.DEPENDENTS.into(Dependent)
-        return await paging.page(tx, rows.DEPENDENTS, query, into, account=me, names=names)
+        return await paging.read_page(tx, rows.DEPENDENTS, query, into, account=me, names=names)

@@ -76,7 +76,7 @@ async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing
         commitment=commitment,
     )
     expires_at = now + limits.PAIRING_CODE * 1000
-    name = device_key.label(body.name)
+    name = device_key.check_label(body.name)
     async with caller.write() as tx:
         if await tx.value(rows.COUNT_OPEN, of_account=me.account_id, now=now) >= limits.OPEN_PAIRINGS:
             raise Conflict(
@@ -127,7 +127,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
         if caller.principal is None:
             raise Unauthorized("sign in first; only the account opens its pairing: svc login")
         pairing = await _open(caller, pairing, text, body.opening)
-    return _to_step(text, pairing, accounts.row(account).handle if account else None)
+    return _to_step(text, pairing, accounts.to_row(account).handle if account else None)
 
 
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
@@ -264,7 +264,7 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
         nonce = device_key.decode_bytes(scanned.nonce, protocol.NONCE_BYTES, "/device/nonce")
     if _was_scanned_by(pairing, ed25519, x25519, nonce):
         return pairing
-    name = pairing.name or device_key.label(scanned.name)
+    name = pairing.name or device_key.check_label(scanned.name)
     async with caller.write(_lock(pairing.id), effect=False) as tx:
         if await tx.one(device_keys.ONE, id=key_id(ed25519)) is not None:
             raise DeviceKeyExists("this device key is registered already, or was revoked; make a new one")

@@ -14,7 +14,7 @@ from localstore.core.model.base import Actor
 from localstore.core.model.label import Label, LabelCreate
 from localstore.core.model.rights import OPERATIONS
 from localstore.core.numbers import whole_number
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms
 from relay.base.words import words
 from relay.caller import View
@@ -206,7 +206,7 @@ async def unassign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
 async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Actor]]:
     people: dict[int, list[Actor]] = {}
     for n, *who in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=numbers):
-        people.setdefault(n, []).append(actor(*who))
+        people.setdefault(n, []).append(to_actor(*who))
     return people
 
 

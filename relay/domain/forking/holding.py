@@ -19,7 +19,7 @@ from typing import TypeVar
 from localstore.core import tree
 from localstore.core.storage import chunks as kernel
 from localstore.core.tree.policy import Policy
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.clock import now_ms
 from relay.capacity import quota
 from relay.db import repo as repos
@@ -171,4 +171,4 @@ async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
 
 
 def _lots(listed: Sequence[T]) -> Iterable[list[T]]:
-    return batches(listed, LOT, lambda _: 1)
+    return split_batches(listed, LOT, lambda _: 1)

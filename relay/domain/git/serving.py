@@ -183,7 +183,7 @@ async def whole_view(node: Node, repo_id: str) -> View:
     if row is None:
         raise NotFound
     payer = f"git of {repo_id}"  # else all repositories would wait for those that used up one budget
-    readable = View(node=node, principal=None, address=payer, repo=repos.row(row), operation=_READS)
+    readable = View(node=node, principal=None, address=payer, repo=repos.to_row(row), operation=_READS)
     _require_readable(readable)
     return readable
 

@@ -78,7 +78,7 @@ async def _step(
 async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:
     batch: list[tuple[str, TreeEntry]] = []
     weight = 0
-    async for path, file in sealed.files(view, root):
+    async for path, file in sealed.walk_files(view, root):
         if batch and (weight + file.size > sealed.BATCH_BYTES or len(batch) >= sealed.BATCH_FILES):
             async for part in _members(view, batch, folder):
                 yield part
@@ -90,6 +90,6 @@ async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, N
 
 
 async def _members(view: View, batch: list[tuple[str, TreeEntry]], folder: str) -> AsyncIterator[Part]:
-    async for piece in sealed.contents(view, [file for _, file in batch]):
+    async for piece in sealed.read_contents(view, [file for _, file in batch]):
         path, file = batch[piece.at]
         yield Part(f"{folder}/{path}" if piece.first else None, file.size, piece.data, piece.last)

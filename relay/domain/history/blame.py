@@ -27,7 +27,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Row
 from relay.db.seal import SealRow
 from relay.domain.history import renames, sealed
-from relay.domain.history.history import seals as seal_rows
+from relay.domain.history.history import load_seals as seal_rows
 from relay.domain.history.rows import blame as rows
 from relay.domain.history.wire import to_wire
 from relay.memory import texts as heavy
@@ -251,7 +251,7 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
     """Find the owners of the newest version of a batch, from the owners of the version before the batch."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
-        parents = await seals.parents(tx, ids)
+        parents = await seals.find_parents(tx, ids)
         merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
     if work.first_parent:
         parents, merged = {seal_id: parents[seal_id][:1] for seal_id in ids}, {seal_id: [] for seal_id in ids}

@@ -87,7 +87,7 @@ async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
 async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Compare:
     async with view.read(snapshot=True) as tx:
         head_id, head_root = await _end(view, tx, head)
-        parents = (await seals.parents(tx, [head_id]))[head_id]
+        parents = (await seals.find_parents(tx, [head_id]))[head_id]
         above = await sealed.seal(view, parents[0], tx) if parents else None
     page = await _page(view, above.root if above else None, head_root, limit, at)
     parent = above.id if above else None
@@ -204,7 +204,9 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
         digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
         read = await view.node.objects.read_many(digests, view.repo.id)
         sides = [_sides(pair, read) for pair in texts]
-        compared = iter(await view.node.workers.go_on(view.payer, size, heavy.patches, sides, characters))
+        compared = iter(
+            await view.node.workers.go_on(view.payer, size, heavy.make_patches, sides, characters)
+        )
     finally:
         view.lease.give_back(held)
     patches: list[Patch] = []

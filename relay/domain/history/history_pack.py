@@ -34,7 +34,7 @@ from relay.base.threads import run_on_thread
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import seals, walk, wire_entry
+from relay.domain.history.history import load_seals, walk, wire_entry
 from relay.domain.history.wire import to_wire
 from relay.http.routing import Reply
 from relay.memory.tarred import end_of_tar, header_of, padding_of
@@ -91,7 +91,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
             raise NotFound
         before = min(skip, 1)  # the seal before the slice, whose files the reader has already
         ids = await walk(tx, view, head, skip - before, before + size + 1)
-        rows = await seals(tx, view, ids[: before + size])
+        rows = await load_seals(tx, view, ids[: before + size])
     manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
     more = len(ids) > before + manifest.lines
     length = 512 + manifest.size + len(padding_of(manifest.size))
@@ -138,7 +138,7 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
     if sealed.shows_all(view):
         whole |= await _key(view, row)
     await manifest.write(_open_line(view, row, whole) + b',"tree":[')
-    async with contextlib.aclosing(sealed.files(view, row.root)) as files:
+    async with contextlib.aclosing(sealed.walk_files(view, row.root)) as files:
         while await _write_files(view, manifest, files, named=before is None):
             pass
     await manifest.write(b"]}\n")
@@ -232,7 +232,7 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
             yield data
         yield padding_of(manifest.size)
         files = list(manifest.blobs.values())
-        async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
+        async with contextlib.aclosing(sealed.read_contents(view, files)) as pieces:
             while data := await _read_members(view, files, pieces):
                 yield data
         yield end_of_tar(length)

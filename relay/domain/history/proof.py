@@ -104,7 +104,7 @@ async def _visible(view: View, root: bytes) -> Visible:
         return lambda path, kind: True
     directories: set[str] = set()
     reserved = 0
-    async for path, _ in sealed.files(view, root):
+    async for path, _ in sealed.walk_files(view, root):
         if (above := parent_of(path)) not in directories:
             directories |= with_ancestors([above])
             if len(directories) > reserved:
@@ -131,7 +131,7 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
     if len(digests) == 1:
         named.ask_first(*digests)
     for large in list(named.large) if unnamed else ():
-        raw = await chunked.manifest(view, large.hex())
+        raw = await chunked.read_manifest(view, large.hex())
         listed = await asyncio.to_thread(kernel.decode, raw)
         those = unnamed & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
         if those:
@@ -151,7 +151,7 @@ async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tu
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0
-    async for _, file in sealed.files(view, key[2]):
+    async for _, file in sealed.walk_files(view, key[2]):
         unnamed.discard(file.digest)
         if file.kind == "chunked":
             large.add(file.digest)

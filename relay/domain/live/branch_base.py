@@ -31,7 +31,7 @@ class Base:
     """The part of a branch's base that was looked up. The base never changes.
 
     `files`: the files at the paths `seen`; `directories`: the directories at these paths, with digests;
-    `below`: number of files below a directory, where counted.
+    `list_below`: number of files below a directory, where counted.
     """
 
     seen: set[str] = field(default_factory=set)
@@ -80,7 +80,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
     """Every file of the frontier in the form that `replica` receives."""
-    changed = [rows.row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
+    changed = [rows.to_row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
     there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
     frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
     if ref.base is not None:
@@ -102,7 +102,7 @@ def row_to_wire(row: LaneRow, replica: int) -> Row:
     )
 
 
-async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
+async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     """Paths of the files of the frontier below a directory."""
     rows_below = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
     changed = {str(row[0]): row[1] for row in rows_below}

@@ -52,7 +52,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         fit, size = _select_fitting(body.lanes, by_path)
         there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
-        desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
+        desk = await frontier.open_desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
             (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
         }

@@ -60,7 +60,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
         async with view.read(snapshot=True) as tx:
             ref = await frontier.find_branch(tx.one, view.repo.id, branch)
             key = await my_key(tx.one, view, body.device_key_id)
-            replica_row = await replicas.mine(tx, view, ref, key, body.replica)
+            replica_row = await replicas.find_own(tx, view, ref, key, body.replica)
             replicas.require_clock(replica_row, body.n)
             return await _frontier(tx, view, ref, key, body.since, replica_row.id)
     async with view.write() as tx:
@@ -85,7 +85,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
 async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
     if since:
         changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
-        frontier_rows = [branch_base.row_to_wire(rows.row(row), replica) for row in changed]
+        frontier_rows = [branch_base.row_to_wire(rows.to_row(row), replica) for row in changed]
     else:
         frontier_rows = await branch_base.to_wire(view.node, tx, ref, replica)
     live_by = await frontier.live_by(tx, ref, key.id)
@@ -171,7 +171,7 @@ async def _take(
     seq = await frontier.lock(tx, ref.id)
     await protection.check(tx, view, ref.name, "write")
     key = await my_key(tx.one, view, batch.device_key_id)
-    replica = await replicas.mine(tx, view, ref, key, batch.replica)
+    replica = await replicas.find_own(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
     named = _collect_named(batch)
@@ -279,7 +279,7 @@ def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[byte
 async def _make_bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
     rows = {row.path: row for row, _ in edits}
     branch_id = work.frontier.branch_id
-    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    desk = await frontier.open_desk(view.node, tx, view.repo.id, branch_id, rows.values())
     return Bench(desk.lanes, desk.sources)
 
 
@@ -300,7 +300,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
     row = before.living(MANIFEST)
     if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
         if row.edited:
-            sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
+            sources = await frontier.find_sources(view.node, tx, view.repo.id, before.branch_id, [row])
             manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)

@@ -129,7 +129,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
         base_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
         if base_row is None:
             raise NotFound
-        base = refs.row(base_row)
+        base = refs.to_row(base_row)
         if base.head != prepared.expected_head:
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
@@ -230,7 +230,7 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     if base is None or row.head_repo_id is not None:
         return
-    onto = refs.row(base)
+    onto = refs.to_row(base)
     for number, head_id in await tx.all(proposals.OPEN_OF_BASE, branch_id=head.id):
         same = await tx.one(proposals.SAME, of_repo=view.repo.id, head_id=head_id, base_id=onto.id)
         if head_id != onto.id and same is None:

@@ -163,7 +163,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         base_row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
         if base_row is None:
             raise NoBranch(body.base, view.repo.default_branch)
-        base = refs.row(base_row)
+        base = refs.to_row(base_row)
         theirs = await sealed.find_head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])

@@ -31,7 +31,7 @@ from localstore.core.model import limits
 from localstore.core.model.merge import MergeConflict
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.domain.history import content
@@ -81,7 +81,7 @@ async def sides(tx: Tx, ours: str, theirs: str) -> MergeSides:
     at: str | None = theirs
     while at is not None and at not in related.common:
         line.append(at)
-        above = (await rows.parents(tx, [at]))[at]
+        above = (await rows.find_parents(tx, [at]))[at]
         at = above[0] if above else None
     return MergeSides(ours, theirs, related.bases, line[::-1], at == ours)
 
@@ -309,7 +309,7 @@ class Working:
         rest = Plan(texts={path: entries for path, entries in planned.texts.items() if path not in before})
         texts = await self._read_texts(rest.digests())
         texts_by_path: dict[str, bytes | None] = {}
-        for part in batches(rest.texts.items(), TURN_BYTES, _weight):
+        for part in split_batches(rest.texts.items(), TURN_BYTES, _weight):
             sides = [_texts_of(entries, texts) for _, entries in part]
             size = sum(len(text) for side in sides for text in side)
             joined = await self._call(size, heavy.merge_all, sides)

@@ -71,7 +71,7 @@ async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, Ref
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
         raise HeadMoved(row.number, head_of(head))
-    base_ref = refs.row(base) if base else None
+    base_ref = refs.to_row(base) if base else None
     return _with_seal(base_ref, row.base), _with_seal(head, row.head)
 
 

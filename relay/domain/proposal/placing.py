@@ -49,10 +49,10 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
             row = await tx.one(proposals.ONE, **of)
             if row is None:
                 return
-            newest = proposals.row(row)
+            newest = proposals.to_row(row)
             ends = {"head": newest.head_seal, "base": newest.merge_base or ""}
             threads = [
-                rows.row(thread_row)
+                rows.to_row(thread_row)
                 for thread_row in await tx.all(rows.TO_CARRY, **of, **ends, limit=AT_ONCE)
             ]
         if not threads:

@@ -58,7 +58,7 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
                 filters[name] = value
         page_rows = await _read_rows(tx, view, filters, query.cursor, size + 1)
     async with view.read(near=size <= limits.PAGE_DEFAULT) as tx:
-        items = await wire.proposals(tx, view, list(map(rows.row, page_rows[:size])))
+        items = await wire.proposals(tx, view, list(map(rows.to_row, page_rows[:size])))
     more = len(page_rows) > size
     return Page(items=items, next_cursor=Cursor.write(page_rows[size - 1][0]) if more else None)
 
@@ -72,8 +72,8 @@ async def _read_rows(
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
-        lead = await subject.find_leading_filter(tx, view, some, rows.LEADERS, rows.amount)
-        keyset = rows.page(frozenset(some), lead)
+        lead = await subject.find_leading_filter(tx, view, some, rows.LEADERS, rows.count_statement)
+        keyset = rows.keyset_of(frozenset(some), lead)
         values = {**some, "of_repo": view.repo.id, "limit": limit}
         if cursor is None:
             page_rows += await tx.all(keyset.first, **values)
@@ -313,7 +313,7 @@ async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, 
             reason="unknown_branch",
             branch=name,
         )
-    ref = refs.row(row)
+    ref = refs.to_row(row)
     if ref.head is None:
         raise Invalid(
             f"branch {name} has no seal yet; push to it first: svc push", pointer=pointer, reason="no_seal"

@@ -11,7 +11,7 @@ from localstore.core.model import limits
 from localstore.core.model.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
 from localstore.core.model.protection import matching
 from localstore.core.model.review import Review
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db.collaboration import fork as forks
@@ -39,7 +39,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
     reactions = await reaction.on_issues(tx, view, numbers)
     standing: dict[int, list[Review]] = {}
     for n, *columns in await tx.all(reviews.STANDING, **of):
-        standing.setdefault(n, []).append(review(reviews.row(columns)))
+        standing.setdefault(n, []).append(review(reviews.to_row(columns)))
     reviewers = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
@@ -67,7 +67,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
                 body=row.body,
                 state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
                 draft=bool(row.draft),  # a number where the database has no such type
-                author=actor(row.author_id, row.author_handle, row.author_kind),
+                author=to_actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,
                 head_repo=others.get(row.head_repo_id),
@@ -116,7 +116,7 @@ def _auto(columns: Sequence[Any] | None) -> AutoMerge | None:
     if columns is None:
         return None
     who, handle, kind, strategy, created_at = columns
-    return AutoMerge(by=actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
+    return AutoMerge(by=to_actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
 
 
 async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
@@ -135,7 +135,7 @@ async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> d
 def review(row: ReviewRow) -> Review:
     return Review(
         id=row.id,
-        reviewer=actor(row.account_id, row.handle, row.kind),
+        reviewer=to_actor(row.account_id, row.handle, row.kind),
         verdict=row.verdict,
         body=row.body,
         seal_id=row.seal_id,
@@ -153,7 +153,7 @@ def _reviewers(reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]) 
     by_id = {given.id: given for stand in standing.values() for given in stand}
     by_number: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in reviewer_rows:
-        person, latest = actor(who, handle, kind), by_id.get(review_id)
+        person, latest = to_actor(who, handle, kind), by_id.get(review_id)
         if requested or latest is None:
             reviewer = Reviewer(who=person, state="requested")
         else:

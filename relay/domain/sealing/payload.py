@@ -125,7 +125,7 @@ async def are_bytes_held_and_safe(view: View, prepare_id: str) -> bool:
         row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
         if row is None:
             return False
-        seal_draft = _DRAFTS.decode(rows.prepared(row).seals)[-1]
+        seal_draft = _DRAFTS.decode(rows.to_prepared(row).seals)[-1]
         files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
         return await content.is_held_and_safe(view.node, tx, view.repo.id, files)
 

@@ -74,7 +74,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
-        changed = [lanes.row(row) for row in lane_rows]
+        changed = [lanes.to_row(row) for row in lane_rows]
         load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
@@ -196,9 +196,9 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
     """The row of the seals that were prepared under this id for this purpose. Raises NotFound if there is
     none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if row is None or rows.prepared(row).purpose != purpose:
+    if row is None or rows.to_prepared(row).purpose != purpose:
         raise NotFound
-    return rows.prepared(row)
+    return rows.to_prepared(row)
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
@@ -212,7 +212,7 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
         landed: str = "seal"
     else:
         prepare = await tx.one(rows.PREPARED, prepare_id=row.id)
-        landed = rows.prepared(prepare).purpose if prepare else "seals"
+        landed = rows.to_prepared(prepare).purpose if prepare else "seals"
     if landed != purpose:
         raise NotFound
 
@@ -230,7 +230,7 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     """Seals of the repository by id, in the given order; unknown ids are left out."""
-    by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
+    by_id = {row.id: row for row in map(rows.to_row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
@@ -351,7 +351,7 @@ async def store(
         if files:
             await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:
-            replica = await replicas.mine(tx, view, ref, key, settling.replica)
+            replica = await replicas.find_own(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
         await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
         own = {"branch_id": ref.id, "device_key_id": key.id, "purpose": plan.purpose}

@@ -324,9 +324,9 @@ async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
         raise NotFound
-    return refs.row(branch)
+    return refs.to_row(branch)
 
 
 async def _read_drafts(tx: Tx, prepare_id: str) -> list[SealDraft]:
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    return _DRAFTS.decode(rows.prepared(row).seals) if row else []
+    return _DRAFTS.decode(rows.to_prepared(row).seals) if row else []

@@ -69,7 +69,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     return stored, True
 
 
-async def manifest(view: View, name: str) -> bytes:
+async def read_manifest(view: View, name: str) -> bytes:
     """The manifest of a large file that this repository holds. `name`: the digest of the file itself."""
     async with view.read() as tx:
         digest = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
@@ -194,7 +194,7 @@ def reply(
 async def read(view: View, digest: bytes, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
     """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
     it."""
-    raw = await manifest(view, digest.hex())
+    raw = await read_manifest(view, digest.hex())
     chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
     end = chunk_manifest.size if end is None else end
     chunks, skip = _chunks_between(chunk_manifest.chunks, start, end)

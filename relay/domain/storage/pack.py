@@ -58,7 +58,7 @@ async def store(view: View, upload: Upload) -> PackStored:
     if upload.length is None:
         raise BadRequest("a pack is sent with a Content-Length")
     intake = _Intake(view)
-    async for step in steps(upload.chunks()):
+    async for step in split_steps(upload.chunks()):
         await intake.append(step, upload)
     intake.reader.close()
     await upload.finish()
@@ -206,7 +206,7 @@ class _Intake:
         return frames, texts
 
 
-async def steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+async def split_steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """Yields the chunks in lists, each of STEP bytes or a little more."""
     waiting: list[bytes] = []
     size = 0

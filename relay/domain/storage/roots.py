@@ -19,7 +19,7 @@ import msgspec
 from localstore.core import tree
 from localstore.core.errors import Unavailable
 from localstore.core.model.limits import MIB
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db.engine.database import Database, Tx
 from relay.db.seal import SealDraft
 from relay.db.storage import collect as rows
@@ -46,7 +46,7 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
                 f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
                 "run: relay audit"
             )
-        for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+        for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
             data = await objects.read_located(part)
             directories, files = await asyncio.to_thread(_children, list(data.values()))
             await marks.add(files)

@@ -97,7 +97,7 @@ def client_config(node: Node) -> ClientConfig:
     )
 
 
-async def source() -> bytes:
+async def pack_source() -> bytes:
     """The source code of this node as a gzip tarball; the same code gives the same bytes."""
     return await asyncio.to_thread(_source)
 
@@ -124,7 +124,7 @@ def _source() -> bytes:
     return packed.getvalue()
 
 
-async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
+async def read_gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
     """Current values for the metrics. Only for requests from this machine and holders of the admin secret;
     for others the path does not exist."""
     admin = caller.node.config.secrets.admin

@@ -59,7 +59,7 @@ async def openapi_document(caller: Caller) -> Reply:
 @route("GET", "/metrics", operation="node.metrics", name="node.metrics", media=MEDIA, errors=(404,), cost=0)
 async def metrics(caller: Caller, request: Request) -> Reply:
     """Counters for Prometheus; on this machine, or with the admin secret in X-Admin-Secret"""
-    figures = await nodes.gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
+    figures = await nodes.read_gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
     return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
 
 
@@ -74,7 +74,7 @@ async def metrics(caller: Caller, request: Request) -> Reply:
 )
 async def source(caller: Caller) -> Reply:
     """The source code this node runs (AGPL-3.0-or-later, section 13)"""
-    archive = await nodes.source()
+    archive = await nodes.pack_source()
     return Reply(archive, content_type="application/gzip", etag=f'"{hex_digest(archive)}"')
 
 

@@ -13,7 +13,7 @@ from localstore.core.model.base import Actor
 from localstore.core.model.limits import WEBHOOK_SEALS
 from localstore.core.model.webhook import EventKind, Message
 from localstore.core.tree.policy import Policy
-from relay.base.actors import actor as actor_of
+from relay.base.actors import to_actor as actor_of
 from relay.base.clock import rfc3339
 from relay.db import repo as repos
 from relay.db.collaboration import proposal as proposals
@@ -153,7 +153,7 @@ async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 async def _run(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     row = await tx.one(runs.ONE, of_repo=repo_id, of_run=data["run"])
-    return {"run": None if row is None else run_to_wire(runs.row(row))}
+    return {"run": None if row is None else run_to_wire(runs.to_row(row))}
 
 
 async def _issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
@@ -164,7 +164,7 @@ async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Dat
     subject = await _subject(tx, repo_id, number)
     row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
     if subject is not None and row is not None:
-        proposal = proposals.row(row)
+        proposal = proposals.to_row(row)
         subject |= {
             "draft": bool(proposal.draft),
             "head": proposal.head,
@@ -180,7 +180,7 @@ async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
     message = await _proposal(tx, repo_id, number, data)
     if "id" in data:
         row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=data["id"])
-        message["review"] = None if row is None else review_to_wire(reviews.row(row))
+        message["review"] = None if row is None else review_to_wire(reviews.to_row(row))
     if "thread" in data:
         message["thread"] = {"id": data["thread"]}
     return message

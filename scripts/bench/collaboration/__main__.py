@@ -28,7 +28,7 @@ from localstore.core.model.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
 from relay.base.words import words
 from relay.db.collaboration import issue as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import compile_statement
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
 from scripts.bench.shared import report
@@ -124,7 +124,7 @@ def plans(data: Path) -> str:
     with database(data) as db:
         said = []
         for name, filters in PLANS.items():
-            form = compiled(rows.page(frozenset(filters)).first)
+            form = compile_statement(rows.keyset_of(frozenset(filters)).first)
             steps = db.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?")).fetchall()
             said += [f"{name}:", *(f"    {step[3]}" for step in steps)]
         return "\n".join(said)

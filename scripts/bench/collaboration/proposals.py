@@ -25,7 +25,7 @@ from localstore.core.model import repo as repos
 from localstore.core.model.repo import RepoCreate
 from relay.base.words import words
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import compile_statement
 from scripts.bench.collaboration.__main__ import AUTHORS, HITS, MOST, SMALL, database, people
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
@@ -114,7 +114,7 @@ def plans(data: Path) -> str:
     with database(data) as db:
         said = []
         for filters in names:
-            form = compiled(rows.page(frozenset(filters)).first)
+            form = compile_statement(rows.keyset_of(frozenset(filters)).first)
             steps = db.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?")).fetchall()
             said += [f"{', '.join(filters)}:", *(f"    {step[3]}" for step in steps)]
         return "\n".join(said)

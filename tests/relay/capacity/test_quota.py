@@ -56,7 +56,7 @@ def used(relay: Relay, account: Any) -> dict[str, int]:
 
     async def read() -> dict[str, int]:
         async with relay.node.db.read() as tx:
-            row = usage.row(await tx.one(usage.ONE, of_account=account.id))
+            row = usage.to_row(await tx.one(usage.ONE, of_account=account.id))
         told = {name: getattr(row, name) for name in row.__struct_fields__ if name != "account_id"}
         return {name: value for name, value in told.items() if value}
 

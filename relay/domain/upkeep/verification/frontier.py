@@ -26,7 +26,7 @@ AT_ONCE = 32 * MIB  # bytes of text
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     async with db.read() as tx:
-        branches = [refs.row(row) for row in await tx.all(rows.BRANCHES)]
+        branches = [refs.to_row(row) for row in await tx.all(rows.BRANCHES)]
     for ref in branches:
         async with db.read(snapshot=True) as tx:
             for line in await _branch(tx, store, ref):
@@ -41,7 +41,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
         base = await trees.drive(tree.walk(ref.base), trees.stored(store, tx))
     except SvcError as error:
         return [f"the tree that it began with cannot be read ({error.detail})"]
-    changed = [lanes.row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]
+    changed = [lanes.to_row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]
     living = [lane for lane in changed if lane.living]
     wrong = [
         f"{lane.path} is of change {max(lane.ver, lane.last_seq)}, the branch has {seq}"

@@ -12,7 +12,7 @@ from localstore.core.errors import SvcError
 from localstore.core.tree import Directory, TreeEntry
 from localstore.core.tree.directory import directory_digest, join
 from localstore.core.tree.partial import name_of
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
 from relay.db.storage.object import Located
@@ -79,7 +79,7 @@ def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[lis
         by_digest.setdefault(directory.digest, []).append(directory)
     if missing := [directory for directory in lot if directory.digest not in located]:
         yield missing
-    for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+    for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
         yield [directory for place in part for directory in by_digest[place.digest]]
 
 

@@ -108,7 +108,7 @@ class World:
             node=self.node,
             principal=principal,
             address="127.0.0.1",
-            repo=repos.row(row),
+            repo=repos.to_row(row),
             role=repos.role(row),
             operation=OPERATIONS["live.updates"],
         )
