@@ -80,7 +80,7 @@ async def _restore_packs(backup: Path, storage: Storage, making: Path, contents:
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         expected = {pack.name: pack for pack in contents.packs}
-        stored_sizes = {info.name: info.size async for info in packs.stored()}
+        stored_sizes = {info.name: info.size async for info in packs.list_packs()}
         if strange := stored_sizes.keys() - expected:
             raise Invalid(
                 f"the bucket holds packs that are not of this backup, {min(strange)} for one; "

@@ -90,7 +90,7 @@ async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quot
     """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
     quota."""
     usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
-    used = rows.to_row(usage) if usage else _unused_row("")
+    used = rows.to_row(usage) if usage else _empty_usage("")
     try:
         quota.check(_add_usage(used, len(sizes), sum(size for _, size in sizes)))
     except QuotaExceeded:
@@ -180,7 +180,7 @@ async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
     await tx.run(statement, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
-def _unused_row(account_id: str) -> UsageRow:
+def _empty_usage(account_id: str) -> UsageRow:
     return UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
 
 

@@ -135,7 +135,7 @@ class S3Packs:
     ) -> None:
         await asyncio.to_thread(use_each, use, await self.read(name, ranges))
 
-    async def stored(self) -> AsyncIterator[PackInfo]:
+    async def list_packs(self) -> AsyncIterator[PackInfo]:
         try:
             async for page in obstore.list(self._store, prefix=PREFIX):
                 for entry in page:

@@ -100,7 +100,7 @@ class ObjectStore:
         repository). `directories`: they are tree directories. Known objects keep their place; their new
         copies are left to the collector. Returns the new digests."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
-        before = await self.known(tx, digests)
+        before = await self.find_stored(tx, digests)
         indexed, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
             mine = [frame for frame in placed if frame.place.pack == name]
@@ -195,8 +195,8 @@ class ObjectStore:
 
     async def _find_missing(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
         if repo_id is None:
-            return set(digests) - await self.known(tx, digests)
-        return await self.missing(tx, repo_id, digests)
+            return set(digests) - await self.find_stored(tx, digests)
+        return await self.find_missing(tx, repo_id, digests)
 
     async def admit(
         self,
@@ -214,24 +214,24 @@ class ObjectStore:
         seen = await tx.all(rows.SEEN, digests=older)
         if stale := [row[0] for row in seen if self.stale(row[1])]:
             await self.touch(tx, stale)  # the collector spares touched objects
-        if len(seen) < len(older) or len(await self.known(tx, stale)) < len(stale):
+        if len(seen) < len(older) or len(await self.find_stored(tx, stale)) < len(stale):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
 
     # --- asking
 
-    async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
+    async def find_stored(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
         """The objects among `digests` that are stored for any repository. Never use it in answers to clients,
         because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
-    async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
+    async def find_missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
         """The objects among `digests` that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
-        return not await self.missing(tx, repo_id, digests)
+        return not await self.find_missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
         """Whether an object that was last seen at this time (milliseconds) must be touched to be safe from

@@ -108,7 +108,7 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
     conditions = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
-    return Keyset(rows.where(*conditions, *map(_linked, linked)), "-number")
+    return Keyset(rows.where(*conditions, *map(_is_linked, linked)), "-number")
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
@@ -124,7 +124,7 @@ def _led_by(link: Table, whole: bool) -> Select[Any]:
     )
 
 
-def _linked(name: str) -> ColumnElement[bool]:
+def _is_linked(name: str) -> ColumnElement[bool]:
     table, which = _LINKS[name]
     link = table.alias()
     same = and_(link.c.repo_id == subject.c.repo_id, link.c.number == subject.c.number)

@@ -159,7 +159,7 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
         if statement is not None:
             await tx.run(rows.CONFIRM, of_pairing=pairing.id, signed=statement)
         if caller.principal is None:
-            return _unpaired(pairing.ed25519, pairing.name)
+            return _to_unpaired_device(pairing.ed25519, pairing.name)
         _require_whole(caller)
         registration = statement or locked.registration
         if registration is None:
@@ -316,7 +316,7 @@ async def _end_refused(caller: Caller, pairing: PairingRow) -> Device:
         await audit.record(tx, pairing.account_id, "pairing.refuse", refused, address=caller.address)
     if pairing.ed25519 is None:
         return Device(id="", name=pairing.name, public_key="", paired_at=None, last_seen_at=None)
-    return _unpaired(pairing.ed25519, pairing.name)
+    return _to_unpaired_device(pairing.ed25519, pairing.name)
 
 
 def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> PairingStep:
@@ -353,7 +353,7 @@ def _status(pairing: PairingRow) -> PairingStatus:
     return "opened" if pairing.registration is None else "confirmed"
 
 
-def _unpaired(ed25519: bytes, name: str) -> Device:
+def _to_unpaired_device(ed25519: bytes, name: str) -> Device:
     """The device of a pairing, before it belongs to the account."""
     return Device(id=key_id(ed25519), name=name, public_key=b64u(ed25519), paired_at=None, last_seen_at=None)
 

@@ -88,7 +88,7 @@ async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
         await quota.count(tx, ref.repo_id, 0, -int(size), None)
 
 
-async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
+async def assign_to_seal(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
     """Assign the updates since the previous seal, up to number `at`, to this seal."""
     updates = Range(ref.id, min(ref.sealed_seq, at), at)
     await tx.many(rows.SEALED, [{"seal_id": seal_id, **updates._asdict()}])

@@ -189,7 +189,7 @@ async def choose_handle(caller: Caller, flow: str | None, handle: str) -> SignIn
     NameTaken and Invalid another handle may be chosen."""
     row = await find_arriving(caller, flow)
     if not caller.node.config.oidc_sign_up:
-        raise _closed(caller, row.provider)
+        raise _to_sign_up_closed(caller, row.provider)
     name = names.handle(handle)
     _SIGN_UPS.count(caller.node.limiter, caller.network)
     async with caller.write(f"handle {name}") as tx:
@@ -295,7 +295,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) ->
     """Store the person that the provider named until a handle is chosen. Returns the new content of the
     cookie."""
     if not caller.node.config.oidc_sign_up:
-        raise _closed(caller, row.provider)
+        raise _to_sign_up_closed(caller, row.provider)
     return await _store(
         caller,
         FlowRow(
@@ -383,7 +383,7 @@ def _flow_hash(flow: str | None) -> bytes:
     return _hash(flow or "")
 
 
-def _closed(caller: Caller, provider: str) -> SignUpClosed:
+def _to_sign_up_closed(caller: Caller, provider: str) -> SignUpClosed:
     return SignUpClosed(
         f"{label_of(caller, provider)} knows you, and this node lets nobody in that way who has no account "
         "yet; sign in as you did before, then link it: /settings?tab=sign-in"

@@ -82,7 +82,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
             expires_at=rfc3339(session.expires_at),
             handle=session.handle,
         ),
-        cookies=signed_in(caller, session),
+        cookies=browser_cookies(caller, session),
     )
 
 
@@ -114,7 +114,7 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
         return visit.to_renewing_page(caller, return_to, 1)
     except Unauthorized:
         return visit.redirect_to_login(return_to)
-    return redirect(return_to, cookies=signed_in(caller, session))
+    return redirect(return_to, cookies=browser_cookies(caller, session))
 
 
 @serves(auth.LOGOUT, operation="session.end", name="auth.logout", others=(303, 307), errors=(403,))
@@ -144,7 +144,7 @@ serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessi
 serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
 
 
-def signed_in(caller: Caller, session: NewSession) -> tuple[str, str]:
+def browser_cookies(caller: Caller, session: NewSession) -> tuple[str, str]:
     """(session cookie, refresh cookie) for a browser that has just signed in."""
     config = caller.node.config
     return cookies.session_cookie(config, session.token), cookies.refresh(config, session.refresh)

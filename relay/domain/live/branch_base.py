@@ -64,7 +64,7 @@ def _number(first: int, place: int) -> int:
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
     """Look up the paths, and the numbers of files in directories, that `lacking` lists, and add them to
     `base`. Call it outside of a write transaction if possible."""
-    load = trees.stored(node.objects, tx)
+    load = trees.loader_of(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)
     for path, (place, child) in children.items():
@@ -81,7 +81,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
     """Every file of the frontier in the form that `replica` receives."""
     changed = [rows.to_row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
-    there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
+    there = await trees.drive(tree.directories(ref.base), trees.loader_of(node.objects, tx))
     frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
     if ref.base is not None:
         node.files.learn(ref.base, many)
@@ -110,7 +110,7 @@ async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     if ref.base is None:
         return living
     steps = tree.walk(ref.base, path)
-    there = await trees.drive(steps, trees.stored(node.objects, tx))
+    there = await trees.drive(steps, trees.loader_of(node.objects, tx))
     return living + [file_path for file_path in there if file_path not in changed and file_path != path]
 
 

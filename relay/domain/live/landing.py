@@ -109,7 +109,7 @@ async def land(
         raise LandingNeeded(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
-    landed = worked.landed.renumbered(worked.given.seq, seq - worked.given.seq)
+    landed = worked.landed.renumber(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, landed, view.me.account_id, device_key_id)
     if landed.seq != seq:
         await frames.write_frame(tx, view, ref, seq, landed)
@@ -126,7 +126,7 @@ async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
             raise NotFound
         ref = refs.to_row(row)
         diff = tree.diff(lacking.before, lacking.after)
-        changes = await trees.drive(diff, trees.stored(node.objects, tx))
+        changes = await trees.drive(diff, trees.loader_of(node.objects, tx))
         loading = _Loading(tx, node, ref, base, set(changes))
         loaded = await loading.all()
         await _load_below(loading, loaded, changes)
@@ -233,7 +233,7 @@ class Landing:
     def _move(self, row: LaneRow) -> None:
         """Move the lane to the conflict name, with its number and log."""
         self.frontier.remove(row, self.replica)
-        moved = row.touched(self.replica, self.frontier.next())
+        moved = row.with_change(self.replica, self.frontier.next())
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 

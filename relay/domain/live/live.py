@@ -188,7 +188,7 @@ async def _take(
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
-        answers={n: stored_answer(answer) for n, answer in stored},
+        answers={n: decode_answer(answer) for n, answer in stored},
         held=await content.protect_held(view.node, tx, view.repo.id, named),
         large=await chunked.find_sizes(tx, view.repo.id, large),
         texts=texts,
@@ -250,7 +250,7 @@ async def _decide(
     decided = _begin(work, await _make_bench(tx, view, work, edits))
     began = time.perf_counter()
     decided.run(requested)
-    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    view.node.share.count_spent(view.me.account_id, time.perf_counter() - began)
     return decided
 
 
@@ -383,7 +383,7 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
     return frozenset(text_digests | cached)
 
 
-def stored_answer(raw: bytes) -> UpdateAnswer:
+def decode_answer(raw: bytes) -> UpdateAnswer:
     """An answer, decoded from its form in the database."""
     return UpdateAnswer(*_ANSWER.decode(raw))
 

@@ -115,13 +115,13 @@ class Frontier:
         self.unwritten = frozenset((*self.unwritten, *more.unwritten))
         self.taken = frozenset((*self.taken, *more.taken))
 
-    def renumbered(self, began: int, by: int) -> Frontier:
+    def renumber(self, began: int, by: int) -> Frontier:
         """This frontier with `by` added to the numbers of its changes, which are the numbers after
         `began`."""
         if not by:
             return self
 
-        def moved(number: int) -> int:
+        def renumber_one(number: int) -> int:
             return number + by if began < number <= self.seq else number
 
         rows = dict(self.rows)
@@ -129,13 +129,13 @@ class Frontier:
             row = rows[path]
             rows[path] = msgspec.structs.replace(
                 row,
-                gen=moved(row.gen),
-                ver=moved(row.ver),
-                last_seq=moved(row.last_seq),
-                second_seq=moved(row.second_seq),
+                gen=renumber_one(row.gen),
+                ver=renumber_one(row.ver),
+                last_seq=renumber_one(row.last_seq),
+                second_seq=renumber_one(row.second_seq),
             )
         log = {
-            key: [operation._replace(seq=moved(operation.seq)) for operation in operations]
+            key: [operation._replace(seq=renumber_one(operation.seq)) for operation in operations]
             for key, operations in self.log.items()
         }
         return replace(self, seq=self.seq + by, rows=rows, log=log)
@@ -163,7 +163,7 @@ class Frontier:
         return row
 
     def remove(self, row: LaneRow, by: int) -> LaneRow:
-        gone = msgspec.structs.replace(row.touched(by, self.next()), kind="gone", edited=False)
+        gone = msgspec.structs.replace(row.with_change(by, self.next()), kind="gone", edited=False)
         self.put(gone)
         return gone
 

@@ -168,7 +168,7 @@ async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | No
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
         if row is None or rows.to_row(row).prepare_id != waiting.prepare_id:
             return
-        prepared = await seal.prepared_for("auto", tx, waiting.prepare_id)
+        prepared = await seal.find_prepared("auto", tx, waiting.prepare_id)
         if prepared.expires_at <= now_ms():  # whatever else it waits for
             raise PrepareExpired("the time of this signed merge is over; merge it again")
         purpose = {"new_purpose": "merge", "new_expires_at": prepared.expires_at}

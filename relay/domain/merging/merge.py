@@ -167,7 +167,7 @@ async def find_prepared(
 ) -> tuple[About, PrepareRow]:
     """(subject, prepared row) of the merge that the caller prepared for this act on this proposal. Raises
     NotFound if it is of another caller, act or proposal."""
-    prepared = await seal.prepared_for("merge", tx, prepare_id)
+    prepared = await seal.find_prepared("merge", tx, prepare_id)
     about = About.from_text(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
         raise NotFound

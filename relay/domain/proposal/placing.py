@@ -160,7 +160,7 @@ class _Files:
     async def read(self, file: TreeEntry) -> bytes:
         return await self.node.objects.read(file.digest, self.repo_id)
 
-    async def renamed(self) -> dict[str, str]:
+    async def find_renamed(self) -> dict[str, str]:
         """Old path → new path of moved files."""
         changes = await self.changes()
         removed = {path: _file(old) for path, (old, new) in changes.items() if old and not new}
@@ -179,7 +179,7 @@ class _Files:
                 )
         return {rename.old: rename.new for rename in moved}
 
-    async def searched(self, but: str) -> dict[str, bytes]:
+    async def find_searched(self, but: str) -> dict[str, bytes]:
         """New and changed texts except `but`, smallest first, up to the limit of a search."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
@@ -209,7 +209,7 @@ async def _carry_step(
         paths = {thread.at_path for thread in threads}
         old, new = await files.lookup(files.before, paths), await files.lookup(files.after, paths)
         gone = [path for path in paths if path not in new]
-        ways = await files.renamed() if gone else {}
+        ways = await files.find_renamed() if gone else {}
         if moved := [ways[path] for path in gone if path in ways]:
             new |= await files.lookup(files.after, moved)
         for path in sorted(paths):
@@ -269,7 +269,7 @@ async def _find_elsewhere(
     no file or several files have them."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
-    for other, text in (await files.searched(path)).items():
+    for other, text in (await files.find_searched(path)).items():
         span = anchors.elsewhere(b"", text, Span(0, 0), lost)
         if span is not None:
             matches.append(place_thread(thread, text, other, span, seal))

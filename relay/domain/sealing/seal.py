@@ -75,7 +75,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
         changed = [lanes.to_row(row) for row in lane_rows]
-        load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        load, directories = trees.loader_of(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
             return _nothing_to_seal(ref, parent)
@@ -154,7 +154,7 @@ async def _finalize(
             await require_bytes(tx, view, seal_draft)
         await record(tx, view, ref, seal_draft, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": seal_draft.id}])  # a repeat finds the seal itself
-        await live_updates.sealed_up_to(tx, view.node, ref, seal_draft.id, prepared.at_seq)
+        await live_updates.assign_to_seal(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
         await branch_event.announce_move(tx, view, ref, seal_draft.id, prepared.expected_head)
@@ -182,7 +182,7 @@ async def take_prepared(
 ) -> PrepareRow:
     """The seals that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
     Forbidden for another key, NotFound for another purpose, account or branch."""
-    prepared = await prepared_for(purpose, tx, prepare_id)
+    prepared = await find_prepared(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
     if prepared.device_key_id != device_key_id:
@@ -192,7 +192,7 @@ async def take_prepared(
     return prepared
 
 
-async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
+async def find_prepared(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
     """The row of the seals that were prepared under this id for this purpose. Raises NotFound if there is
     none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)

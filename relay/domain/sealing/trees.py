@@ -320,7 +320,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     """The branch for which the seal with this id was prepared."""
-    prepared = await seal.prepared_for("seals", tx, prepare_id)
+    prepared = await seal.find_prepared("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
         raise NotFound

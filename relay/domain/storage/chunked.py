@@ -135,7 +135,7 @@ async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: byte
         await node.objects.admit(tx, placed, repo_id, [name])
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
         await node.objects.touch(tx, digests)
-        if await node.objects.missing(tx, repo_id, digests):
+        if await node.objects.find_missing(tx, repo_id, digests):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         row = {
             "repo_id": repo_id,

@@ -40,7 +40,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
-        missing = await view.node.objects.missing(tx, view.repo.id, digests)
+        missing = await view.node.objects.find_missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [digest for digest in digests if digest not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
             files = await chunked.find_sizes(tx, view.repo.id, missing)
@@ -192,7 +192,7 @@ class _Intake:
         `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
-            missing = await self._store.missing(tx, self._view.repo.id, digests)
+            missing = await self._store.find_missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:

@@ -65,7 +65,7 @@ def used(relay: Relay, account: Any) -> dict[str, int]:
 
 def stored(relay: Relay) -> int:
     async def size() -> int:
-        return sum([info.size async for info in relay.node.objects.packs.stored()])
+        return sum([info.size async for info in relay.node.objects.packs.list_packs()])
 
     return relay.run(size())
 

@@ -63,7 +63,7 @@ async def test_who_leaves_takes_nobody_elses_answer(workers: TextWorker) -> None
 
 
 async def test_work_counts_on_the_budget_of_who_asks(workers: TextWorker) -> None:
-    workers._share.spent("ann", 1000.0)
+    workers._share.count_spent("ann", 1000.0)
     with pytest.raises(RateLimited):
         await workers.run("ann", MUCH, os.getpid)
     assert await workers.run("bob", MUCH, os.getpid)

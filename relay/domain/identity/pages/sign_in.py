@@ -16,7 +16,7 @@ from relay.base.providers import CALLBACK
 from relay.caller import Caller
 from relay.domain.identity import account as accounts
 from relay.domain.identity import login as logins
-from relay.domain.identity.routes import signed_in
+from relay.domain.identity.routes import browser_cookies
 from relay.domain.identity.rows.login import FlowRow
 from relay.http import cookies
 from relay.http.routing import Reply, route
@@ -93,7 +93,7 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
         return redirect(ARRIVAL, cookies=(cookies.flow_cookie(config, arrived.flow, OIDC_SIGN_IN),))
     if arrived.session is None:
         return redirect(arrived.return_to, cookies=(over,))
-    return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
+    return redirect(arrived.return_to, cookies=(*browser_cookies(caller, arrived.session), over))
 
 
 for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.callback_of")):
@@ -139,7 +139,7 @@ async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
     except SvcError as error:
         return _arrival(caller, row, body.handle, error)
     over = cookies.flow_cookie(config, "", 0)
-    session = () if arrived.session is None else signed_in(caller, arrived.session)
+    session = () if arrived.session is None else browser_cookies(caller, arrived.session)
     return redirect(arrived.return_to, cookies=(*session, over))
 
 
@@ -210,7 +210,7 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
         session = await act(caller, body.handle, body.password)
     except SvcError as error:
         return _login(caller, return_to, error, sign_up=sign_up, handle=body.handle)
-    return redirect(return_to, cookies=signed_in(caller, session))
+    return redirect(return_to, cookies=browser_cookies(caller, session))
 
 
 def _login(

@@ -38,7 +38,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
-        base = await trees.drive(tree.walk(ref.base), trees.stored(store, tx))
+        base = await trees.drive(tree.walk(ref.base), trees.loader_of(store, tx))
     except SvcError as error:
         return [f"the tree that it began with cannot be read ({error.detail})"]
     changed = [lanes.to_row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]

@@ -267,8 +267,8 @@ def test_a_build_does_not_wait_for_the_budget_of_another_repository(
 
     async def seconds_owed() -> list[float]:
         views = [await serving.whole_view(relay.node, mine.id) for mine in (greedy, modest)]
-        relay.node.share.spent(views[0].payer, 100.0)
-        return [relay.node.share.owed(view.payer) for view in views]
+        relay.node.share.count_spent(views[0].payer, 100.0)
+        return [relay.node.share.seconds_owed(view.payer) for view in views]
 
     waits = relay.run(seconds_owed())
     assert [wait > 0 for wait in waits] == [True, False]
