@@ -116,7 +116,7 @@ class ObjectStore:
         await tx.many(rows.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(rows.PACK_ID, name=name)
         for frame in placed:
-            fresh = _objects(frame, indexed, pack_id, directories, now)
+            fresh = _to_index_rows(frame, indexed, pack_id, directories, now)
             if fresh:
                 row = frame.row
                 frames.append(
@@ -316,7 +316,7 @@ class ObjectStore:
             by_pack.setdefault(group[0].pack, []).append(group)
         objects: dict[bytes, bytes] = {}
         for name, groups_of_pack in by_pack.items():
-            for part in split_batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
+            for part in split_batches(groups_of_pack, PORTION, lambda group: _weigh(group, keep)):
                 objects |= await self._unpack(name, part, keep, heavy)
         return objects
 
@@ -329,7 +329,7 @@ class ObjectStore:
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
             objects, whole = await self.packs.read_with(name, ranges, use, inline)
         else:
-            async with self._room.of(sum(_weight(group, keep) for group in part)):
+            async with self._room.of(sum(_weigh(group, keep) for group in part)):
                 run = run_in_pool if heavy else asyncio.to_thread
                 objects, whole = await self.packs.read_with(name, ranges, use, run)
         for key, raw in whole.items():
@@ -364,13 +364,13 @@ class ObjectStore:
         return self._streaming[name] > 0
 
 
-def _weight(group: list[Located], keep: int) -> int:
+def _weigh(group: list[Located], keep: int) -> int:
     """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
     decompressed bytes (see `reach`)."""
     return bytes_to_unpack(group, keep) + group[0].stored_len
 
 
-def _objects(
+def _to_index_rows(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
     """Index rows for the objects of a frame that are not in `indexed`; their digests are added to
@@ -397,7 +397,7 @@ def _objects(
 
 def _digest(row: dict[str, object]) -> bytes:
     digest = row["digest"]
-    assert isinstance(digest, bytes)  # noqa: S101  # `_objects` made it
+    assert isinstance(digest, bytes)  # noqa: S101  # `_to_index_rows` made it
     return digest
 
 

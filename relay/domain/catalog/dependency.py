@@ -40,7 +40,7 @@ class _Manifests:
     complete: bool = True
 
 
-async def of(view: View, ref: str | None) -> Dependencies:
+async def find_dependencies(view: View, ref: str | None) -> Dependencies:
     """The dependencies of the repository at `ref`, None: at its default branch. Raises NotFound for an
     unknown ref."""
     sealed.require_plaintext(view)

@@ -32,7 +32,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
 from relay.domain.git import process, rows
-from relay.domain.git.cache import Cache, Exported, Ref, fingerprint, without_clashes
+from relay.domain.git.cache import Cache, Exported, Ref, fingerprint_of, without_clashes
 from relay.domain.history import sealed
 from relay.domain.storage import chunked
 
@@ -155,7 +155,7 @@ class _Builder:
         commits = [self._done[ref.head].commit for ref in refs]
         await process.in_build(self._require_all, commits)
         branch = view.repo.default_branch
-        await process.in_build(cache.write_refs, branch, refs, commits, fingerprint(branch, refs))
+        await process.in_build(cache.write_refs, branch, refs, commits, fingerprint_of(branch, refs))
 
     def close(self) -> None:
         if self._reader is not None:

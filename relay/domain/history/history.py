@@ -76,7 +76,7 @@ async def list_seals(
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
-    page_rows, next_cursor = await _page(
+    page_rows, next_cursor = await _load_page(
         view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
     )
     return Page(items=[to_summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
@@ -129,7 +129,7 @@ async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
     """The seals of a walk from a ref back (as `list_seals`), each with the result of verifying its
     signature."""
-    page_rows, next_cursor = await _page(
+    page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
     return Page(items=[_verify_seal(view, row) for row in page_rows], next_cursor=next_cursor)
@@ -137,7 +137,7 @@ async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
 
 async def list_lines(view: View, query: LogQuery) -> Page[SealLine]:
     """The seals of a walk from a ref back (as `list_seals`), as ids and messages only."""
-    page_rows, next_cursor = await _page(
+    page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
     return Page(
@@ -150,7 +150,7 @@ async def seal(view: View, seal_id: str) -> Seal:
     return _verify_seal(view, await sealed.seal(view, seal_id))
 
 
-async def _page(
+async def _load_page(
     view: View,
     start: str | None,
     path: str | None,
@@ -164,7 +164,7 @@ async def _page(
     size = page_size(limit)
     if path:
         check_path(path)
-    at, skip = _position(cursor)
+    at, skip = _read_position(cursor)
     async with view.read(snapshot=True) as tx:
         head = at or await sealed.find_head(view, tx, view.repo.default_branch if start is None else start)
         if head is None:
@@ -179,7 +179,7 @@ async def _page(
     return page_rows, Cursor.write(head, behind) if behind is not None else None
 
 
-def _position(cursor: str | None) -> tuple[str, int]:
+def _read_position(cursor: str | None) -> tuple[str, int]:
     at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
     if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
         raise Invalid(WRONG_CURSOR, pointer="/cursor")
@@ -255,7 +255,7 @@ async def _walk_touching(
                 candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **values, since=since)
         for first in range(looked_at, len(candidates), LOOKED_AT):
             part = candidates[first : first + LOOKED_AT]
-            sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
+            sides = {} if first_parent else await _find_merged_roots(view, path, [row[0] for row in part])
             for at, (seal_id, generation, root) in enumerate(part, skip + first):
                 if not await _has_touched(view, seal_id, generation, bytes(root), span):
                     continue
@@ -270,7 +270,7 @@ async def _walk_touching(
     return seal_ids, skip + limit if len(candidates) == limit else None
 
 
-async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
+async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
     """For each seal that joined histories: the roots of the trees that it merged into the tree of its first
     parent, by seal id. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
@@ -363,7 +363,7 @@ def verify(row: SealRow) -> bool:
 # --- trees and files
 
 
-async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
+async def list_tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
     row = await sealed.seal(view, sha)
     key_id, key = await sealed.tree_key(view, row)

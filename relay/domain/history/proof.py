@@ -42,7 +42,7 @@ async def proof(view: View, sha: str) -> Reply:
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
-    visible = await _visible(view, row.root)
+    visible = await _visibility_of(view, row.root)
     _, key = await sealed.tree_key(view, row)
     headers = {"cache-control": history.cache_control_of(view)}
     return Reply(stream=_Proof(view, row.root, key, visible).stream(), content_type=BYTES, headers=headers)
@@ -96,7 +96,7 @@ class _Proof:
         return framed(tree.encode(filtered))
 
 
-async def _visible(view: View, root: bytes) -> Visible:
+async def _visibility_of(view: View, root: bytes) -> Visible:
     """A function that returns whether the caller sees a path of this tree. A directory that the repository
     knows only by entry digests is visible only in whole views, which need these digests to compute the digest
     of the next tree."""

@@ -79,7 +79,7 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
 @serves(history.TREE, operation="history.tree")
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
-    return await histories.tree(view, sha, query.path, query.recursive)
+    return await histories.list_tree(view, sha, query.path, query.recursive)
 
 
 serves(

@@ -57,7 +57,7 @@ def _first_number(branch_id: str, directory: str) -> int:
     )
 
 
-def _number(first: int, place: int) -> int:
+def _number_of(first: int, place: int) -> int:
     return NUMBERS | (first + place) % NUMBERS
 
 
@@ -72,7 +72,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
             base.directories[path] = child.digest
         else:
             first = _first_number(ref.id, path.rpartition("/")[0])
-            base.files[path] = _row(path, _number(first, place), child.entry)
+            base.files[path] = _to_row(path, _number_of(first, place), child.entry)
     digests = {path: base.directories[path] for path in lacking.counted if path in base.directories}
     counts = await node.files.count(load, digests.values())
     base.below.update({path: counts[directory] for path, directory in digests.items()})
@@ -128,10 +128,10 @@ def _list_rows(
                 continue
             many += 1
             if (path := above + child.name) not in changed_paths:
-                number = _number(first, place)
+                number = _number_of(first, place)
                 frontier_rows.append(Row(path, kind, number, 0, START, START, child.digest.hex(), child.size))
     return frontier_rows, many
 
 
-def _row(path: str, number: int, file: TreeEntry) -> LaneRow:
+def _to_row(path: str, number: int, file: TreeEntry) -> LaneRow:
     return LaneRow(path, file.kind, number, 0, START, file.digest, file.size, file.digest, False, 0, START, 0)

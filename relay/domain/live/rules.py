@@ -257,21 +257,21 @@ class Batch:
         now = self.frontier.edit(key, row, edited.digest, edited.size, operations, self.replica)
         if edited.text is not None:
             self.manifests[now.digest] = edited.text
-        return _ok(update.n, now, edited.vector)
+        return _accept(update.n, now, edited.vector)
 
     def _delete(self, update: LiveUpdate) -> UpdateAnswer:
         row = self.frontier.living(update.path)
         if row is None:
             return UpdateAnswer(n=update.n, result="ok", seq=self.frontier.seq)
         self._require_seen(update, row)
-        return _ok(update.n, self.frontier.remove(row, self.replica))
+        return _accept(update.n, self.frontier.remove(row, self.replica))
 
     def _set(self, update: LiveUpdate) -> UpdateAnswer:
         blob, size = bytes.fromhex(update.blake3 or ""), update.size or 0
         kind = "text" if update.kind == "create_text" else kind_of_bytes(size, self.repo_kind)
         row = self.frontier.living(update.path)
         if row is not None and (row.kind, row.digest, row.size) == (kind, blob, size):
-            return _ok(update.n, row)  # exists already, whatever the cap is now
+            return _accept(update.n, row)  # exists already, whatever the cap is now
         self._require_fit(update, kind, blob, size)
         if row is not None:
             self._require_seen(update, row)
@@ -279,7 +279,7 @@ class Batch:
             raise Refusal("stale")  # somebody removed the file that this is a version of
         elif self.frontier.clashes(update.path):
             raise Refusal("stale", detail="a file and a directory cannot have one name")
-        return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
+        return _accept(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
         """Raise Refusal unless the repository holds the bytes, whole or as chunks according to their kind,
@@ -311,7 +311,7 @@ class Batch:
             raise Refusal("stale")
 
 
-def _ok(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
+def _accept(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
     digest_hex = "" if row.kind == "gone" else row.digest.hex()
     return UpdateAnswer(
         n=n,

@@ -149,7 +149,7 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
         return
     waiting = rows.to_row(row)
     try:
-        view = await _view(node, repo_id, waiting)
+        view = await _view_of_signer(node, repo_id, waiting)
         await landing.carry_out(view, partial(_land, view, waiting))
     except (Unavailable, RateLimited):
         raise
@@ -197,7 +197,7 @@ class _Signer(View):
         return row
 
 
-async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
+async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
     """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
     RepositoryArchived."""
     view = _Signer(

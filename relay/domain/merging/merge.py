@@ -40,7 +40,7 @@ from relay.domain.proposal import branches, mergeable, states, wire
 from relay.domain.protection import protection
 from relay.domain.repository import ref as branch_service
 from relay.domain.sealing import branch_event, seal, trees
-from relay.domain.sealing.payload import record, require_bytes, require_same_capability
+from relay.domain.sealing.payload import record_seal, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
@@ -215,7 +215,7 @@ async def _land_drafts(
     await landing.land(tx, view, onto, before, last.root, key.id, worked)
     for draft, signature in zip(drafts, signatures, strict=True):
         await require_bytes(tx, view, draft)
-        await record(tx, view, onto, draft, unb64u(signature, 64), key)
+        await record_seal(tx, view, onto, draft, unb64u(signature, 64), key)
     await branch_event.announce_move(tx, view, onto, last.id, prepared.expected_head)
 
 
@@ -238,4 +238,4 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
 
 
 async def to_wire(tx: Tx, view: View, number: str) -> Proposal:
-    return (await wire.proposals(tx, view, [await states.find(tx, view, number)]))[0]
+    return (await wire.to_proposals(tx, view, [await states.find(tx, view, number)]))[0]

@@ -115,7 +115,7 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:
             row = await _open(tx, repo_id, number)
-            head = await _head(tx, row) if row else None
+            head = await _find_head(tx, row) if row else None
         if row is None or row.head_repo_id is None or head == row.head_seal:
             return
         taken = await holding.gather(node, row.head_repo_id, repo_id, [head]) if head else None
@@ -124,7 +124,7 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
             row = await _open(tx, repo_id, number)
             if row is None or head == row.head_seal:
                 return  # another run of this job was here
-            if await _head(tx, row) != head:
+            if await _find_head(tx, row) != head:
                 continue
             if taken is None or head is None:
                 closed = {"reason": "head_deleted"}
@@ -146,7 +146,7 @@ async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
     return row if row is not None and row.state == "open" else None
 
 
-async def _head(tx: Tx, row: ProposalRow) -> str | None:
+async def _find_head(tx: Tx, row: ProposalRow) -> str | None:
     """The head of the proposal's branch. Returns None if the branch or its repository is gone, or the
     repository has private paths now."""
     ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)

@@ -32,7 +32,9 @@ from relay.memory.lanes import Desk
 CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines are not looked for
 
 
-async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) -> dict[str, LivePlace]:
+async def find_live_places(
+    view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]
+) -> dict[str, LivePlace]:
     """The live places, by thread, of open threads whose file has unsealed changes. {} for callers who may not
     see the live frontier, and for a head in another repository."""
     candidates = [

@@ -163,8 +163,8 @@ class _Files:
     async def find_renamed(self) -> dict[str, str]:
         """Old path → new path of moved files."""
         changes = await self.changes()
-        removed = {path: _file(old) for path, (old, new) in changes.items() if old and not new}
-        added = {path: _file(new) for path, (old, new) in changes.items() if new and not old}
+        removed = {path: _to_file(old) for path, (old, new) in changes.items() if old and not new}
+        added = {path: _to_file(new) for path, (old, new) in changes.items() if new and not old}
         if not removed or not added:
             return {}
         moved = renames.exact(removed, added)
@@ -276,6 +276,6 @@ async def _find_elsewhere(
     return matches[0] if len(matches) == 1 else None
 
 
-def _file(side: TreeEntry | None) -> File:
+def _to_file(side: TreeEntry | None) -> File:
     assert side is not None  # noqa: S101 - the callers left out what has no such side
     return File(side.digest, side.size, side.kind == "text")

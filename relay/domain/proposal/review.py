@@ -29,7 +29,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
     async with view.read() as tx:
         of = {"of_repo": view.repo.id, "of_number": row.number}
         return await paging.read_page(
-            tx, rows.PAGE, query, lambda columns: wire.review(rows.to_row(columns)), **of
+            tx, rows.PAGE, query, lambda columns: wire.to_review(rows.to_row(columns)), **of
         )
 
 
@@ -152,4 +152,4 @@ async def _read_review(tx: Tx, view: View, number: int, review: str) -> Review:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, review=review)
     if row is None:
         raise NotFound
-    return wire.review(rows.to_row(row))
+    return wire.to_review(rows.to_row(row))

@@ -80,7 +80,7 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
     if query.live == "1":
         async with view.read(near=True) as tx:
             newest = await states.find(tx, view, number)
-        now = await live_places.of(view, newest, threads)
+        now = await live_places.find_live_places(view, newest, threads)
         items = [replace(item, live=now.get(item.id)) for item in items]
     return Page(items=items, next_cursor=Cursor.write(*keyset.key(listed[-1])) if more else None)
 
@@ -262,10 +262,10 @@ async def _read_thread(tx: Tx, view: View, number: int, thread: str) -> Thread:
 
 async def _to_wire(tx: Tx, view: View, number: int, threads: Sequence[ThreadRow]) -> list[Thread]:
     by_thread = await posts.of_threads(tx, view, number, [thread.id for thread in threads])
-    return [_thread(thread, by_thread.get(thread.id, ())) for thread in threads]
+    return [_to_thread(thread, by_thread.get(thread.id, ())) for thread in threads]
 
 
-def _thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
+def _to_thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
     place = None
     if thread.at_seal == thread.carried_to:
         place = Place(

@@ -166,7 +166,7 @@ async def download(view: View, version: str, name: str) -> Reply:
     headers = {
         **POLICY,
         "cache-control": "public, no-cache" if view.repo.public else "private, no-cache",
-        "content-disposition": disposition(asset.name),
+        "content-disposition": to_disposition(asset.name),
     }
     return await file.reply(view, asset.digest, asset.size, asset.content_type, headers)
 
@@ -181,7 +181,7 @@ async def delete_asset(view: View, version: str, name: str) -> None:
         await _announce(tx, view, "asset.delete", version, name=name)
 
 
-def disposition(name: str) -> str:
+def to_disposition(name: str) -> str:
     """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and in UTF-8."""
     plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
     whole = quote(name, safe="")

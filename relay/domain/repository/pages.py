@@ -410,7 +410,7 @@ async def _security(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _insights(place: ShownRepository, query: DevQuery) -> Reply:
-    depends = await dependency.of(place.view, None)
+    depends = await dependency.find_dependencies(place.view, None)
     used = await dependents.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "insights", "insights", depends=depends, used=used.items, cursor=used.next_cursor)
 

@@ -426,6 +426,6 @@ def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
     see all of it."""
     whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
     readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
-    if not readable or git.program() is None:
+    if not readable or git.find_program() is None:
         return None
     return f"{node.config.public_url}/{row.full_name}.git"

@@ -49,8 +49,8 @@ from relay.domain.sealing.payload import (
     are_bytes_held_and_safe,
     bytes_of,
     check_message,
-    draft,
-    record,
+    make_draft,
+    record_seal,
     require_bytes,
     require_same_capability,
     require_seals,
@@ -87,7 +87,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     merged = MergeOrigin("merge", body.merged) if body.merged else None
-    seal_draft = draft(
+    seal_draft = make_draft(
         view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
     )
     plan = PreparedSeals("seal", ref, key, [seal_draft], at=ref.seq)
@@ -152,7 +152,7 @@ async def _finalize(
         ends = await epochs.find_ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
             await require_bytes(tx, view, seal_draft)
-        await record(tx, view, ref, seal_draft, signature, key)
+        await record_seal(tx, view, ref, seal_draft, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": seal_draft.id}])  # a repeat finds the seal itself
         await live_updates.assign_to_seal(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])

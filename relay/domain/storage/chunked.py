@@ -121,7 +121,7 @@ async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: byte
     may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
-    for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
+    for part in _split_portions(chunk_manifest.chunks, CHECKED_CHUNKS):
         located = await _locate_chunks(node, repo_id, part)
         in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
         await node.objects.show(in_order, whole.update)
@@ -165,7 +165,7 @@ async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> 
     return located
 
 
-def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
+def _split_portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
     for start in range(0, len(listed), count):
         yield listed[start : start + count]
 
@@ -199,7 +199,7 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
     end = chunk_manifest.size if end is None else end
     chunks, skip = _chunks_between(chunk_manifest.chunks, start, end)
     bytes_left = end - start
-    for part in _portions(chunks, READ_CHUNKS):
+    for part in _split_portions(chunks, READ_CHUNKS):
         located = await _locate_chunks(view.node, view.repo.id, part)
         data = await view.node.objects.read_located(list(located.values()), cache=False)
         for chunk in part:

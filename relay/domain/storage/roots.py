@@ -48,7 +48,7 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
             )
         for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
             data = await objects.read_located(part)
-            directories, files = await asyncio.to_thread(_children, list(data.values()))
+            directories, files = await asyncio.to_thread(_find_children, list(data.values()))
             await marks.add(files)
             pending += await marks.add(directories)
 
@@ -75,7 +75,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
     return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
 
 
-def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+def _find_children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
     """(digests of directories, digests of files) that are children of these directories."""
     directories: list[bytes] = []
     files: list[bytes] = []

@@ -26,7 +26,7 @@ from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
 from localstore.core.model.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
-from relay.base.words import words
+from relay.base.words import find_words
 from relay.db.collaboration import issue as rows
 from relay.db.engine.sqlite import compile_statement
 from scripts.bench.ingest import signed_in
@@ -95,7 +95,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
             state = "closed" if closed else "open"
             author = me if hit else f"author-{n % AUTHORS}"
             subjects.append((repo_id, n, state, title, "text", author, now + n, now + n))
-            found += [(repo_id, n, word, state) for word in words(title, "text")]
+            found += [(repo_id, n, word, state) for word in find_words(title, "text")]
             parts.append((repo_id, n, author, state, True, False))
             if hit:
                 labels.append((repo_id, n, state))

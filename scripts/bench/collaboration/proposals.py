@@ -23,7 +23,7 @@ from localstore.core.model import issue as issues
 from localstore.core.model import proposal as proposals
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import RepoCreate
-from relay.base.words import words
+from relay.base.words import find_words
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.sqlite import compile_statement
 from scripts.bench.collaboration.__main__ import AUTHORS, HITS, MOST, SMALL, database, people
@@ -88,7 +88,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
         tables["proposal"].append({**one, "state": state, "draft": n % every == 4, **branches, **at})
         made = {"n": 1, "head": f"s{n}", "base": "s", "settled": True, "by_id": author, "created_at": now}
         tables["version"].append({**one, **made})
-        tables["subject_word"] += [{**of, "word": word} for word in words(title, "text")]
+        tables["subject_word"] += [{**of, "word": word} for word in find_words(title, "text")]
         tables["part"].append({**of, "account_id": author, "posted": True, "assigned": False})
         if hit:
             tables["subject_label"].append({**of, "folded": "rare"})

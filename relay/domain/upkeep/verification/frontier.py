@@ -29,11 +29,11 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         branches = [refs.to_row(row) for row in await tx.all(rows.BRANCHES)]
     for ref in branches:
         async with db.read(snapshot=True) as tx:
-            for line in await _branch(tx, store, ref):
+            for line in await _check_branch(tx, store, ref):
                 yield f"branch {ref.name} of repository {ref.repo_id}: {line}"
 
 
-async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
+async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     """The errors of one branch's frontier, a sentence each."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
@@ -51,7 +51,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     wrong += await _wrong_directories(tx, branch_id, changed, base)
     wrong += await _wrong_files(tx, repo_id, living)
     edited = [lane for lane in living if lane.kind == "text" and lane.edited]
-    for lot in _lots(edited):
+    for lot in _split_lots(edited):
         wrong += await _wrong_lanes(tx, store, branch_id, lot)
     for final in await tx.all(rows.FINALS, branch_id=branch_id):
         wrong += await _wrong_final(tx, store, branch_id, final)
@@ -94,7 +94,7 @@ async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]
     return wrong
 
 
-def _lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
+def _split_lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
     lots: list[list[LaneRow]] = []
     size = AT_ONCE
     for lane in edited:

@@ -20,7 +20,7 @@ from relay.db.schema import tables
 from relay.domain.git import build as building
 from relay.domain.git import process, serving
 from relay.domain.git.build import Unfinished, build
-from relay.domain.git.cache import Cache, caches, size_of
+from relay.domain.git.cache import Cache, list_caches, size_of
 from relay.node import Node
 from tests.patience import until
 from tests.relay.conftest import Account, Relay, two_relays
@@ -178,12 +178,12 @@ async def test_what_was_read_longest_ago_is_deleted_first(sealed: World) -> None
     try:
         object.__setattr__(node.config, "git_cache", 3 * size_of(_cache(sealed)))
         serving._make_room(node, sealed.repo_id)
-        left = {one.repo_id for one in caches(node.config.data) if one.exists()}
+        left = {one.repo_id for one in list_caches(node.config.data) if one.exists()}
         assert left == {sealed.repo_id, "old", "held"}
     finally:
         os.close(held)
     await serving.sweep(node)
-    assert {one.repo_id for one in caches(node.config.data)} == {sealed.repo_id}, (
+    assert {one.repo_id for one in list_caches(node.config.data)} == {sealed.repo_id}, (
         "the others are no repositories"
     )
 

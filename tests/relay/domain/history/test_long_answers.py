@@ -23,7 +23,7 @@ from relay.domain.catalog import artifact
 from relay.domain.history import sealed
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
-from relay.domain.history.history import tree
+from relay.domain.history.history import list_tree
 from relay.domain.history.history_pack import history_pack
 from relay.domain.history.proof import proof, require_named
 from relay.http.buffers import Buffers, Lease
@@ -45,11 +45,11 @@ async def slice_of_history(view: View, seal_id: str) -> Reply:
 
 
 async def whole_tree(view: View, seal_id: str) -> Tree:
-    return await tree(view, seal_id, "", recursive=True)
+    return await list_tree(view, seal_id, "", recursive=True)
 
 
 async def directory(view: View, seal_id: str) -> Tree:
-    return await tree(view, seal_id, "", recursive=False)
+    return await list_tree(view, seal_id, "", recursive=False)
 
 
 async def artifacts(view: View, seal_id: str) -> Page[Artifact]:

@@ -283,8 +283,8 @@ async def test_the_collector_reads_a_portion_of_large_trees_at_once(
             size = max(size, sum(map(len, raws)))
             return found(raws)
 
-        found = roots._children
-        monkeypatch.setattr(roots, "_children", children)
+        found = roots._find_children
+        monkeypatch.setattr(roots, "_find_children", children)
         monkeypatch.setattr(roots, "DIRECTORY_BYTES", 50_000)
         await gc(w)
         assert 20_000 < size < 100_000
