@@ -31,7 +31,7 @@ class Base:
     """The part of a branch's base that was looked up. The base never changes.
 
     `files`: the files at the paths `seen`; `directories`: the directories at these paths, with digests;
-    `list_below`: number of files below a directory, where counted.
+    `below`: number of files below a directory, where counted.
     """
 
     seen: set[str] = field(default_factory=set)
