@@ -31,7 +31,7 @@ from relay.db.engine.database import Author, Row, Tx, UniqueViolation
 from relay.db.identity import gate
 from relay.db.identity import nonce as nonces
 from relay.db.repo import RepoRow, Role
-from relay.http.address import network
+from relay.http.address import network_of
 from relay.http.buffers import Buffers, Lease
 from relay.node import Node
 from relay.once import NEVER_BEFORE, AnsweredBefore, Once, StoredAnswer
@@ -117,7 +117,7 @@ class Caller:
     @property
     def network(self) -> str:
         """The address or network by which limits are counted; see `relay.http.address`."""
-        return network(self.address)
+        return network_of(self.address)
 
     def role_of(self, row: Row) -> Role | None:
         """The caller's role in the repository of this row, None without one; limited by the credential: with
@@ -273,7 +273,7 @@ class View(Caller):
         row = await self.recheck(tx, self.repo.id)
         if row[0] is None:
             raise NotFound
-        self.repo, self.role = repos.row(row), self.role_of(row)
+        self.repo, self.role = repos.to_row(row), self.role_of(row)
         self.require_allowed()
         if (what := creation.COUNTED.get(self.operation.name)) is not None:
             await self.count_created(tx, what)

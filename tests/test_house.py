@@ -149,3 +149,48 @@ def test_locals_are_named_for_what_they_are(room: str) -> None:
                     vague.append(f"{path.relative_to(ROOT)}:{function.lineno} {', '.join(sorted(counted))}")
     assert len(vague) <= BOUND[room], "\n".join(vague)
     assert len(vague) == BOUND[room], f"write {len(vague)} for {room}: it became smaller"
+
+
+IRREGULAR = {
+    "begun",
+    "built",
+    "given",
+    "gone",
+    "held",
+    "kept",
+    "known",
+    "made",
+    "sent",
+    "shown",
+    "spent",
+    "taken",
+}
+PARTICIPLES = 1
+"""How many functions of the relay, apart from properties, are named by a participle alone. May only
+shrink."""
+
+
+def _functions(room: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def test_a_function_of_the_relay_is_a_verb() -> None:
+    bare = []
+    for place, function in _functions("relay"):
+        decorators = {ast.unparse(decorator) for decorator in function.decorator_list}
+        word = function.name.strip("_")
+        if "property" not in decorators and (word in IRREGULAR or re.fullmatch(r"[a-z]+[^e]ed", word)):
+            bare.append(f"{place} {function.name}")
+    assert len(bare) <= PARTICIPLES, "\n".join(bare)
+
+
+def test_a_class_name_of_the_relay_stands_for_one_class() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "relay").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

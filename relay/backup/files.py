@@ -31,12 +31,12 @@ def size_of(path: Path) -> int:
 def digest_of(path: Path) -> str:
     """BLAKE3 of a file, as hex."""
     hasher = blake3()
-    for piece in pieces(path):
+    for piece in read_pieces(path):
         hasher.update(piece)
     return hasher.hexdigest()
 
 
-def pieces(path: Path) -> Iterator[bytes]:
+def read_pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PIECE):
             yield piece
@@ -46,7 +46,7 @@ def copy(source: Path, to: Path) -> None:
     """Copy the file `source` to `to` and sync its content to the disk. The caller syncs the folder of
     `to`."""
     with Writing(to) as writing:
-        for piece in pieces(source):
+        for piece in read_pieces(source):
             writing.write(piece)
 
 

@@ -37,7 +37,7 @@ def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = N
         if urls.is_postgres(url):
             postgres.run(
                 url,
-                lambda connection: migrations.alembic(revision, connection=connection),
+                lambda connection: migrations.run_alembic(revision, connection=connection),
                 lambda connection: _postgres(connection, tables),
             )
         else:
@@ -51,7 +51,7 @@ def _sqlite(path: Path, revision: str, tables: Iterable[Rows]) -> None:
     making = path.with_name(path.name + ".restoring")
     making.unlink(missing_ok=True)
     making.touch(mode=0o600)
-    migrations.alembic(revision, url=f"sqlite:///{making}")
+    migrations.run_alembic(revision, url=f"sqlite:///{making}")
     with contextlib.closing(sqlite3.connect(making, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=DELETE")
         db.execute("PRAGMA foreign_keys=ON")

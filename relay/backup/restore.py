@@ -71,7 +71,9 @@ def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
             f"the backup is of schema {contents.revision}, this build restores those of {migrations.BASE} "
             "and later; restore it with the version that made it, migrate that node and back it up anew"
         )
-    if migrations.current(url) is not None or (not urls.is_postgres(url) and urls.sqlite_path(url).exists()):
+    if migrations.read_revision(url) is not None or (
+        not urls.is_postgres(url) and urls.sqlite_path(url).exists()
+    ):
         raise Invalid("the database of DATABASE_URL is not empty; a backup is restored into one of its own")
 
 
@@ -80,7 +82,7 @@ async def _restore_packs(backup: Path, storage: Storage, making: Path, contents:
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         expected = {pack.name: pack for pack in contents.packs}
-        stored_sizes = {info.name: info.size async for info in packs.stored()}
+        stored_sizes = {info.name: info.size async for info in packs.list_packs()}
         if strange := stored_sizes.keys() - expected:
             raise Invalid(
                 f"the bucket holds packs that are not of this backup, {min(strange)} for one; "

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def batches(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+def split_batches(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
     """The items in order, in lists whose sizes add up to at most `most`. An item larger than `most` has a
     list of its own."""
     part: list[T] = []

@@ -7,6 +7,6 @@ from functools import cache
 
 
 @cache
-def program() -> str | None:
+def find_program() -> str | None:
     """The path of the git program; None if there is none."""
     return shutil.which("git")

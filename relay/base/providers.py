@@ -88,7 +88,7 @@ def _rauthy(env: Environment, public_url: str, dev: bool) -> list[Provider]:
         return []
     if client_id is None:
         raise StartRefused("RAUTHY_URL is set without RAUTHY_CLIENT_ID")
-    issuer = _checked_issuer("RAUTHY_URL", url, dev)
+    issuer = _check_issuer("RAUTHY_URL", url, dev)
     return [Provider(RAUTHY, urlsplit(issuer).hostname or RAUTHY, "oidc", issuer, client_id, secret)]
 
 
@@ -129,11 +129,11 @@ def _provider(entry: _ProviderEntry, where: str, dev: bool) -> Provider:
     if entry.kind == "github" and secret is None:
         raise StartRefused(f"{where}: {entry.name} needs a client_secret_file, as GitHub does")
     url = entry.issuer or (GITHUB if entry.kind == "github" else "")
-    issuer = _checked_issuer(f"{where}: the issuer of {entry.name}", url, dev)
+    issuer = _check_issuer(f"{where}: the issuer of {entry.name}", url, dev)
     return Provider(entry.name, entry.label or entry.name, entry.kind, issuer, entry.client_id, secret)
 
 
-def _checked_issuer(where: str, url: str, dev: bool) -> str:
+def _check_issuer(where: str, url: str, dev: bool) -> str:
     parts = urlsplit(url)
     schemes = ("https", "http") if dev else ("https",)
     plain = not parts.query and not parts.fragment and "@" not in parts.netloc

@@ -13,7 +13,7 @@ _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U
 _WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+")
 
 
-def words(*texts: str, many: int = MANY) -> list[str]:
+def find_words(*texts: str, many: int = MANY) -> list[str]:
     """The first `many` distinct words of the texts, in order and in lower case. `read_me` is two words."""
     distinct: dict[str, None] = {}
     for text in texts:

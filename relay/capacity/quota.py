@@ -83,14 +83,14 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
         await _ensure_rows(tx, repo_id)
         usage = await tx.one(statement, of_repo=repo_id, **more)
     if quota is not None and usage is not None and (size > 0 or objects > 0):
-        quota.check(rows.row(usage))
+        quota.check(rows.to_row(usage))
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
     """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
     quota."""
     usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
-    used = rows.row(usage) if usage else _unused_row("")
+    used = rows.to_row(usage) if usage else _empty_usage("")
     try:
         quota.check(_add_usage(used, len(sizes), sum(size for _, size in sizes)))
     except QuotaExceeded:
@@ -104,11 +104,11 @@ async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quot
 
 async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) -> None:
     """Count a new repository. Raises QuotaExceeded when its owner has too many."""
-    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
-    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused_row(account_id)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty_row(repo_id)])
     usage = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)
     if usage is not None:
-        quota.check(rows.row(usage))
+        quota.check(rows.to_row(usage))
 
 
 async def delete(tx: Tx, repo_id: str) -> None:
@@ -128,12 +128,12 @@ async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: 
     if counts is None:
         await _ensure_rows(tx, repo_id)
         counts = (0, 0, False)
-    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(new_owner)])
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused_row(new_owner)])
     values = {"all_bytes": counts[0], "all_objects": counts[1]}
     await tx.run(rows.GIVEN_AWAY, of_account=old_owner, **values)
     used = await tx.one(rows.RECEIVED, of_account=new_owner, **values)
     if used is not None:
-        quota.check(rows.row(used))
+        quota.check(rows.to_row(used))
 
 
 async def purge(tx: Tx, repo_id: str) -> None:
@@ -164,8 +164,8 @@ async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False)
 
 async def _ensure_rows(tx: Tx, repo_id: str) -> None:
     owner = await tx.value(rows.OWNER, of_repo=repo_id)
-    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(owner)])
-    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused_row(owner)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty_row(repo_id)])
 
 
 async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
@@ -180,7 +180,7 @@ async def _move(tx: Tx, repo_id: str, deleted: bool) -> None:
     await tx.run(statement, of_repo=repo_id, all_bytes=counts[0], all_objects=counts[1])
 
 
-def _unused_row(account_id: str) -> UsageRow:
+def _empty_usage(account_id: str) -> UsageRow:
     return UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
 
 

@@ -133,7 +133,7 @@ _AT_PATH = or_(
 _TOUCHES = exists().where(seal_change.c.seal_id == seal.c.id, _AT_PATH)
 
 
-def _listed(walk: CTE, *columns: Any) -> Select[Any]:
+def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
     return (
         select(seal.c.id, *columns)
         .select_from(walk.join(seal, seal.c.id == walk.c.id))
@@ -145,13 +145,13 @@ def _listed(walk: CTE, *columns: Any) -> Select[Any]:
 
 def _at_path(walk: CTE) -> Select[Any]:
     """Seals that changed a path, and seals without parents: (id, generation, root of the tree)."""
-    return _listed(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
+    return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )
 
 
 # The walk from `head`, and what of it changed a path; by dialect.
-WALK: dict[str, Select[Any]] = {dialect: _listed(_history(_HEAD, dialect)) for dialect in DIALECTS}
+WALK: dict[str, Select[Any]] = {dialect: _select_seals(_history(_HEAD, dialect)) for dialect in DIALECTS}
 WALK_PATH: dict[str, Select[Any]] = {dialect: _at_path(_history(_HEAD, dialect)) for dialect in DIALECTS}
 # The same along first parents alone; and how far these lead within `steps`, and the time of the last.
 _LINE = _first_parents()
@@ -185,7 +185,7 @@ OLDEST = select(func.min(ordered_at(seal))).where(_BETWEEN)
 _HEADS = select(ref.c.head).where(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None))
 
 
-def _reached(dialect: Dialect) -> Select[Any]:
+def _select_reached(dialect: Dialect) -> Select[Any]:
     walk = _history(seal.c.id.in_(_HEADS), dialect)
     return (
         select(seal.c.id)
@@ -196,7 +196,7 @@ def _reached(dialect: Dialect) -> Select[Any]:
     )
 
 
-REACHED: dict[str, Select[Any]] = {dialect: _reached(dialect) for dialect in DIALECTS}
+REACHED: dict[str, Select[Any]] = {dialect: _select_reached(dialect) for dialect in DIALECTS}
 
 REFS_NAMED = (
     select(ref.c.type, ref.c.head)

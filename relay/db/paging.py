@@ -24,7 +24,9 @@ def page_size(limit: int | None) -> int:
     return PAGE_DEFAULT if limit is None else limit
 
 
-async def page(tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any) -> Page[T]:
+async def read_page(
+    tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any
+) -> Page[T]:
     """The requested page (`query`) of a keyset. `params`: the other parameters of the keyset."""
     size = page_size(query.limit)
     if query.cursor is None:

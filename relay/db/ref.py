@@ -63,5 +63,5 @@ UNSEALED = select(func.count()).where(
 )
 
 
-def row(columns: Row) -> RefRow:
+def to_row(columns: Row) -> RefRow:
     return RefRow(*columns)

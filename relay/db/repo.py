@@ -239,7 +239,7 @@ ALIAS_DROP = delete(repo_alias).where(_ALIAS)
 ALIAS_INSERT = insert(repo_alias)
 
 
-def row(columns: Row) -> RepoRow:
+def to_row(columns: Row) -> RepoRow:
     return RepoRow(*columns[: len(COLUMNS)])
 
 

@@ -229,11 +229,11 @@ CROWD_OUT = delete(prepare).where(
 PURGE_PREPARED = delete(prepare).where(prepare.c.expires_at < bindparam("before"))
 
 
-def row(columns: Row) -> SealRow:
+def to_row(columns: Row) -> SealRow:
     return SealRow(*columns)
 
 
-def prepared(columns: Row) -> PrepareRow:
+def to_prepared(columns: Row) -> PrepareRow:
     return PrepareRow(*columns)
 
 
@@ -252,7 +252,7 @@ async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
     return bytes(heads[0][2]) if heads else None
 
 
-async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
+async def find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     """The parents of each seal, in order: seal id → ids."""
     parents_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     for child, parent in await tx.all(PARENTS, ids=ids):

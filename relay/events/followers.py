@@ -109,7 +109,7 @@ class Followers:
         self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int
     ) -> list[Logged]:
         logged = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
-        return [log.row(row) for row in logged]
+        return [log.to_logged(row) for row in logged]
 
     async def _last_settled(self, tx: Tx) -> int:
         """The last id before which no new event can appear."""

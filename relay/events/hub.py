@@ -158,7 +158,7 @@ class Hub:
             before = self._handed_out
             async with self._db.read() as tx:
                 older = await tx.all(rows.OF_REPO, repo_id=repo_id, since=cursor, limit=BATCH)
-            behind += map(log.row, older)
+            behind += map(log.to_logged, older)
             cursor = behind[-1].id if behind else cursor
             if len(behind) >= BACKLOG:
                 return await self._resync(peer, repo_id)
@@ -193,7 +193,7 @@ class Hub:
             return [], last, False, True
         async with self._db.read() as tx:
             newer = await tx.all(rows.OF_REPOS, repo_ids=list(levels), since=since, last=last, limit=BATCH)
-        logged = [log.row(row) for row in newer]
+        logged = [log.to_logged(row) for row in newer]
         visible = [
             to_wire(event) for event in logged if LEVEL[event.audience] <= LEVEL[levels[event.repo_id or ""]]
         ]
@@ -306,7 +306,7 @@ class Hub:
             horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
         while count == BATCH:
             async with self._db.read() as tx:
-                logged = [log.row(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
+                logged = [log.to_logged(row) for row in await tx.all(rows.AFTER, since=at, limit=BATCH)]
             for event in logged:
                 await self._hand_to_peers(event)
                 at = event.id

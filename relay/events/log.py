@@ -78,7 +78,7 @@ class Logged:
         return decoded
 
 
-def row(columns: Row) -> Logged:
+def to_logged(columns: Row) -> Logged:
     return Logged(*columns)
 
 

@@ -93,7 +93,7 @@ class Credentials:
 
     async def _by_cookie(self, caller: Caller, request: Request, params: dict[str, str]) -> None:
         try:
-            text = cookies.value(request, self._cookie)
+            text = cookies.read_cookie(request, self._cookie)
             if text is None:
                 return
             # Pages of other sites may neither change anything nor open a socket.
@@ -146,12 +146,12 @@ class Credentials:
         """Verify the token `text`, and that the restrictions in it allow this request. Returns the verified
         token. Raises Unauthorized or Forbidden."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
-        repo = _repo(params["id"]) if self._path_names_repository else None
+        repo = _to_token_repo(params["id"]) if self._path_names_repository else None
         caps = verdict.token.capability.caps
         needed = required(self._op, caps)
         if needed not in caps and "talk" in caps:
             raise Forbidden(ssh.READS_AND_TALKS, reason=ssh.TALKS)
-        verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
+        verdict.token.authorize(needed, _rounded_now(now_ms() // 1000), repo=repo, audience=self._audience)
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
@@ -161,8 +161,8 @@ class Credentials:
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id
         )
-        repo = _repo(row[0]) if row is not None else None
-        moment = _moment(now_ms() // 1000)
+        repo = _to_token_repo(row[0]) if row is not None else None
+        moment = _rounded_now(now_ms() // 1000)
         try:
             verdict.token.authorize(self._op, moment, repo=repo, audience=self._audience)
         except Forbidden:
@@ -188,7 +188,7 @@ class Credentials:
         if self._reads_repository:
             session_row, row = gate.parts(session_row)
             caller.sight = Sight(row)
-        live = sessions.live(session_row)
+        live = sessions.to_live_session(session_row)
         bound = verdict.device_key_id
         if bound is not None and not hmac.compare_digest(bound, live.device_key_id or ""):
             raise Unauthorized("the token does not belong to its session; run: svc login", reason="token")
@@ -230,7 +230,7 @@ class Credentials:
             request_signature.verify(
                 parsed,
                 request.method,
-                _authority(self._node, request),
+                _expected_authority(self._node, request),
                 request.path,
                 request.query_string,
                 public_key=public,
@@ -254,7 +254,7 @@ class Credentials:
         caller.nonce = (parsed.key_id, parsed.nonce)
 
 
-def _repo(repo_id: str) -> bytes | None:
+def _to_token_repo(repo_id: str) -> bytes | None:
     """The repository id in the form that tokens use; None if it is not one."""
     try:
         return bytes.fromhex(repo_id)
@@ -263,13 +263,13 @@ def _repo(repo_id: str) -> bytes | None:
 
 
 @lru_cache(2)
-def _moment(second: int) -> datetime:
+def _rounded_now(second: int) -> datetime:
     """The time, rounded to the second at which tokens end, so that requests within one second share a cached
     check."""
     return datetime.fromtimestamp(second, UTC)
 
 
-def _authority(node: Node, request: Request) -> str:
+def _expected_authority(node: Node, request: Request) -> str:
     """The authority that the signature must name. The Host header only selects among the node's own names."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()

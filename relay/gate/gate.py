@@ -41,7 +41,7 @@ from relay.db.engine.database import Contended, ForeignKeyViolation, Row
 from relay.gate import credentials
 from relay.gate.named import row_at
 from relay.http import problems
-from relay.http.address import client_address, network
+from relay.http.address import client_address, network_of
 from relay.http.body import Incoming
 from relay.http.buffers import Lease
 from relay.http.reply import SentAnswer, encode
@@ -73,10 +73,10 @@ def handler_of(route: Route, node: Node) -> Handle:
     async def handle(request: Request, raw_params: Mapping[str, str]) -> SentAnswer:
         ctx = request.ctx
         address = client_address(request, node.config.proxy_hops)
-        place = network(address)
+        place = network_of(address)
         node.limiter.admit(route, place)
         lease = ctx.lease = Lease(node.buffers, place)
-        params = {name: _segment(value) for name, value in raw_params.items()}
+        params = {name: _decode_segment(value) for name, value in raw_params.items()}
         gzip = route.gzip and _content_coding(request) == "gzip"
         incoming = ctx.incoming = Incoming(request, route.max_body, lease, gzip=gzip)
         if not gzip:
@@ -97,8 +97,8 @@ def handler_of(route: Route, node: Node) -> Handle:
             require_node_can(operation, node)
             strict = route.path.startswith("/api/")
             if route.query or strict:
-                arguments["query"] = _query(request, route.query or NoQuery, strict)
-            arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
+                arguments["query"] = _read_query(request, route.query or NoQuery, strict)
+            arguments["body"] = _read_body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
             handler_arguments = {parameter: arguments[name] for parameter, name in filled.items()}
             if speaks:
@@ -274,7 +274,7 @@ async def _make_view(operation: Operation, caller: Caller, row: Row | None) -> V
         lease=caller.lease,
         once=caller.once,
         turn=caller.turn,
-        repo=repos.row(row),
+        repo=repos.to_row(row),
         role=caller.role_of(row),
         operation=operation,
     )
@@ -309,7 +309,7 @@ def _content_coding(request: Request) -> str:
     return ",".join(request.headers.getall("content-encoding", ("identity",))).strip().lower()
 
 
-def _segment(raw: str) -> str:
+def _decode_segment(raw: str) -> str:
     """Percent-decode one path parameter (Sanic does not) and refuse it if it is not UTF-8."""
     if "%" not in raw:
         return raw  # printable ASCII, as all of a request line
@@ -326,7 +326,7 @@ class NoQuery(msgspec.Struct, frozen=True):
     """The query of a route that takes no parameters."""
 
 
-def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
+def _read_query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
     """The query of a request. `strict`: refuse parameters that the route does not know, so that a misspelt
     filter or guard is not ignored. Pages are not strict, because other sites add parameters to links."""
     allowed = shape.__struct_encode_fields__ if strict else None
@@ -348,10 +348,10 @@ def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgsp
         raise refusal(error, shape) from None
 
 
-def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+def _read_body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     media = (request.headers.get("content-type") or "").split(";")[0].strip().lower()
     if route.forms and media == FORM:
-        return _form(route, body)
+        return _read_form(route, body)
     if media != "application/json":
         raise UnsupportedMediaType(
             f"this route takes application/json, not {media[:60] or 'an untyped body'}"
@@ -366,7 +366,7 @@ def _body(request: Request, route: Route, body: bytes, decoder: msgspec.json.Dec
     return value
 
 
-def _form(route: Route, body: bytes) -> Any:
+def _read_form(route: Route, body: bytes) -> Any:
     try:
         pairs = urllib.parse.parse_qsl(
             body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS

@@ -14,13 +14,13 @@ def client_address(request: Request, proxy_hops: int) -> str:
     the SSH listener (`relay.ssh.door`) came through no proxy."""
     if proxy_hops > 0 and not is_handed(request):
         hops = ",".join(request.headers.getall("x-forwarded-for", [])).split(",")
-        if len(hops) >= proxy_hops and (address := _address(hops[-proxy_hops].strip())):
+        if len(hops) >= proxy_hops and (address := _find_address(hops[-proxy_hops].strip())):
             return address
     return request.ip or "local"
 
 
 @lru_cache(maxsize=4096)
-def network(address: str) -> str:
+def network_of(address: str) -> str:
     """The key for counting limits: an IPv4 address, or the /64 network (address range) of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
@@ -41,11 +41,11 @@ def is_loopback(request: Request) -> bool:
     """Whether the request comes from this machine, not through a proxy."""
     if is_handed(request) or request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):
         return False
-    address = _address(request.ip or "")
+    address = _find_address(request.ip or "")
     return address is not None and ipaddress.ip_address(address).is_loopback
 
 
-def _address(text: str) -> str | None:
+def _find_address(text: str) -> str | None:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:

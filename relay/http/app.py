@@ -28,7 +28,7 @@ from relay.http import problems
 from relay.http.body import drain, skip_arrived
 from relay.http.context import UNKNOWN
 from relay.http.reply import SentAnswer, in_pieces
-from relay.http.router import Router, allowed
+from relay.http.router import Router, allow_header
 from relay.http.routing import TABLE, Route
 from relay.http.turns import PipelineTurns
 from relay.http.wire import FIELDS, REQUEST_BUFFER, StrictRequest
@@ -132,7 +132,7 @@ class _Server:
         if request.crowded:
             return SentAnswer(_too_many_fields())
         if not request.well_formed:
-            return SentAnswer(_malformed())
+            return SentAnswer(_answer_malformed())
         try:
             handle, params = self._find(request)
             return await handle(request, params)
@@ -141,7 +141,7 @@ class _Server:
         except SvcError as error:
             return SentAnswer(pages.refusal(error) if _wants_page(request) else problems.response(error))
         except SanicException as error:
-            return SentAnswer(_unreadable(error))
+            return SentAnswer(_answer_unreadable(error))
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # a PanicException of a Rust library is not an Exception
@@ -162,7 +162,7 @@ class _Server:
         methods, params = match
         method = "GET" if request.method == "HEAD" and "HEAD" not in methods else request.method
         if method not in methods:
-            raise _WrongMethod(allowed(methods))
+            raise _WrongMethod(allow_header(methods))
         route, handle = methods[method]
         request.ctx.route = route.name
         return handle, params
@@ -202,7 +202,7 @@ class _Server:
         ctx = request.ctx
         ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
-            response = _unreadable(error)
+            response = _answer_unreadable(error)
         else:
             logger().error("connection failed", request_id=ctx.request_id, exc_info=error)
             response = problems.internal(ctx.request_id)
@@ -289,11 +289,11 @@ def _too_many_fields() -> HTTPResponse:
     )
 
 
-def _malformed() -> HTTPResponse:
+def _answer_malformed() -> HTTPResponse:
     return problems.plain(400, "Bad Request", "the request cannot be read as HTTP/1.1")
 
 
-def _unreadable(error: SanicException) -> HTTPResponse:
+def _answer_unreadable(error: SanicException) -> HTTPResponse:
     status = error.status_code or 500
     if status >= 500:
         return problems.plain(503, "Service Unavailable", "the request was not carried out; try again")

@@ -17,7 +17,9 @@ def not_modified(if_none_match: str | None, etag: str) -> bool:
     return "*" in held or etag in held
 
 
-def span(header: str | None, if_range: str | None, etag: str | None, length: int) -> tuple[int, int] | None:
+def parse_range(
+    header: str | None, if_range: str | None, etag: str | None, length: int
+) -> tuple[int, int] | None:
     """The bytes [start, end) that a Range header asks for, as (start, end); None for all bytes.
 
     Several ranges, other units and a stale If-Range give all bytes, as the RFC allows. Raises ValueError for

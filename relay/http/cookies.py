@@ -29,7 +29,7 @@ def flow_name(config: Config) -> str:
     return "__Host-login" if config.secure else "tr_login"
 
 
-def value(request: Request, name: str) -> str | None:
+def read_cookie(request: Request, name: str) -> str | None:
     """The value of the cookie `name`; None if the request has no such cookie, or an empty one. It is read
     from the raw bytes of the head and the name must match byte for byte: a text reader trims Unicode spaces,
     and would accept a cookie `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if
@@ -52,7 +52,7 @@ def value(request: Request, name: str) -> str | None:
     return values[0].decode("ascii")
 
 
-def session(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
+def session_cookie(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
     """Set-Cookie for the capability token (text)."""
     return _cookie(config, session_name(config), token, "/", "Lax", seconds)
 
@@ -62,15 +62,15 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
     return _cookie(config, refresh_name(config), token, REFRESH_PATH, "Strict", seconds)
 
 
-def flow(config: Config, token: str, seconds: int) -> str:
+def flow_cookie(config: Config, token: str, seconds: int) -> str:
     """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the provider sends
     the browser back from its own site."""
     return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 
-def cleared(config: Config) -> tuple[str, str]:
+def cleared_cookies(config: Config) -> tuple[str, str]:
     """The Set-Cookie values that delete the session cookie and the refresh cookie."""
-    return session(config, "", 0), refresh(config, "", 0)
+    return session_cookie(config, "", 0), refresh(config, "", 0)
 
 
 def require_own_page(config: Config, request: Request) -> None:

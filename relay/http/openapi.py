@@ -51,40 +51,40 @@ _KEY = {
 
 
 @functools.cache
-def document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
+def make_document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The whole document, as plain data, without the routes whose flags are `off`."""
     table = [route for route in TABLE if route.flag not in off]
-    shapes = _shapes(table)
+    shapes = _shapes_of(table)
     refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)
     schema = dict(zip(map(repr, shapes), refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in table:
         if "socket" not in route.wants:
             path = route.path.replace("...}", "}")
-            paths.setdefault(path, {})[route.method.lower()] = _operation(route, schema, components)
+            paths.setdefault(path, {})[route.method.lower()] = _describe_operation(route, schema, components)
     return {
         "openapi": "3.1.0",
         "info": {"title": "svc relay", "version": edition.VERSION, "license": {"name": "AGPL-3.0-or-later"}},
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": _schemes()},
+        "components": {"schemas": components, "securitySchemes": _describe_schemes()},
     }
 
 
-def _shapes(table: list[Route]) -> list[Any]:
+def _shapes_of(table: list[Route]) -> list[Any]:
     named = [Problem]
     for route in table:
-        named += [shape for shape in (route.body, route.query, *_either(route.returns)) if shape]
+        named += [shape for shape in (route.body, route.query, *_alternatives(route.returns)) if shape]
     return [*{repr(shape): shape for shape in named}.values()]
 
 
-def _either(returns: Any) -> tuple[Any, ...]:
+def _alternatives(returns: Any) -> tuple[Any, ...]:
     """The types of an answer: of `A | B` both types, because msgspec describes no union of untagged
     structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 
 
-def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+def _describe_operation(route: Route, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.summary,
@@ -94,7 +94,7 @@ def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any])
             *_query_parameters(route, schema, components),
             *([_KEY] if route.keyed else []),
         ],
-        "responses": _responses(route, schema),
+        "responses": _describe_responses(route, schema),
     }
     if route.body is not None:
         media = ["application/json", *(["application/x-www-form-urlencoded"] if route.forms else [])]
@@ -103,7 +103,7 @@ def _operation(route: Route, schema: dict[str, Any], components: dict[str, Any])
     elif route.stream:
         binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         operation["requestBody"] = {"required": True, "content": binary}
-    security = _security(route)
+    security = _describe_security(route)
     if security is not None:
         operation["security"] = security
     return operation
@@ -127,11 +127,11 @@ def _query_parameters(
     ]
 
 
-def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
+def _describe_responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     status = route.status if route.returns is not None or route.status != 200 else 200
     good: dict[str, Any] = {"description": route.summary}
     if route.returns is not None:
-        shapes = [schema[repr(shape)] for shape in _either(route.returns)]
+        shapes = [schema[repr(shape)] for shape in _alternatives(route.returns)]
         content = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         good["content"] = {"application/json": {"schema": content}}
     elif status < 300 and status != 204:
@@ -144,12 +144,12 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
         problem["text/html"] = {}
     if route.password:  # git shows its user text
         problem["text/plain"] = {}
-    for code in sorted(_problems(route)):
+    for code in sorted(_problem_statuses(route)):
         answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
     return answers
 
 
-def _problems(route: Route) -> set[int]:
+def _problem_statuses(route: Route) -> set[int]:
     codes = {400, 401, 403, 429, *route.errors}  # every route refuses a malformed or invalid credential
     if route.params or route.flag:
         codes |= {400, 404, 422}
@@ -167,7 +167,7 @@ def _problems(route: Route) -> set[int]:
     return codes
 
 
-def _security(route: Route) -> list[dict[str, list[str]]] | None:
+def _describe_security(route: Route) -> list[dict[str, list[str]]] | None:
     rights = route.operation
     if route.password:
         return [{}, {"bearer": []}, {"password": []}]
@@ -178,7 +178,7 @@ def _security(route: Route) -> list[dict[str, list[str]]] | None:
     return [{}, *_SECURITY] if rights.anonymous else list(_SECURITY)
 
 
-def _schemes() -> dict[str, Any]:
+def _describe_schemes() -> dict[str, Any]:
     return {
         "session": {"type": "apiKey", "in": "cookie", "name": "__Host-session"},
         "bearer": {

@@ -15,7 +15,7 @@ from sanic.response import HTTPResponse
 
 from localstore.core.errors import RangeUnsatisfiable
 from localstore.core.model.base import Page
-from relay.http.bytes_reply import cut, not_modified, span
+from relay.http.bytes_reply import cut, not_modified, parse_range
 from relay.http.routing import Reply, Route
 
 _ENCODER = msgspec.json.Encoder()
@@ -142,7 +142,7 @@ def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) 
         return None
     headers["accept-ranges"] = "bytes"
     try:
-        part = span(request.headers.get("range"), request.headers.get("if-range"), reply.etag, length)
+        part = parse_range(request.headers.get("range"), request.headers.get("if-range"), reply.etag, length)
     except ValueError:
         raise RangeUnsatisfiable(f"this answer has {length} bytes", length=length) from None
     if part is not None:

@@ -98,6 +98,6 @@ def parameters(path: str) -> tuple[str, ...]:
     return tuple(match[1] for match in _PARAMETER.finditer(path))
 
 
-def allowed(methods: Iterable[str]) -> str:
+def allow_header(methods: Iterable[str]) -> str:
     """The value of the Allow header."""
     return ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))

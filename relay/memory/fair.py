@@ -121,19 +121,19 @@ class Share:
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
-    def owed(self, who: str) -> float:
+    def seconds_owed(self, who: str) -> float:
         """The seconds until the account has budget again; 0.0 while it has."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
     def require_soon(self, who: str) -> float:
-        """The seconds until the account has budget again (`owed`). Raises RateLimited if that is longer than
-        a reader may be made to wait."""
-        if (wait := self.owed(who)) > READERS_PATIENCE:
+        """The seconds until the account has budget again (`seconds_owed`). Raises RateLimited if that is
+        longer than a reader may be made to wait."""
+        if (wait := self.seconds_owed(who)) > READERS_PATIENCE:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
         return wait
 
-    def spent(self, who: str, seconds: float) -> float:
+    def count_spent(self, who: str, seconds: float) -> float:
         """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
         wait = self._limiter.debt(_lock_name(who), WORK, seconds)
         return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
@@ -146,7 +146,7 @@ class Share:
             result, seconds = await to_end(running)  # the turn lasts as long
             if seconds > LONG:
                 await asyncio.sleep(seconds)
-        return result, self.spent(who, seconds)
+        return result, self.count_spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
         """Run a whole job in slices. `work`: receives the seconds that a slice may take and returns whether

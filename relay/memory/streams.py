@@ -49,7 +49,7 @@ class Streams:
         because others would wait for that client. `paid`: `who` has already waited for the budget and does
         not wait again."""
         if not paid:
-            await asyncio.sleep(self._share.owed(who))
+            await asyncio.sleep(self._share.seconds_owed(who))
         async with self._turns.turn(who) as turn:
             step, lease.turn, lease.walked = Step(), turn, 0.0
             try:
@@ -57,5 +57,5 @@ class Streams:
             finally:
                 lease.turn = None
                 step.seconds += lease.walked
-                self._share.spent(who, step.seconds)
+                self._share.count_spent(who, step.seconds)
             await asyncio.sleep(step.seconds)

@@ -33,17 +33,17 @@ class Patch(NamedTuple):
     patch: str
 
 
-def patch(sides: FileSides) -> Patch:
+def make_patch(sides: FileSides) -> Patch:
     old_path, old, path, new, similarity = sides
     added, removed, lines = line_diff.compared(old, new, old_path, path, similarity=similarity)
     return Patch(added, removed, lines.decode("utf-8", "replace"))
 
 
-def patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
+def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
     """The patches of the first files: at least one, and together up to `characters` characters."""
     patch_list: list[Patch] = []
     for sides in files:
-        patch_list.append(patch(sides))
+        patch_list.append(make_patch(sides))
         characters -= len(patch_list[-1].patch)
         if characters <= 0:
             break

@@ -161,7 +161,7 @@ def _bytes_of(sent: Objects | None, cached: Known | None) -> int:
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
 
 
-def stored(objects: ObjectStore, tx: Tx) -> Load:
+def loader_of(objects: ObjectStore, tx: Tx) -> Load:
     """A function that loads directories by digest as `tx` sees them, of any repository."""
     return partial(objects.read_many, repo_id=None, tx=tx)
 

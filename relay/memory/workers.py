@@ -59,7 +59,7 @@ class TextWorker:
 
     def owes(self, who: str, size: int) -> bool:
         """Whether a call of this size has to wait for the budget of `who`."""
-        return size > LITTLE and self._share.owed(who) > 0
+        return size > LITTLE and self._share.seconds_owed(who) > 0
 
     async def afford(self, who: str) -> None:
         """Wait until `who` has budget again. Raises RateLimited if that takes too long."""
@@ -71,12 +71,12 @@ class TextWorker:
         if size <= LITTLE:
             began = time.thread_time()
             result = await asyncio.to_thread(call, *arguments)
-            self._share.spent(who, time.thread_time() - began)
+            self._share.count_spent(who, time.thread_time() - began)
             return result
         async with self._turns.turn(who, refused=refused):
             asking = asyncio.create_task(self._ask(call, arguments))
             result, error, seconds = await to_end(asking)  # the turn lasts as long
-        self._share.spent(who, seconds)
+        self._share.count_spent(who, seconds)
         if error is not None:
             raise error
         return result

@@ -18,7 +18,7 @@ BASE = _REVISIONS[0]  # makes the whole schema of its day; no older database is 
 HEAD = _REVISIONS[-1]  # the revision this build runs on
 
 
-def current(url: str) -> str | None:
+def read_revision(url: str) -> str | None:
     """The revision of a database; None if it does not exist or was never migrated. Blocks."""
     if urls.is_postgres(url):
         from relay.migrations import postgres
@@ -41,7 +41,7 @@ def current(url: str) -> str | None:
 
 def check(url: str) -> None:
     """Raise StartRefused unless the database has the schema of this build."""
-    revision = current(url)
+    revision = read_revision(url)
     if revision is None:
         raise StartRefused("the database is not migrated; run: relay migrate")
     _require_base(revision)
@@ -55,7 +55,7 @@ def upgrade(url: str, served: str | None = None) -> str:
     """Bring a database to HEAD and return its revision. Does nothing if it is at HEAD or newer; refuses a
     database older than BASE. `served`: the URL that relays will use; if its role differs, that role gets the
     rights to read and write."""
-    revision = current(url)
+    revision = read_revision(url)
     if revision is not None:
         _require_base(revision)
     if revision is None or revision < HEAD:
@@ -80,15 +80,15 @@ def _upgrade(url: str) -> None:
     if urls.is_postgres(url):
         from relay.migrations import postgres
 
-        postgres.run(url, lambda connection: alembic(HEAD, connection=connection))
+        postgres.run(url, lambda connection: run_alembic(HEAD, connection=connection))
         return
     path = urls.sqlite_path(url)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    alembic(HEAD, url=f"sqlite:///{path}")
+    run_alembic(HEAD, url=f"sqlite:///{path}")
 
 
-def alembic(revision: str, **attributes: Any) -> None:
+def run_alembic(revision: str, **attributes: Any) -> None:
     """Bring a schema up to `revision`. `attributes`: `url` or `connection`, see `env`."""
     from alembic import command
     from alembic.config import Config as AlembicConfig

@@ -98,7 +98,7 @@ async def _run(given: Any, work: Work, then: Callable[[Any], Awaitable[None]]) -
 async def _grant(connection: Any, role: str) -> None:
     if await connection.fetchval("SELECT current_user::text") == role:
         return
-    schema, name = _quoted(await connection.fetchval("SELECT current_schema()::text")), _quoted(role)
+    schema, name = _quote(await connection.fetchval("SELECT current_schema()::text")), _quote(role)
     async with connection.transaction():
         await connection.execute(
             f"GRANT USAGE ON SCHEMA {schema} TO {name};"
@@ -108,7 +108,7 @@ async def _grant(connection: Any, role: str) -> None:
         )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

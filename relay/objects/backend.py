@@ -76,7 +76,7 @@ class Packs(Protocol):
         """Call `use` with these bytes in order, off the event loop. A piece is valid during its call only.
         PackGone is raised before the first call."""
 
-    def stored(self) -> AsyncIterator[PackInfo]:
+    def list_packs(self) -> AsyncIterator[PackInfo]:
         """Every stored pack, also those that no index refers to."""
 
     async def delete(self, names: Collection[str]) -> None:

@@ -64,7 +64,7 @@ async def compact(db: Database, store: ObjectStore, before: int, pause: float = 
     delete packs without frames. `pause`: seconds between deleting a pack's rows and its file, for requests
     that have read the rows."""
     freed = Freed()
-    ages = {info.name: info.changed_at async for info in store.packs.stored()}
+    ages = {info.name: info.changed_at async for info in store.packs.list_packs()}
     after = 0
     while page := await _page(db, after):
         for pack_id, name, size in page:
@@ -201,7 +201,9 @@ def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
     """Delete packs that no row refers to: emptied packs, torn packs, and packs of failed uploads."""
     stay = freed.emptied if db.shared else frozenset[str]()
-    old = [info async for info in store.packs.stored() if info.changed_at < before and info.name not in stay]
+    old = [
+        info async for info in store.packs.list_packs() if info.changed_at < before and info.name not in stay
+    ]
     for start in range(0, len(old), _NAMES):
         names = [info.name for info in old[start : start + _NAMES]]
         async with db.read() as tx:

@@ -17,7 +17,7 @@ from localstore.core.model import limits
 from localstore.core.model.limits import MIB
 from localstore.core.storage.frame import ZSTD
 from localstore.core.storage.pack import Frame, FrameRow, ObjectRow, Pack, PackWriter
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.threads import run_in_pool
 from relay.db.storage.object import Located
 from relay.http.buffers import Lease
@@ -92,7 +92,7 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)
     frames = await _reframe(store, plan.parts)
-    rows = [frame.row for frame in frames] + [_row(group) for group in plan.whole]
+    rows = [frame.row for frame in frames] + [_to_row(group) for group in plan.whole]
     head = Pack(msgspec.msgpack.encode(rows), frames)
     stored = [(group[0].frame, group[0].stored_len) for group in plan.whole]
     lease.give_back(max(0, held - head.size))
@@ -109,12 +109,12 @@ def _plan(located: Sequence[Located]) -> _Plan:
     plan = _Plan()
     for group in groups.values():
         group.sort(key=lambda entry: (entry.offset, entry.size))
-        if not plan.add(group, _fills(group)):
+        if not plan.add(group, _fills_frame(group)):
             break
     return plan
 
 
-def _fills(group: list[Located]) -> bool:
+def _fills_frame(group: list[Located]) -> bool:
     """Whether the objects of `group` fill their frame without gaps."""
     end = 0
     for entry in group:
@@ -124,7 +124,7 @@ def _fills(group: list[Located]) -> bool:
     return end == group[0].raw_len
 
 
-def _row(group: list[Located]) -> FrameRow:
+def _to_row(group: list[Located]) -> FrameRow:
     first = group[0]
     objects = [ObjectRow(located.digest, located.size) for located in group]
     return FrameRow(first.codec, first.raw_len, first.stored_len, objects)
@@ -134,14 +134,14 @@ async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Fram
     """Extract objects and put them into new frames, with one portion in memory at a time."""
     writer = PackWriter()
     frames: list[Frame] = []
-    for part in batches(groups, PORTION, _size):
+    for part in split_batches(groups, PORTION, _size_of):
         located = [each for group in part for each in group]
         data = await store.read_located(located, heavy=True)
         frames += await run_in_pool(_frame_objects, writer, located, data)
     return frames + [frame for pack in writer.finish() for frame in pack.frames]
 
 
-def _size(group: list[Located]) -> int:
+def _size_of(group: list[Located]) -> int:
     return sum(located.size for located in group)
 
 

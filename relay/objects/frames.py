@@ -34,7 +34,7 @@ def unpack_frames(
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
         frame = group[0]
-        raw = _raw(frame, data, bytes_to_unpack(group, keep))
+        raw = _unpack_beginning(frame, data, bytes_to_unpack(group, keep))
         objects |= cut_objects(group, raw, verify)
         if frame.raw_len <= keep:
             whole[frame.frame] = raw
@@ -61,7 +61,7 @@ def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[byte
     return objects
 
 
-def _raw(frame: Located, stored: Stored, end: int) -> bytes:
+def _unpack_beginning(frame: Located, stored: Stored, end: int) -> bytes:
     """The first `end` raw bytes of a frame."""
     try:
         raw = read_object(stored, frame.codec, frame.raw_len, 0, end)

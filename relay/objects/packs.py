@@ -118,7 +118,7 @@ class PackFiles:
         with _reading(name):
             await asyncio.to_thread(_show_ranges, self.folder, name, ranges, use)
 
-    async def stored(self) -> AsyncIterator[PackInfo]:
+    async def list_packs(self) -> AsyncIterator[PackInfo]:
         for info in await asyncio.to_thread(_list_packs, self.folder):
             yield info
 

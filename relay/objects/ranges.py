@@ -17,7 +17,7 @@ def is_plain(entry: Located) -> bool:
     return entry.codec == RAW and entry.size == entry.raw_len
 
 
-def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
+def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
     """The objects in lots: each lot has at most SHOWN_OBJECTS neighbours of one pack, and either all of them
     are plain (`is_plain`) or none."""
     for _, same in itertools.groupby(
@@ -27,7 +27,9 @@ def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
             yield lot
 
 
-def runs(ranges: Sequence[tuple[FrameKey, int]], enough: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+def find_runs(
+    ranges: Sequence[tuple[FrameKey, int]], enough: int
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Yields the reads that cover the ranges, as (pack, [(offset, length), …]), each of about `enough` bytes.
     Adjacent frames are merged, and longer reads are cut."""
     pack, merged, size = "", list[tuple[int, int]](), 0

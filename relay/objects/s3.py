@@ -80,12 +80,12 @@ class S3Packs:
         except (BaseError, OSError) as error:
             raise StartRefused(
                 f"the object store {self._where.endpoint} does not serve bucket {self._where.bucket}: "
-                f"{_reason(error)}"
+                f"{_first_line(error)}"
             ) from None
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
         places: list[PackPosition] = []
-        for part in _parts(pieces):
+        for part in _group_pieces(pieces):
             while self._filling.size and self._filling.size + sum(map(len, part)) > PART_BYTES:
                 await self._send()
             places += self._filling.add(part)
@@ -116,7 +116,7 @@ class S3Packs:
         except (NotFoundError, FileNotFoundError):
             raise PackGone(f"pack {name} of the object store is gone; try again") from None
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
         data = [bytes(piece)[:length] for piece, length in zip(pieces, lengths, strict=True)]
         if [len(piece) for piece in data] != lengths:
             raise PackGone(f"pack {name} of the object store ends before a frame that the index speaks of")
@@ -135,14 +135,14 @@ class S3Packs:
     ) -> None:
         await asyncio.to_thread(use_each, use, await self.read(name, ranges))
 
-    async def stored(self) -> AsyncIterator[PackInfo]:
+    async def list_packs(self) -> AsyncIterator[PackInfo]:
         try:
             async for page in obstore.list(self._store, prefix=PREFIX):
                 for entry in page:
                     changed = int(entry["last_modified"].timestamp() * 1000)
                     yield PackInfo(entry["path"].removeprefix(PREFIX), entry["size"], changed)
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
 
     async def delete(self, names: Collection[str]) -> None:
         if not names:
@@ -152,19 +152,19 @@ class S3Packs:
         except (NotFoundError, FileNotFoundError):
             return
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
 
     async def adopt(self, name: str, file: Path) -> None:
         try:
             await obstore.put_async(self._store, PREFIX + name, file)
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
 
     async def check(self) -> None:
         try:
             await obstore.head_async(self._store, OWNER)
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
 
     async def close(self) -> None:
         waiting = [part.done for part in self._unsettled.values() if part.done is not None]
@@ -194,7 +194,7 @@ class S3Packs:
         except AlreadyExistsError:
             await self._require_ours(name, len(data))
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
         """Accept an existing object with this random name if it has our bytes: then our request was repeated
@@ -202,7 +202,7 @@ class S3Packs:
         try:
             stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
-            raise _unavailable(error) from None
+            raise _to_unavailable(error) from None
         if stat["size"] != size:
             raise Unavailable("the object store holds other bytes under a new name; nothing was stored")
 
@@ -262,7 +262,7 @@ def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
     )
 
 
-def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
+def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
     """Pieces in groups of at most PART_BYTES, unless a single piece is larger."""
     lot: list[bytes] = []
     size = 0
@@ -282,12 +282,12 @@ def _consume_error(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-def _unavailable(error: Exception) -> Unavailable:
+def _to_unavailable(error: Exception) -> Unavailable:
     """The error for the client; the log has the details."""
-    LOG.warning("object store: %s", _reason(error))
+    LOG.warning("object store: %s", _first_line(error))
     return Unavailable("the object store does not answer; try again")
 
 
-def _reason(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """The first line of the library's error, without its debug output."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -24,7 +24,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.model.limits import MIB
 from localstore.core.storage.pack import Frame, FrameRow, PackWriter
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.clock import now_ms
 from relay.base.threads import run_in_pool
 from relay.capacity import quota as quotas
@@ -36,7 +36,7 @@ from relay.db.storage.object import Located
 from relay.objects.backend import PackGone, PackPosition, Packs, inline, use_each
 from relay.objects.frames import FrameCache, FrameKey, bytes_to_unpack, cut_objects, unpack_frames
 from relay.objects.packs import FOLDER, INLINE_BYTES, ROLL_BYTES, PackFiles
-from relay.objects.ranges import is_plain, lots, runs
+from relay.objects.ranges import find_runs, is_plain, split_lots
 from relay.objects.room import Room
 
 CACHE_BYTES = 64 * MIB
@@ -100,7 +100,7 @@ class ObjectStore:
         repository). `directories`: they are tree directories. Known objects keep their place; their new
         copies are left to the collector. Returns the new digests."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
-        before = await self.known(tx, digests)
+        before = await self.find_stored(tx, digests)
         indexed, now = set(before), now_ms()
         for name in dict.fromkeys(frame.place.pack for frame in placed):
             mine = [frame for frame in placed if frame.place.pack == name]
@@ -116,7 +116,7 @@ class ObjectStore:
         await tx.many(rows.PACK_INSERT, [{"name": name, "size": 0, "created_at": now}])
         pack_id = await tx.value(rows.PACK_ID, name=name)
         for frame in placed:
-            fresh = _objects(frame, indexed, pack_id, directories, now)
+            fresh = _to_index_rows(frame, indexed, pack_id, directories, now)
             if fresh:
                 row = frame.row
                 frames.append(
@@ -195,8 +195,8 @@ class ObjectStore:
 
     async def _find_missing(self, tx: Tx, repo_id: str | None, digests: Sequence[bytes]) -> set[bytes]:
         if repo_id is None:
-            return set(digests) - await self.known(tx, digests)
-        return await self.missing(tx, repo_id, digests)
+            return set(digests) - await self.find_stored(tx, digests)
+        return await self.find_missing(tx, repo_id, digests)
 
     async def admit(
         self,
@@ -214,24 +214,24 @@ class ObjectStore:
         seen = await tx.all(rows.SEEN, digests=older)
         if stale := [row[0] for row in seen if self.stale(row[1])]:
             await self.touch(tx, stale)  # the collector spares touched objects
-        if len(seen) < len(older) or len(await self.known(tx, stale)) < len(stale):
+        if len(seen) < len(older) or len(await self.find_stored(tx, stale)) < len(stale):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
 
     # --- asking
 
-    async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
+    async def find_stored(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
         """The objects among `digests` that are stored for any repository. Never use it in answers to clients,
         because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
-    async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
+    async def find_missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
         """The objects among `digests` that the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
-        return not await self.missing(tx, repo_id, digests)
+        return not await self.find_missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
         """Whether an object that was last seen at this time (milliseconds) must be touched to be safe from
@@ -257,7 +257,7 @@ class ObjectStore:
             places = await tx.all(rows.LOCATE, digests=unique)
         else:
             places = await tx.all(rows.LOCATE_IN_REPO, repo_id=repo_id, digests=unique)
-        return {row[0]: rows.located(row) for row in places}
+        return {row[0]: rows.to_located(row) for row in places}
 
     # --- reading
 
@@ -316,7 +316,7 @@ class ObjectStore:
             by_pack.setdefault(group[0].pack, []).append(group)
         objects: dict[bytes, bytes] = {}
         for name, groups_of_pack in by_pack.items():
-            for part in batches(groups_of_pack, PORTION, lambda group: _weight(group, keep)):
+            for part in split_batches(groups_of_pack, PORTION, lambda group: _weigh(group, keep)):
                 objects |= await self._unpack(name, part, keep, heavy)
         return objects
 
@@ -329,7 +329,7 @@ class ObjectStore:
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
             objects, whole = await self.packs.read_with(name, ranges, use, inline)
         else:
-            async with self._room.of(sum(_weight(group, keep) for group in part)):
+            async with self._room.of(sum(_weigh(group, keep) for group in part)):
                 run = run_in_pool if heavy else asyncio.to_thread
                 objects, whole = await self.packs.read_with(name, ranges, use, run)
         for key, raw in whole.items():
@@ -339,9 +339,9 @@ class ObjectStore:
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
         """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid only
         during its call. Uncompressed neighbours are passed in large pieces without a copy."""
-        for lot in lots(located):
+        for lot in split_lots(located):
             if not self._verify and is_plain(lot[0]):
-                [(name, merged)] = runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
+                [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
                 with contextlib.suppress(PackGone):
                     await self.packs.show(name, merged, use)
                     continue
@@ -354,7 +354,7 @@ class ObjectStore:
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
-            for name, merged in runs(ranges, MIB):
+            for name, merged in find_runs(ranges, MIB):
                 yield b"".join(await self.packs.read(name, merged))
         finally:
             self._streaming.subtract(packs)
@@ -364,13 +364,13 @@ class ObjectStore:
         return self._streaming[name] > 0
 
 
-def _weight(group: list[Located], keep: int) -> int:
+def _weigh(group: list[Located], keep: int) -> int:
     """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
     decompressed bytes (see `reach`)."""
     return bytes_to_unpack(group, keep) + group[0].stored_len
 
 
-def _objects(
+def _to_index_rows(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
     """Index rows for the objects of a frame that are not in `indexed`; their digests are added to
@@ -397,7 +397,7 @@ def _objects(
 
 def _digest(row: dict[str, object]) -> bytes:
     digest = row["digest"]
-    assert isinstance(digest, bytes)  # noqa: S101  # `_objects` made it
+    assert isinstance(digest, bytes)  # noqa: S101  # `_to_index_rows` made it
     return digest
 
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from localstore.core.model.limits import KIB, OUTBOUND_BYTES, OUTBOUND_HEADERS, OUTBOUND_SECONDS
-from relay.outbound.reach import Address, Reach, literal
+from relay.outbound.reach import Address, Reach, parse_address
 
 CONNECT = 5.0  # seconds that one of several addresses is tried
 LINGER = 2.0  # seconds for the body of an answer whose head is there
@@ -70,7 +70,7 @@ class Outbound:
         name = host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             name = "127.0.0.1"
-        address = literal(name)
+        address = parse_address(name)
         if address is not None:
             self._require_allowed(host, [address])
 

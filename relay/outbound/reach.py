@@ -78,7 +78,7 @@ def public(address: Address) -> bool:
     return not any(address in network for network in _INSIDE_6)
 
 
-def literal(host: str) -> Address | None:
+def parse_address(host: str) -> Address | None:
     """The address if the host is an address, in any spelling that resolvers accept (`127.1`, `0x7f000001`);
     None for a name."""
     try:

@@ -78,7 +78,7 @@ def refusal(error: SvcError) -> HTTPResponse:
     return HTTPResponse(html, 404 if is_missing else error.status, headers=headers, content_type=HTML)
 
 
-def moved(path: str) -> Reply:
+def redirect_for_good(path: str) -> Reply:
     """A redirect to the permanent address of the page (301)."""
     return Reply(status=301, headers={"cache-control": "no-cache", "location": path})
 

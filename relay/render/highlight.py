@@ -58,16 +58,16 @@ def _lines(text: str, lexer: Lexer, markup: str) -> list[str]:
     line = ""
     for name, part in _parts(text, lexer):
         first, *others = escape(part).split("\n")
-        line += _marked(first, name, markup)
+        line += _mark_up(first, name, markup)
         for piece in others:
             lines.append(line)
-            line = _marked(piece, name, markup)
+            line = _mark_up(piece, name, markup)
     if line or not lines:  # a final newline makes no further line
         lines.append(line)
     return lines
 
 
-def _marked(piece: str, name: str, markup: str) -> str:
+def _mark_up(piece: str, name: str, markup: str) -> str:
     return markup % (name, piece) if name and piece else piece
 
 

@@ -32,7 +32,7 @@ class Maintenance:
         self._daily: asyncio.Task[None] | None = None
 
     async def gc(self, say: Say, dry_run: bool = False) -> int:
-        async with self._locked(say):
+        async with self._hold_lock(say):
             try:
                 await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
             except Contended:
@@ -43,7 +43,7 @@ class Maintenance:
         """Verify everything that is stored (`relay.domain.upkeep.verification`). Returns the exit code.
         `repair`: first correct the recorded usage of accounts and repositories."""
         findings = 0
-        async with self._locked(say):
+        async with self._hold_lock(say):
             if repair:
                 say(f"corrected the usage of {await usage.repair(self._db)} accounts")
             async for finding in audit(self._db, self._store):
@@ -53,13 +53,13 @@ class Maintenance:
         return 1 if findings else 0
 
     async def backup(self, target: Path, say: Say) -> int:
-        async with self._locked(say):
+        async with self._hold_lock(say):
             await make(self._data, self._db, self._store.packs, target, say)
         say("it contains the signer's key and the secrets of the data folder: keep it private")
         return 0
 
     @contextlib.asynccontextmanager
-    async def _locked(self, say: Say) -> AsyncIterator[None]:
+    async def _hold_lock(self, say: Say) -> AsyncIterator[None]:
         """A context that holds the lock for maintenance, in all processes of the database."""
 
         def waits() -> None:

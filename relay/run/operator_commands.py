@@ -127,12 +127,12 @@ async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
     async with _open_database(url) as db, db.read() as tx:
         if handle is None:
             listed = await tx.all(usage.LISTED, limit=LISTED)
-            return [(str(row[0]), usage.row(row[1:])) for row in listed]
+            return [(str(row[0]), usage.to_row(row[1:])) for row in listed]
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:
             raise NotFound(f"there is no account {handle}")
         row = await tx.one(usage.ONE, of_account=account_id)
-    return [(handle, usage.row(row or [*usage.unused(account_id).values()]))]
+    return [(handle, usage.to_row(row or [*usage.unused_row(account_id).values()]))]
 
 
 async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
@@ -142,10 +142,10 @@ async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:
             raise NotFound(f"there is no account {handle}")
-        await tx.many(usage.ENSURE_ACCOUNT, [usage.unused(account_id)])
+        await tx.many(usage.ENSURE_ACCOUNT, [usage.unused_row(account_id)])
         row = await tx.one(usage.ONE, of_account=account_id)
         assert row is not None  # noqa: S101  # it was made
-        used = usage.row(row)
+        used = usage.to_row(row)
         whats: tuple[What, ...] = ("bytes", "objects", "repositories")
         new_limits = {what: limits.get(what, getattr(used, f"max_{what}")) for what in whats}
         await tx.run(

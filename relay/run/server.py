@@ -55,7 +55,7 @@ from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
 from relay.signing.client import Signer
-from relay.signing.process import Child, listens
+from relay.signing.process import Child, is_served
 from relay.ssh import host_key
 from relay.ssh.door import SshDoor
 
@@ -99,7 +99,7 @@ async def serving(
 ) -> AsyncIterator[Node]:
     """Run a node that answers on `bound` during the block. Its data folder exists and its database is
     migrated. `say`: called with lines for the operator."""
-    if git.program() is None:
+    if git.find_program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _own_signer(config) as signer, _open(config) as node:
         app = http.build(node)
@@ -135,7 +135,7 @@ async def serving(
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
     """A context with a signer that it starts, for a development node; None if another process already serves
     the folder's keys. The signer starts while the node opens, because that takes longer."""
-    if not config.dev or (config.shared and await listens(config.data)):
+    if not config.dev or (config.shared and await is_served(config.data)):
         yield None
         return
     child = await Child.start(config.data)
@@ -192,7 +192,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         git_serving.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         webhook_delivery.register(node)
-        node.followers.register(webhooks.NAME, webhooks.follower(node), webhooks.KINDS)
+        node.followers.register(webhooks.NAME, webhooks.make_follower(node), webhooks.KINDS)
         node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.TURN)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)

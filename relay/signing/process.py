@@ -189,7 +189,7 @@ class Child:
 
     async def wait_until_it_listens(self) -> None:
         """Wait until the signer answers. Raises Unavailable if it exits instead."""
-        while not await listens(self.data_dir):
+        while not await is_served(self.data_dir):
             if self.process.returncode is not None:
                 raise Unavailable("the token signer did not start; its message is above")
             await asyncio.sleep(0.02)
@@ -200,7 +200,7 @@ class Child:
         await self.process.wait()
 
 
-async def listens(data_dir: Path) -> bool:
+async def is_served(data_dir: Path) -> bool:
     """Whether a signer serves this folder; all relays of one host share it."""
     try:
         _, writer = await asyncio.open_unix_connection(data_dir / SOCKET_NAME)

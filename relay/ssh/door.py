@@ -45,7 +45,7 @@ class SshDoor:
         """Answer the requests on this socket. It is in the set `counted` until it closes. Raises OSError."""
         loop = asyncio.get_running_loop()
 
-        def made() -> _Handed:
+        def make_protocol() -> _Handed:
             return _Handed(
                 address,
                 counted,
@@ -58,4 +58,4 @@ class SshDoor:
                 **self._named,
             )
 
-        await loop.connect_accepted_socket(made, sock)
+        await loop.connect_accepted_socket(make_protocol, sock)

@@ -12,7 +12,7 @@ import asyncssh
 from localstore.core.errors import RateLimited
 from relay.base.environment import StartRefused
 from relay.base.ssh_settings import SshSettings
-from relay.http.address import network
+from relay.http.address import network_of
 from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
@@ -181,7 +181,7 @@ class _Guest(asyncssh.SSHServer):
         self._connection = conn
         peer = conn.get_extra_info("peername")
         self._address = str(peer[0]) if peer else "unknown"
-        self.network = network(self._address)
+        self.network = network_of(self._address)
         # asyncssh would listen at a path, where every process of this user may ask the agent for anything
         conn.create_agent_listener = self._forward  # type: ignore[method-assign]
         if not self._front.take(self):

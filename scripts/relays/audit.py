@@ -12,7 +12,7 @@ from localstore.core import seal as seals
 from localstore.core.model.live import UpdateAnswer
 from relay.db.engine.database import Database
 from relay.db.schema import tables
-from relay.domain.live.live import stored_answer
+from relay.domain.live.live import decode_answer
 from scripts.relays.people import SHARED, Ledger
 from scripts.tour import Device, Failed
 
@@ -33,7 +33,7 @@ async def database(db: Database, ledger: Ledger) -> list[str]:
         events = [row[0] for row in await tx.all(EVENTS)]
     assert ref is not None
     return [
-        *_audit_updates({(row[0], row[1]): stored_answer(row[2]) for row in answers}, ref[0], ledger),
+        *_audit_updates({(row[0], row[1]): decode_answer(row[2]) for row in answers}, ref[0], ledger),
         *_audit_seals(found, ref[1], ledger),
         *_audit_events(events, ledger),
     ]

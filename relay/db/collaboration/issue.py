@@ -83,9 +83,9 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 @cache
-def amount(name: str, stated: bool) -> Select[Any]:
+def count_statement(name: str, stated: bool) -> Select[Any]:
     """The statement that counts the issues that match the filter `name`, one of LEADERS. `stated`: only
-    issues in one state. Takes the parameters of `page`."""
+    issues in one state. Takes the parameters of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -95,7 +95,7 @@ def amount(name: str, stated: bool) -> Select[Any]:
 
 
 @cache
-def page(filters: frozenset[str], lead: str = "") -> Keyset:
+def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
     """The statements of a page of issues, newest first. `filters`: names of the filters, which are also the
     names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS among
     `filters`."""
@@ -108,7 +108,7 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
     conditions = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
-    return Keyset(rows.where(*conditions, *map(_linked, linked)), "-number")
+    return Keyset(rows.where(*conditions, *map(_is_linked, linked)), "-number")
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
@@ -124,7 +124,7 @@ def _led_by(link: Table, whole: bool) -> Select[Any]:
     )
 
 
-def _linked(name: str) -> ColumnElement[bool]:
+def _is_linked(name: str) -> ColumnElement[bool]:
     table, which = _LINKS[name]
     link = table.alias()
     same = and_(link.c.repo_id == subject.c.repo_id, link.c.number == subject.c.number)

@@ -26,7 +26,7 @@ _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
-def _unindexed(column: Any) -> Any:
+def _without_index(column: Any) -> Any:
     """The text column as an expression that no index serves. Without statistics SQLite would choose the index
     of the repository or of the base, and walk all their open proposals to find a few of them."""
     return column + ""
@@ -64,7 +64,7 @@ class ProposalRow:
     head_repo_id: str | None  # of another repository
 
 
-def row(columns: Row) -> ProposalRow:
+def to_row(columns: Row) -> ProposalRow:
     return ProposalRow(*columns)
 
 
@@ -164,15 +164,15 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 
 @cache
-def amount(name: str, stated: bool) -> Select[Any]:
+def count_statement(name: str, stated: bool) -> Select[Any]:
     """The statement that counts the proposals that match the filter `name`, one of LEADERS. `stated`: only
-    proposals in one state. Takes the parameters of `page`."""
+    proposals in one state. Takes the parameters of `keyset_of`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 
 
 @cache
-def page(filters: frozenset[str], lead: str = "") -> Keyset:
+def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
     """The statements of a page of proposals, newest first. `filters`: names of the filters, which are also
     the names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS
     among `filters`."""
@@ -185,7 +185,7 @@ def page(filters: frozenset[str], lead: str = "") -> Keyset:
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)
     conditions = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
-    return Keyset(rows.where(*conditions, *map(_linked, linked)), "-number")
+    return Keyset(rows.where(*conditions, *map(_is_linked, linked)), "-number")
 
 
 def _led_by(link: Table) -> Select[Any]:
@@ -202,7 +202,7 @@ def _led_by(link: Table) -> Select[Any]:
     return select(link.c.number, *COLUMNS[1:]).select_from(led).where(link.c.repo_id == _REPO)
 
 
-def _linked(name: str) -> ColumnElement[bool]:
+def _is_linked(name: str) -> ColumnElement[bool]:
     table, which = _LINKS[name]
     link = table.alias()
     same = and_(link.c.repo_id == proposal.c.repo_id, link.c.number == proposal.c.number)
@@ -234,9 +234,9 @@ REVIEWER_STATE = (
 
 # By branch.
 SAME = select(proposal.c.number).where(
-    _unindexed(proposal.c.repo_id) == _REPO,
+    _without_index(proposal.c.repo_id) == _REPO,
     proposal.c.head_id == bindparam("head_id"),
-    _unindexed(proposal.c.base_id) == bindparam("base_id"),
+    _without_index(proposal.c.base_id) == bindparam("base_id"),
     proposal.c.state == "open",
 )
 OPEN_OF_HEAD = (
@@ -273,7 +273,7 @@ ANY_OPEN_OF_BASE = (
 OPEN_OF_SEAL = select(proposal.c.number).where(
     proposal.c.repo_id == _REPO,
     proposal.c.head_seal == bindparam("seal"),
-    _unindexed(proposal.c.base_id) == bindparam("branch_id"),
+    _without_index(proposal.c.base_id) == bindparam("branch_id"),
     proposal.c.state == "open",
 )
 MERGED_OF_HEAD = (
@@ -290,7 +290,7 @@ DEPENDS = (
         proposal.join(
             _lower,
             and_(
-                _unindexed(_lower.c.repo_id) == proposal.c.repo_id,
+                _without_index(_lower.c.repo_id) == proposal.c.repo_id,
                 _lower.c.head_id == proposal.c.base_id,
                 _lower.c.state == "open",
             ),

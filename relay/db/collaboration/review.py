@@ -45,7 +45,7 @@ class ReviewRow:
         return self.about_change is None or self.about_change != self.newest_change
 
 
-def row(columns: Row) -> ReviewRow:
+def to_row(columns: Row) -> ReviewRow:
     return ReviewRow(*columns)
 
 

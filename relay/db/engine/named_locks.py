@@ -26,11 +26,11 @@ class Names:
         deadlock."""
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
-                await stack.enter_async_context(self._held(name))
+                await stack.enter_async_context(self._hold_one(name))
             yield
 
     @contextlib.asynccontextmanager
-    async def _held(self, name: str) -> AsyncIterator[None]:
+    async def _hold_one(self, name: str) -> AsyncIterator[None]:
         waited = self._waited.setdefault(name, _Waited())
         waited.users += 1
         try:

@@ -31,7 +31,7 @@ from relay.db.engine.database import (
 )
 from relay.db.engine.named_locks import Names
 from relay.db.engine.postgres_pool import Pool
-from relay.db.engine.postgres_sql import compiled
+from relay.db.engine.postgres_sql import compile_statement
 from relay.db.engine.postgres_wake import Waker
 
 READERS, WRITERS = 8, 8  # connections of one process, at most
@@ -85,7 +85,7 @@ class PostgresTx:
         self._woken = True
 
     async def all(self, statement: ClauseElement, **params: Any) -> list[Row]:
-        form = compiled(statement)
+        form = compile_statement(statement)
         with _translate_errors():
             rows: list[Row] = await self._connection.fetch(form.sql, *form.values(params))
         return rows
@@ -99,20 +99,20 @@ class PostgresTx:
         return row[0] if row else None
 
     async def run(self, statement: ClauseElement, **params: Any) -> int:
-        form = compiled(statement)
+        form = compile_statement(statement)
         with _translate_errors():
             status: str = await self._connection.execute(form.sql, *form.values(params))
         return int(status.rpartition(" ")[2])
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
-        form = compiled(statement)
+        form = compile_statement(statement)
         values = positions(rows, form.order, form.defaults)
         if values:
             with _translate_errors():
                 await self._connection.executemany(form.sql, values)
 
     async def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
-        form = compiled(statement)
+        form = compile_statement(statement)
         with _translate_errors():
             async with self._connection.transaction():  # where one runs, this is a savepoint
                 async for row in self._connection.cursor(

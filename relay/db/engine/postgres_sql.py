@@ -57,7 +57,7 @@ class Statement:
 _COMPILED: dict[ClauseElement, Statement] = {}
 
 
-def compiled(statement: ClauseElement) -> Statement:
+def compile_statement(statement: ClauseElement) -> Statement:
     form = _COMPILED.get(statement)
     if form is None:
         form = _COMPILED[statement] = Statement(statement)

@@ -56,7 +56,7 @@ Waiting = tuple[str, list[Sequence[Any]]]  # SQL, and the values of each of its 
 _DISK_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def compiled(statement: ClauseElement) -> Compiled:
+def compile_statement(statement: ClauseElement) -> Compiled:
     form = _COMPILED.get(statement)
     if form is None:
         form = _COMPILED[statement] = Compiled(statement, _DIALECT)
@@ -65,7 +65,7 @@ def compiled(statement: ClauseElement) -> Compiled:
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """Yields (SQL, positional values), once for each slice of a long list parameter."""
-    form = compiled(statement)
+    form = compile_statement(statement)
     values = {**form.defaults, **params}
     if not form.lists:
         yield form.sql, [values[name] for name in form.order]
@@ -163,7 +163,7 @@ class SqliteTx:
         return changed
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
-        form = compiled(statement)
+        form = compile_statement(statement)
         values = positions(rows, form.order, form.defaults)
         if values:
             self.waiting.append((form.sql, values))

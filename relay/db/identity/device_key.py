@@ -123,7 +123,7 @@ USE_PAIRING = (
 SWEEP_PAIRING = delete(pairing_code).where(pairing_code.c.expires_at < bindparam("now"))
 
 
-def row(columns: Row) -> DeviceKeyRow:
+def to_row(columns: Row) -> DeviceKeyRow:
     return DeviceKeyRow(*columns)
 
 

@@ -128,9 +128,9 @@ USE_REFRESH = (
 SWEEP_REFRESH = delete(refresh_token).where(refresh_token.c.expires_at < bindparam("now"))
 
 
-def row(columns: Row) -> SessionRow:
+def to_row(columns: Row) -> SessionRow:
     return SessionRow(*columns)
 
 
-def live(columns: Row) -> LiveSession:
+def to_live_session(columns: Row) -> LiveSession:
     return LiveSession(*columns)

@@ -43,7 +43,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         """The number of the last change by any replica except `by`."""
         return self.second_seq if self.last_replica == by else self.last_seq
 
-    def touched(self, by: int, seq: int) -> LaneRow:
+    def with_change(self, by: int, seq: int) -> LaneRow:
         """The row after a change of the path by replica `by`."""
         return msgspec.structs.replace(
             self, ver=seq, last_replica=by, last_seq=seq, second_seq=self.other(by)
@@ -233,7 +233,7 @@ QUIET = select(ref.c.seq).where(
 )
 
 
-def row(columns: Row) -> LaneRow:
+def to_row(columns: Row) -> LaneRow:
     path, kind, gen, epoch, ver, digest, size, genesis, edited, replica_id, last, second = columns
     return LaneRow(
         path, kind, gen, epoch, ver, digest, size, genesis or digest, bool(edited), replica_id, last, second

@@ -70,9 +70,9 @@ KEY = select(
 ).where(device_key.c.id == bindparam("key_id"))
 
 
-def row(columns: Row) -> ReplicaRow:
+def to_row(columns: Row) -> ReplicaRow:
     return ReplicaRow(*columns)
 
 
-def key(columns: Row) -> KeyRow:
+def to_key(columns: Row) -> KeyRow:
     return KeyRow(*columns)

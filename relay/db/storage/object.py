@@ -109,5 +109,5 @@ HELD = (
 )
 
 
-def located(columns: Row) -> Located:
+def to_located(columns: Row) -> Located:
     return Located(*columns)

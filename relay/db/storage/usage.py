@@ -56,13 +56,13 @@ ENSURE_ACCOUNT = InsertNew(account_usage)
 ENSURE_REPO = InsertNew(repo_usage)
 
 
-def unused(account_id: str) -> dict[str, Any]:
+def unused_row(account_id: str) -> dict[str, Any]:
     """The row of an account that uses nothing."""
     row = UsageRow(account_id, 0, 0, 0, 0, 0, 0, None, None, None)
     return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
-def empty(repo_id: str) -> dict[str, Any]:
+def empty_row(repo_id: str) -> dict[str, Any]:
     """The row of a repository without objects."""
     return {"repo_id": repo_id, "bytes": 0, "objects": 0, "deleted": False}
 
@@ -227,5 +227,5 @@ BEAT_FIRST = InsertNew(heartbeat)
 BEAT = update(heartbeat).where(heartbeat.c.id == 1).values(at=bindparam("now"))
 
 
-def row(columns: Row) -> UsageRow:
+def to_row(columns: Row) -> UsageRow:
     return UsageRow(*columns)

@@ -43,7 +43,7 @@ async def owner_of(tx: Tx, handle: str, pointer: str) -> AccountRow:
     row = await tx.one(accounts.BY_HANDLE, handle=name)
     if row is None:
         raise Invalid(f"there is no account {name}", pointer=pointer)
-    return accounts.row(row)
+    return accounts.to_row(row)
 
 
 def require_pending(state: str, what: str) -> None:

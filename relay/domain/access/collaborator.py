@@ -10,7 +10,7 @@ from localstore.core.errors import NotFound
 from localstore.core.model.access import Collaborator, RoleChange
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.organisation import ThroughOrganisation
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db import paging
@@ -26,7 +26,7 @@ async def page(view: View, query: PageQuery) -> Page[Collaborator]:
     Ordered by the creation time of their accounts.
     """
     async with view.read() as tx:
-        return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
 
 
 async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
@@ -41,7 +41,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
                 tx, view.repo.id, "invite.change", audience="owner", invite=invited[0], role=body.role
             )
             created = rfc3339(invited[11])
-            account = actor(*invited[4:7])
+            account = to_actor(*invited[4:7])
             return Collaborator(account=account, role=body.role, created_at=created, state="pending")
         if had is not None and had[5] is not None and had[6] is None:  # so far as a member alone
             await require_room(tx, view.repo.id)
@@ -117,5 +117,5 @@ async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) 
 
 def _to_wire(row: Row) -> Collaborator:
     id, handle, kind, role, created, by_org, _ = row
-    account = actor(id, handle, kind)
+    account = to_actor(id, handle, kind)
     return Collaborator(account=account, role=role, created_at=rfc3339(created), through=by_org)

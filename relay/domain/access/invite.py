@@ -11,7 +11,7 @@ from localstore.core.model.access import (
     InvitePending,
 )
 from localstore.core.model.base import Page, PageQuery
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -34,14 +34,14 @@ DAY = 24 * 3600_000
 async def page(view: View, query: PageQuery) -> Page[Invite]:
     """Open invitations of a repository"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.INVITES, query, _to_wire, of_repo=view.repo.id, now=now_ms())
+        return await paging.read_page(tx, rows.INVITES, query, _to_wire, of_repo=view.repo.id, now=now_ms())
 
 
 async def mine(caller: Caller, query: PageQuery) -> Page[Invite]:
     """Open invitations of the caller"""
     who = caller.me.account_id
     async with caller.read() as tx:
-        return await paging.page(tx, rows.MY_INVITES, query, _to_wire, who=who, now=now_ms())
+        return await paging.read_page(tx, rows.MY_INVITES, query, _to_wire, who=who, now=now_ms())
 
 
 async def create(view: View, body: InviteCreate) -> Invite:
@@ -168,8 +168,8 @@ def _to_wire(row: Row) -> Invite:
     return Invite(
         id=row[0],
         repo=repo_name_of(row),
-        account=actor(*row[4:7]),
-        inviter=actor(*row[7:10]),
+        account=to_actor(*row[4:7]),
+        inviter=to_actor(*row[7:10]),
         role=row[14],
         state=row[10],
         created_at=rfc3339(row[11]),

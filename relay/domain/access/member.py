@@ -16,7 +16,7 @@ from localstore.core.model.organisation import (
     MemberInviteCreate,
     OrganisationName,
 )
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, account_name
@@ -36,21 +36,21 @@ async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:
     """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]
-        return await paging.page(tx, rows.MEMBERS, query, _to_wire, of_org=org_id)
+        return await paging.read_page(tx, rows.MEMBERS, query, _to_wire, of_org=org_id)
 
 
 async def invites(caller: Caller, org: str, query: PageQuery) -> Page[MemberInvite]:
     """Open invitations to an organisation, for its admins"""
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
-        return await paging.page(tx, rows.INVITES, query, _invite_to_wire, of_org=org_id, now=now_ms())
+        return await paging.read_page(tx, rows.INVITES, query, _invite_to_wire, of_org=org_id, now=now_ms())
 
 
 async def my_invites(caller: Caller, query: PageQuery) -> Page[MemberInvite]:
     """Open invitations of the caller to organisations"""
     who = caller.me.account_id
     async with caller.read() as tx:
-        return await paging.page(tx, rows.MY_INVITES, query, _invite_to_wire, who=who, now=now_ms())
+        return await paging.read_page(tx, rows.MY_INVITES, query, _invite_to_wire, who=who, now=now_ms())
 
 
 async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberInvite:
@@ -143,7 +143,7 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
         if invited is not None:
             await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
             await _record(tx, caller, "member.change", org_id, who, role=body.role)
-            account = actor(*invited[3:6])
+            account = to_actor(*invited[3:6])
             return Member(account=account, role=body.role, created_at=rfc3339(invited[11]), state="pending")
         if membership is not None and membership[3] != body.role:
             await tx.run(rows.SET_ROLE, of_org=org_id, who=who, new_role=body.role)
@@ -256,8 +256,8 @@ def _invite_to_wire(row: Row) -> MemberInvite:
     return MemberInvite(
         id=row[0],
         organisation=OrganisationName(id=row[1], handle=row[2]),
-        account=actor(*row[3:6]),
-        inviter=actor(*row[6:9]),
+        account=to_actor(*row[3:6]),
+        inviter=to_actor(*row[6:9]),
         role=row[9],
         state=row[10],
         created_at=rfc3339(row[11]),
@@ -267,4 +267,4 @@ def _invite_to_wire(row: Row) -> MemberInvite:
 
 def _to_wire(row: Row) -> Member:
     id, handle, kind, role, created = row
-    return Member(account=actor(id, handle, kind), role=role, created_at=rfc3339(created))
+    return Member(account=to_actor(id, handle, kind), role=role, created_at=rfc3339(created))

@@ -28,7 +28,7 @@ from relay.domain.identity import audit
 async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:
     """Organisations that the caller is a member of, by handle"""
     async with caller.read() as tx:
-        return await paging.page(tx, rows.MINE, query, _to_wire, who=caller.me.account_id)
+        return await paging.read_page(tx, rows.MINE, query, _to_wire, who=caller.me.account_id)
 
 
 async def create(caller: Caller, body: OrganisationCreate) -> Organisation:

@@ -18,7 +18,7 @@ from localstore.core.model.access import (
 )
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.rights import RANK
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
@@ -67,7 +67,7 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
 async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
     """Open requests for access"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.REQUESTS, query, _to_wire, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.REQUESTS, query, _to_wire, of_repo=view.repo.id)
 
 
 async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
@@ -108,10 +108,10 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:
         return
-    repo = repos.row(repo_row)
+    repo = repos.to_row(repo_row)
     async with node.db.write(repo_name(repo.id)) as tx:
         current = await tx.one(repos.ONE, id=repo.id, **who)
-        if current is None or repos.row(current).state not in ("active", "archived"):
+        if current is None or repos.to_row(current).state not in ("active", "archived"):
             return
         if RANK[repos.role(current)] >= RANK[data["role"]]:
             return
@@ -137,7 +137,7 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
             author=Author(data["account"]),
             request=request_id,
             account=data["account"],
-            account_id=repos.row(current).owner_id,  # whose inbox it reaches
+            account_id=repos.to_row(current).owner_id,  # whose inbox it reaches
             role=data["role"],
         )
 
@@ -169,7 +169,7 @@ async def _find_open_request(tx: Tx, caller: Caller, request: str) -> Row:
 
 def _to_wire(row: Row | tuple[Any, ...]) -> AccessRequest:
     id, who, handle, kind, role, note, state, created, _ = row
-    account = actor(who, handle, kind)
+    account = to_actor(who, handle, kind)
     return AccessRequest(
         id=id, account=account, role=role, note=note, state=state, created_at=rfc3339(created)
     )

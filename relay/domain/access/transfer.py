@@ -9,7 +9,7 @@ from localstore.core.model import limits
 from localstore.core.model.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import NameTaken
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -31,7 +31,7 @@ async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
     """Open transfers that the caller sent or may accept"""
     who = caller.me.account_id
     async with caller.read() as tx:
-        return await paging.page(tx, rows.MY_TRANSFERS, query, _to_wire, who=who, now=now_ms())
+        return await paging.read_page(tx, rows.MY_TRANSFERS, query, _to_wire, who=who, now=now_ms())
 
 
 async def create(view: View, body: TransferCreate) -> Transfer:
@@ -89,7 +89,7 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
         repo_row = await tx.one(repos.ONE, id=row[1], account=caller.me.account_id)
         if repo_row is None or row[5] is None or row[13] != before[13]:
             raise NotFound
-        old = repos.row(repo_row)
+        old = repos.to_row(repo_row)
         await _change_owner(tx, caller, old, row[4], row[5])
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
         await caller.node.hub.announce(
@@ -201,8 +201,8 @@ def _to_wire(row: Row) -> Transfer:
     return Transfer(
         id=row[0],
         repo=repo_name_of(row),
-        to=actor(*row[4:7]),
-        sender=actor(*row[7:10]),
+        to=to_actor(*row[4:7]),
+        sender=to_actor(*row[7:10]),
         state=row[10],
         created_at=rfc3339(row[11]),
         expires_at=rfc3339(row[12]),

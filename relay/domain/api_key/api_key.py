@@ -44,7 +44,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
     """The caller's API keys, newest first; ended ones stay for 90 days"""
     account = _require_own(caller, user_id)
     async with caller.read() as tx:
-        return await paging.page(
+        return await paging.read_page(
             tx, rows.PAGE, query, lambda row: _to_wire(api_key_row(row)), of_account=account
         )
 

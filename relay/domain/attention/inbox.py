@@ -18,7 +18,7 @@ from localstore.core.model.inbox import (
     InboxSubject,
 )
 from localstore.core.numbers import whole_number
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.engine.database import Row, Tx
@@ -39,10 +39,10 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     """
     filters: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     open_only = frozenset() if query.all else frozenset({"open"})
-    mine = rows.page(frozenset({*open_only, *filters}))
+    mine = rows.keyset_of(frozenset({*open_only, *filters}))
     lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
     if query.reason in (None, "invited"):
-        lists += [(offers.page(open_only), _offer_to_wire), (offers.answers(open_only), _answer_to_wire)]
+        lists += [(offers.keyset_of(open_only), _offer_to_wire), (offers.answers(open_only), _answer_to_wire)]
     size = page_size(query.limit)
     values = {"account": caller.me.account_id, "current": now_ms(), "limit": size + 1}
     entries: list[tuple[tuple[Any, ...], InboxItem]] = []
@@ -147,7 +147,7 @@ def _to_wire(row: Row) -> InboxItem:
         done=bool(done),
         updated_at=rfc3339(updated),
         event=event,
-        actor=actor(*who) if who[0] else None,
+        actor=to_actor(*who) if who[0] else None,
     )
 
 
@@ -170,5 +170,5 @@ def _org_row_to_wire(row: Row, suffix: str, event: str) -> InboxItem:
         done=bool(done),
         updated_at=rfc3339(updated),
         event=event,
-        actor=actor(*who),
+        actor=to_actor(*who),
     )

@@ -42,9 +42,9 @@ async def page(caller: Caller, query: AdvisoryQuery) -> Page[Advisory]:
     """Security advisories, newest first"""
     async with caller.read() as tx:
         if query.repo is None:
-            return await paging.page(tx, rows.PAGE, query, _decode_record)
+            return await paging.read_page(tx, rows.PAGE, query, _decode_record)
         owner, _, name = query.repo.lower().partition("/")
-        return await paging.page(tx, rows.OF_REPO, query, _decode_record, owner=owner, name=name)
+        return await paging.read_page(tx, rows.OF_REPO, query, _decode_record, owner=owner, name=name)
 
 
 async def get(caller: Caller, advisory: str) -> Advisory:

@@ -15,7 +15,7 @@ async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
     seal = await sealed.seal(view, seal_id)
     view.node.streams.require(view.payer)
     items: list[Artifact] = []
-    async for path, file in sealed.files(view, seal.root):
+    async for path, file in sealed.walk_files(view, seal.root):
         if file.kind not in ("blob", "chunked") or path <= after:
             continue
         if len(items) == size:

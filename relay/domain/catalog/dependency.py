@@ -40,7 +40,7 @@ class _Manifests:
     complete: bool = True
 
 
-async def of(view: View, ref: str | None) -> Dependencies:
+async def find_dependencies(view: View, ref: str | None) -> Dependencies:
     """The dependencies of the repository at `ref`, None: at its default branch. Raises NotFound for an
     unknown ref."""
     sealed.require_plaintext(view)
@@ -124,7 +124,7 @@ async def _read_manifests(view: View, manifests: _Manifests) -> tuple[list[Manif
 async def _parse_manifest(view: View, path: str, entry: TreeEntry) -> list[Declared]:
     if entry.size > MANIFEST_FILE or entry.kind == "chunked":
         raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
-    data = await sealed.content(view, entry)
+    data = await sealed.read_content(view, entry)
     return await asyncio.to_thread(dependencies.read, path, data)
 
 

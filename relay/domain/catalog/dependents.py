@@ -63,7 +63,7 @@ async def settle(node: Node, repo_id: str) -> None:
 
 async def _read_depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence[str]:
     root = await seals.root_of(tx, repo_id, head)
-    entries = await trees.drive(tree.lookup(root, [MANIFEST]), trees.stored(node.objects, tx))
+    entries = await trees.drive(tree.lookup(root, [MANIFEST]), trees.loader_of(node.objects, tx))
     entry = entries.get(MANIFEST)
     if entry is None or entry.size > MANIFEST_BYTES:
         return ()
@@ -84,4 +84,4 @@ async def page(view: View, query: PageQuery) -> Page[Dependent]:
         old = await tx.all(rows.OLD_NAMES, of_repo=view.repo.id, now=now_ms())
         names = [view.repo.full_name, *(name for (name,) in old)]
         into = rows.DEPENDENTS.into(Dependent)
-        return await paging.page(tx, rows.DEPENDENTS, query, into, account=me, names=names)
+        return await paging.read_page(tx, rows.DEPENDENTS, query, into, account=me, names=names)

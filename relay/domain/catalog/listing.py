@@ -93,7 +93,7 @@ async def _to_wire(tx: Tx, view: View) -> Listing:
     row = await tx.one(rows.ONE, of_repo=view.repo.id)
     if row is None:
         raise NotFound
-    listing = rows.row(row)
+    listing = rows.to_row(row)
     return Listing(
         id=listing.id,
         repo=ParentRepo(id=view.repo.id, full_name=view.repo.full_name),

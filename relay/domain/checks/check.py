@@ -23,7 +23,7 @@ from relay.domain.checks.wire import to_wire
 async def page(view: View, query: PageQuery) -> Page[Check]:
     """Checks that are enabled or have reported, by name"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, _row_to_wire, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.PAGE, query, _row_to_wire, of_repo=view.repo.id)
 
 
 async def enable(view: View, name: str) -> Check:
@@ -76,7 +76,7 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
         if await tx.value(runs.BRANCH_OF_SEAL, **values) is None:
             raise NotFound
         required = dict(map(tuple, await tx.all(rows.ENABLED, of_repo=view.repo.id)))
-        reports = {row.name.casefold(): row for row in map(runs.row, await tx.all(runs.OF_SEAL, **values))}
+        reports = {row.name.casefold(): row for row in map(runs.to_row, await tx.all(runs.OF_SEAL, **values))}
     items = [
         _run_to_wire(seal_id, reports[folded], folded in required)
         if folded in reports

@@ -40,9 +40,9 @@ async def page(view: View, query: RunQuery) -> Page[Run]:
     }
     if "name" in filters:
         filters["name"] = filters["name"].casefold()
-    keyset = rows.page(frozenset(filters))
+    keyset = rows.keyset_of(frozenset(filters))
     async with view.read() as tx:
-        return await paging.page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
+        return await paging.read_page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
 
 
 async def get(view: View, run_id: str) -> Run:
@@ -103,7 +103,7 @@ async def cancel(view: View, run_id: str) -> Run:
 
 
 def _row_to_wire(row: Any) -> Run:
-    return to_wire(rows.row(row))
+    return to_wire(rows.to_row(row))
 
 
 def _outcome(
@@ -124,7 +124,7 @@ async def _find(tx: Tx, view: View, run_id: str) -> RunRow:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_run=run_id)
     if row is None:
         raise NotFound
-    return rows.row(row)
+    return rows.to_row(row)
 
 
 async def _find_unfinished(tx: Tx, view: View, run_id: str) -> RunRow:
@@ -140,7 +140,7 @@ async def _find_unfinished(tx: Tx, view: View, run_id: str) -> RunRow:
 
 async def _find_newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | None:
     row = await tx.one(rows.NEWEST_OF_NAME, of_repo=view.repo.id, of_seal=seal_id, folded=name.casefold())
-    return None if row is None else rows.row(row)
+    return None if row is None else rows.to_row(row)
 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:

@@ -19,8 +19,8 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
     """The caller's devices, newest first, without revoked ones"""
     account = require_own(caller, user_id)
     async with caller.read() as tx:
-        return await paging.page(
-            tx, rows.DEVICES, query, lambda row: to_wire(device_keys.row(row)), account=account
+        return await paging.read_page(
+            tx, rows.DEVICES, query, lambda row: to_wire(device_keys.to_row(row)), account=account
         )
 
 

@@ -76,7 +76,7 @@ async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing
         commitment=commitment,
     )
     expires_at = now + limits.PAIRING_CODE * 1000
-    name = device_key.label(body.name)
+    name = device_key.check_label(body.name)
     async with caller.write() as tx:
         if await tx.value(rows.COUNT_OPEN, of_account=me.account_id, now=now) >= limits.OPEN_PAIRINGS:
             raise Conflict(
@@ -127,7 +127,7 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
         if caller.principal is None:
             raise Unauthorized("sign in first; only the account opens its pairing: svc login")
         pairing = await _open(caller, pairing, text, body.opening)
-    return _to_step(text, pairing, accounts.row(account).handle if account else None)
+    return _to_step(text, pairing, accounts.to_row(account).handle if account else None)
 
 
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
@@ -159,7 +159,7 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
         if statement is not None:
             await tx.run(rows.CONFIRM, of_pairing=pairing.id, signed=statement)
         if caller.principal is None:
-            return _unpaired(pairing.ed25519, pairing.name)
+            return _to_unpaired_device(pairing.ed25519, pairing.name)
         _require_whole(caller)
         registration = statement or locked.registration
         if registration is None:
@@ -264,7 +264,7 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
         nonce = device_key.decode_bytes(scanned.nonce, protocol.NONCE_BYTES, "/device/nonce")
     if _was_scanned_by(pairing, ed25519, x25519, nonce):
         return pairing
-    name = pairing.name or device_key.label(scanned.name)
+    name = pairing.name or device_key.check_label(scanned.name)
     async with caller.write(_lock(pairing.id), effect=False) as tx:
         if await tx.one(device_keys.ONE, id=key_id(ed25519)) is not None:
             raise DeviceKeyExists("this device key is registered already, or was revoked; make a new one")
@@ -316,7 +316,7 @@ async def _end_refused(caller: Caller, pairing: PairingRow) -> Device:
         await audit.record(tx, pairing.account_id, "pairing.refuse", refused, address=caller.address)
     if pairing.ed25519 is None:
         return Device(id="", name=pairing.name, public_key="", paired_at=None, last_seen_at=None)
-    return _unpaired(pairing.ed25519, pairing.name)
+    return _to_unpaired_device(pairing.ed25519, pairing.name)
 
 
 def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> PairingStep:
@@ -353,7 +353,7 @@ def _status(pairing: PairingRow) -> PairingStatus:
     return "opened" if pairing.registration is None else "confirmed"
 
 
-def _unpaired(ed25519: bytes, name: str) -> Device:
+def _to_unpaired_device(ed25519: bytes, name: str) -> Device:
     """The device of a pairing, before it belongs to the account."""
     return Device(id=key_id(ed25519), name=name, public_key=b64u(ed25519), paired_at=None, last_seen_at=None)
 

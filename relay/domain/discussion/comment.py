@@ -8,7 +8,7 @@ from localstore.core.errors import Conflict, NotFound
 from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.issue import Comment, CommentBody
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -159,7 +159,7 @@ async def _to_wire(tx: Tx, view: View, number: int, comment_rows: list[Row]) -> 
     return [
         Comment(
             id=comment_id,
-            author=actor(author, handle, kind),
+            author=to_actor(author, handle, kind),
             body=body,
             reactions=reactions[comment_id],
             created_at=rfc3339(created),

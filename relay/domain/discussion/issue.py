@@ -8,7 +8,7 @@ from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.issue import Issue, IssueCreate, IssuePatch, IssueQuery
 from localstore.core.model.limits import PAGE_DEFAULT
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
@@ -30,8 +30,8 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
         filters = await subject.to_filters(tx, view, query, ("author", "assignee", "involves"))
         if filters is None:
             return Page(items=[])
-        lead = await subject.find_leading_filter(tx, view, filters, rows.LEADERS, rows.amount)
-        keyset = rows.page(frozenset(filters), lead)
+        lead = await subject.find_leading_filter(tx, view, filters, rows.LEADERS, rows.count_statement)
+        keyset = rows.keyset_of(frozenset(filters), lead)
         values = {**filters, "of_repo": view.repo.id, "limit": size + 1}
         if query.cursor is None:
             issues = await tx.all(keyset.first, **values)
@@ -163,7 +163,7 @@ async def _to_wire(tx: Tx, view: View, issues: Sequence[Row]) -> list[Issue]:
             body=body,
             state=state,
             state_reason=reason,
-            author=actor(author, handle, kind),
+            author=to_actor(author, handle, kind),
             assignees=people.get(n, []),
             labels=on.get(n, []),
             reactions=reactions[n],

@@ -30,7 +30,7 @@ async def page(view: View, query: PageQuery) -> Page[Label]:
     Sorted regardless of case.
     """
     async with view.read(near=True) as tx:
-        return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
 
 
 async def create(view: View, body: LabelCreate) -> Label:
@@ -98,7 +98,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
         source = await tx.one(repos.BY_NAME, owner=owner, name=repo_name, account=view.me.account_id)
         if source is None:
             raise Invalid(f"there is no repository {body.source} that you can read", pointer="/source")
-        source_id = repos.row(source).id
+        source_id = repos.to_row(source).id
         ours = {row[3]: _row_to_label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
         theirs = {row[3]: _row_to_label(row) for row in await tx.all(rows.ALL, of_repo=source_id)}
         new_names = [folded for folded in theirs if folded not in ours]

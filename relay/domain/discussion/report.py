@@ -16,7 +16,7 @@ from localstore.core.model.report import (
     ReportQuery,
 )
 from relay.base import edition
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -38,8 +38,8 @@ async def page(view: View, query: ReportQuery) -> Page[Report]:
     if not view.has("owner"):
         filters["who"] = view.me.account_id
     async with view.read() as tx:
-        keyset = rows.page(query.state is not None, "who" in filters)
-        return await paging.page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
+        keyset = rows.keyset_of(query.state is not None, "who" in filters)
+        return await paging.read_page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
 
 
 async def create(view: View, body: ReportCreate) -> Report:
@@ -117,11 +117,11 @@ async def _find(tx: Tx, view: View, report: str) -> ReportRow:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_report=report)
     if row is None:
         raise NotFound
-    return rows.row(row)
+    return rows.to_row(row)
 
 
 def _row_to_wire(row: Row) -> Report:
-    return _to_wire(rows.row(row))
+    return _to_wire(rows.to_row(row))
 
 
 def _to_wire(report: ReportRow) -> Report:
@@ -131,7 +131,7 @@ def _to_wire(report: ReportRow) -> Report:
         body=report.body,
         severity=report.severity,
         state=report.state,
-        reporter=actor(report.reporter_id, report.reporter_handle, report.reporter_kind),
+        reporter=to_actor(report.reporter_id, report.reporter_handle, report.reporter_kind),
         created_at=rfc3339(report.created_at),
         decided_at=rfc3339_or_none(report.decided_at),
         advisory_id=report.advisory_id,

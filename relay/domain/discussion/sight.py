@@ -30,7 +30,7 @@ async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
     row = await tx.one(
         rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=account_id_of(view)
     )
-    if row is None or not _is_visible(view, thread_row := rows.row(row)):
+    if row is None or not _is_visible(view, thread_row := rows.to_row(row)):
         raise NotFound
     return thread_row
 

@@ -14,9 +14,9 @@ from localstore.core.model.base import Actor
 from localstore.core.model.label import Label, LabelCreate
 from localstore.core.model.rights import OPERATIONS
 from localstore.core.numbers import whole_number
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms
-from relay.base.words import words
+from relay.base.words import find_words
 from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Statement, Tx
@@ -122,7 +122,7 @@ async def replace_words(tx: Tx, view: View, of: Subject, title: str, body: str) 
 
 def _word_rows(view: View, of: Subject, title: str, body: str) -> list[dict[str, Any]]:
     shared = {"repo_id": view.repo.id, "number": of.number, "kind": of.kind, "state": of.state}
-    return [{**shared, "word": word} for word in words(title, body)]
+    return [{**shared, "word": word} for word in find_words(title, body)]
 
 
 # --- labels
@@ -206,7 +206,7 @@ async def unassign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
 async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Actor]]:
     people: dict[int, list[Actor]] = {}
     for n, *who in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=numbers):
-        people.setdefault(n, []).append(actor(*who))
+        people.setdefault(n, []).append(to_actor(*who))
     return people
 
 
@@ -253,7 +253,7 @@ async def to_filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) ->
     if query.label is not None:
         values["label"] = query.label.casefold()
     if query.search is not None:
-        rarest = await _sort_rarest_first(tx, view, words(query.search, many=limits.SEARCH_WORDS))
+        rarest = await _sort_rarest_first(tx, view, find_words(query.search, many=limits.SEARCH_WORDS))
         if not rarest:
             return None
         values |= dict(zip(rows.SEARCHES, rarest, strict=False))

@@ -6,7 +6,7 @@ import msgspec
 
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.proposal import TimelineItem
-from relay.base.actors import actor as actor_of
+from relay.base.actors import to_actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import paging
@@ -28,7 +28,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
         n = (await subject.find(tx, view, number)).number
         of = {"of_repo": view.repo.id, "of_number": n, "audiences": audiences}
         listed = rows.TIMELINE if view.policy is None else rows.TIMELINE_WITHOUT_THREADS
-        return await paging.page(tx, listed, query, _to_wire, **of)
+        return await paging.read_page(tx, listed, query, _to_wire, **of)
 
 
 def _to_wire(row: Row) -> TimelineItem:

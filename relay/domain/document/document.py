@@ -54,7 +54,7 @@ async def page(caller: Caller, query: DocumentQuery) -> Page[DocumentSummary]:
     """The caller's documents, newest first"""
     keyset = {None: rows.ALL, True: rows.ARCHIVED, False: rows.ACTIVE}[query.archived]
     async with caller.read() as tx:
-        return await paging.page(
+        return await paging.read_page(
             tx, keyset, query, lambda row: _summary(document_row(row)), of_account=caller.me.account_id
         )
 
@@ -145,7 +145,7 @@ async def history(caller: Caller, id: str, query: PageQuery) -> Page[DocumentUpd
     """The changes of a document, newest first; the oldest ones are joined into one"""
     async with caller.read() as tx:
         await _find(tx, caller, id)
-        return await paging.page(tx, rows.HISTORY, query, _update_to_wire, of_document=id)
+        return await paging.read_page(tx, rows.HISTORY, query, _update_to_wire, of_document=id)
 
 
 def tag_of(document: DocumentSummary) -> str:

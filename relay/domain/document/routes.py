@@ -16,13 +16,13 @@ serves(endpoints.LIST, operation="document.list")(document.page)
 @serves(endpoints.CREATE, operation="document.create", cost=8, errors=(409, 413, 503, 507))
 async def create(caller: Caller, body: DocumentCreate) -> Document | Reply:
     """Create a document"""
-    return _tagged(await document.create(caller, body), 201)
+    return _with_etag(await document.create(caller, body), 201)
 
 
 @serves(endpoints.GET, operation="document.get", errors=(404,), others=(304,))
 async def get(caller: Caller, id: str) -> Document | Reply:
     """One document of the caller, with ETag"""
-    return _tagged(await document.get(caller, id))
+    return _with_etag(await document.get(caller, id))
 
 
 @serves(endpoints.PUT, operation="document.put", cost=8, errors=(404, 409, 412, 413, 503, 507))
@@ -31,7 +31,7 @@ async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> D
     only if its ETag is this one"""
     conditions = request.headers.getall("if-match", ())
     if_match = ",".join(conditions) if conditions else None
-    return _tagged(await document.put(caller, id, body, if_match))
+    return _with_etag(await document.put(caller, id, body, if_match))
 
 
 serves(endpoints.DELETE, operation="document.delete", errors=(404,))(document.delete)
@@ -41,15 +41,15 @@ serves(endpoints.HISTORY, operation="document.history", errors=(404,))(document.
 @serves(endpoints.ARCHIVE, operation="document.archive", errors=(404,))
 async def archive(caller: Caller, id: str) -> Document | Reply:
     """Archive a document, which then takes no writes; a repeated request changes nothing"""
-    return _tagged(await document.archive(caller, id))
+    return _with_etag(await document.archive(caller, id))
 
 
 @serves(endpoints.UNARCHIVE, operation="document.unarchive", errors=(404,))
 async def unarchive(caller: Caller, id: str) -> Document | Reply:
     """Let an archived document take writes again; a repeated request changes nothing"""
-    return _tagged(await document.unarchive(caller, id))
+    return _with_etag(await document.unarchive(caller, id))
 
 
-def _tagged(answer: Document, status: int = 200) -> Reply:
+def _with_etag(answer: Document, status: int = 200) -> Reply:
     """The answer with this document and its ETag."""
     return Reply(answer, status, etag=document.tag_of(answer))

@@ -19,7 +19,7 @@ from typing import TypeVar
 from localstore.core import tree
 from localstore.core.storage import chunks as kernel
 from localstore.core.tree.policy import Policy
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.clock import now_ms
 from relay.capacity import quota
 from relay.db import repo as repos
@@ -66,7 +66,7 @@ async def gather(
             for path, kind, digest in await tx.all(rows.CHANGED, ids=ids):
                 if policy is None or policy.sees(path):
                     (chunked if kind == "chunked" else named).add(bytes(digest))
-        load = trees.stored(node.objects, tx)
+        load = trees.loader_of(node.objects, tx)
         roots = {row[0]: (bytes(row[2]), bytes(row[3])) for row in fresh}
         taken.trees = await parting.part_trees(tx, load, source, roots, policy)
         first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in fresh if row[1] == FIRST}
@@ -107,7 +107,7 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     until `adopt`."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
-        fresh = await node.objects.missing(tx, target, lot)
+        fresh = await node.objects.find_missing(tx, target, lot)
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
 
 
@@ -120,7 +120,7 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
     came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
     for ids in _lots(came):
         named |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
-    load = trees.stored(node.objects, tx)
+    load = trees.loader_of(node.objects, tx)
     for ids in _lots(came):
         for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
             if generation == FIRST and bytes(root) != tree.EMPTY_ROOT:
@@ -171,4 +171,4 @@ async def _insert_held(tx: Tx, target: str, taken: Taken) -> None:
 
 
 def _lots(listed: Sequence[T]) -> Iterable[list[T]]:
-    return batches(listed, LOT, lambda _: 1)
+    return split_batches(listed, LOT, lambda _: 1)

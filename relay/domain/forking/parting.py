@@ -15,7 +15,7 @@ from localstore.core import tree
 from localstore.core.errors import TooLarge
 from localstore.core.model import limits
 from localstore.core.tree.policy import Policy
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db import repo as repos
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Tx
@@ -57,7 +57,7 @@ async def part_trees(
         return parts
     keys = {repo_id: bytes(key) for repo_id, key in await tx.all(repos.KEYS, repo_id=source)}
     parting = tree.Parting(policy)
-    for ids in batches(list(roots), LOT, lambda _: 1):
+    for ids in split_batches(list(roots), LOT, lambda _: 1):
         for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
             root, signed = roots[seal_id]
             key = keys[seals.decode(bytes(payload)).tree_key_id]

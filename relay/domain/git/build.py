@@ -24,7 +24,7 @@ from localstore.core.git.pack import PackWriter
 from localstore.core.git.trees import Trees
 from localstore.core.model.limits import MIB, in_words
 from localstore.core.tree import TreeEntry
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.base.logs import logger
 from relay.caller import View
 from relay.db import history as walks
@@ -32,7 +32,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
 from relay.domain.git import process, rows
-from relay.domain.git.cache import Cache, Exported, Ref, fingerprint, without_clashes
+from relay.domain.git.cache import Cache, Exported, Ref, fingerprint_of, without_clashes
 from relay.domain.history import sealed
 from relay.domain.storage import chunked
 
@@ -155,7 +155,7 @@ class _Builder:
         commits = [self._done[ref.head].commit for ref in refs]
         await process.in_build(self._require_all, commits)
         branch = view.repo.default_branch
-        await process.in_build(cache.write_refs, branch, refs, commits, fingerprint(branch, refs))
+        await process.in_build(cache.write_refs, branch, refs, commits, fingerprint_of(branch, refs))
 
     def close(self) -> None:
         if self._reader is not None:
@@ -196,7 +196,7 @@ class _Builder:
             if parents_of
             else []
         )
-        for part in batches(merged, LOT, lambda _: 1):
+        for part in split_batches(merged, LOT, lambda _: 1):
             await self._add_sources(tx, part, parents_of)
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
@@ -205,7 +205,7 @@ class _Builder:
         the repository does not hold, as in a fork, are left out."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
-            merge = kernel.decode(seals.row(row).payload).provenance.merge
+            merge = kernel.decode(seals.to_row(row).payload).provenance.merge
             if merge is not None and merge.strategy in kernel.LINKED:
                 named[row[0]] = merge.sources
         every = sorted({source for sources in named.values() for source in sources})
@@ -223,7 +223,7 @@ class _Builder:
         """Export these seals, in this order."""
         async with self._view.read() as tx:
             by_id = {
-                row[0]: seals.row(row)
+                row[0]: seals.to_row(row)
                 for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids)
             }
             changes: dict[str, dict[str, TreeEntry | None]] = {seal_id: {} for seal_id in ids}
@@ -236,7 +236,7 @@ class _Builder:
             row = by_id[seal_id]
             seal = _SealToExport(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
             if not seal.payload.parents:
-                seal.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
+                seal.changes = {path: file async for path, file in sealed.walk_files(self._view, row.root)}
             sizes = [entry.size for entry in seal.changes.values() if entry is not None]
             weight, count = weight + sum(sizes), count + len(sizes)
             group.append(seal)
@@ -255,7 +255,7 @@ class _Builder:
         }
         ids: dict[bytes, bytes] = {}
         small = [file for file in files.values() if file.kind != "chunked"]
-        for part in batches(small, GROUP[0], lambda file: file.size):
+        for part in split_batches(small, GROUP[0], lambda file: file.size):
             data = await self._view.node.objects.read_many(
                 [file.digest for file in part], self._view.repo.id, cache=False, heavy=True
             )

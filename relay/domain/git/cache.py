@@ -70,7 +70,7 @@ def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
     return [ref for ref in refs if ref.full_name in names]
 
 
-def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
+def fingerprint_of(default_branch: str, refs: Iterable[Ref]) -> str:
     """A digest of the refs of a repository."""
     lines = [default_branch, *(f"{ref.full_name} {ref.head}" for ref in refs)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -91,7 +91,7 @@ class Cache:
 
     def read_fingerprint(self) -> str | None:
         """The fingerprint of the refs in the cache; None if it was never built."""
-        return _text(self.folder / "current")
+        return _read_text(self.folder / "current")
 
     def refusal(self) -> str | None:
         """The recorded reason why this bare repository cannot be built, if it is less than a day old; else
@@ -99,7 +99,7 @@ class Cache:
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
-                return _text(path)
+                return _read_text(path)
         return None
 
     def mark_read(self) -> None:
@@ -209,7 +209,7 @@ class Cache:
 
     def pack_sizes(self) -> dict[str, int]:
         """Bytes of each pack, by its name."""
-        return {path.name: _size(path) for path in self.packs.glob("*.pack")}
+        return {path.name: _size_of(path) for path in self.packs.glob("*.pack")}
 
     def mark_joined(self) -> None:
         """Record that the current packs have deltas."""
@@ -217,7 +217,7 @@ class Cache:
 
     def read_joined(self) -> set[str]:
         """The names of the packs that have deltas; all other packs are as they were built."""
-        return set((_text(self.folder / "joined") or "").split())
+        return set((_read_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
         """Delete the cache. Returns False if somebody is reading or building it."""
@@ -253,7 +253,7 @@ class Cache:
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 
 
-def caches(data: Path) -> list[Cache]:
+def list_caches(data: Path) -> list[Cache]:
     """The caches that exist, wholly or in part, the least recently read one first."""
     names = {path.stem for path in (data / FOLDER).glob("*.*")}
     return sorted((Cache(data, name) for name in names), key=_last_read)
@@ -261,10 +261,10 @@ def caches(data: Path) -> list[Cache]:
 
 def size_of(cache: Cache) -> int:
     """The bytes of all files of a cache."""
-    return sum(_size(path) for path in cache.folder.rglob("*"))
+    return sum(_size_of(path) for path in cache.folder.rglob("*"))
 
 
-def _size(path: Path) -> int:
+def _size_of(path: Path) -> int:
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_size
     return 0
@@ -276,7 +276,7 @@ def _last_read(cache: Cache) -> float:
     return 0.0
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         return path.read_text("utf-8")
     return None

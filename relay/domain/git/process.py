@@ -46,7 +46,7 @@ _SETTINGS = {
 def environment(protocol: str = "") -> dict[str, str]:
     """The whole environment of a git process. `protocol`: GIT_PROTOCOL as the reader sent it."""
     return {
-        "PATH": os.defpath if git.program() is None else str(Path(str(git.program())).parent),
+        "PATH": os.defpath if git.find_program() is None else str(Path(str(git.find_program())).parent),
         "HOME": "/nonexistent",
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -65,7 +65,7 @@ def start(
     that their locks outlive the relay if git does; `files`: as for Popen."""
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     process = subprocess.Popen(
-        [git.program() or "git", *settings, *words],
+        [git.find_program() or "git", *settings, *words],
         env=environment(protocol),
         cwd="/",
         process_group=0,

@@ -129,11 +129,11 @@ async def _wait_readable(descriptor: int) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 
-    def arrived() -> None:
+    def tell_ready() -> None:
         if not ready.done():
             ready.set_result(None)
 
-    loop.add_reader(descriptor, arrived)
+    loop.add_reader(descriptor, tell_ready)
     try:
         await ready
     finally:

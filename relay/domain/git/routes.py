@@ -43,7 +43,7 @@ class RefsQuery(msgspec.Struct, frozen=True):
 )
 async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, request: Request) -> Reply:
     """The answer to git's first request of a clone, a fetch or a push; NAME may end in .git"""
-    view = await serving.view(caller, owner, name)
+    view = await serving.find_view(caller, owner, name)
     if query.service != "git-upload-pack":
         return _refusal(403, PULLS_ONLY if query.service == "git-receive-pack" else NOT_DUMB)
     try:
@@ -67,7 +67,7 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
 )
 async def upload_pack(caller: Caller, owner: str, name: str, request: Request, upload: Upload) -> Reply:
     """Refs, or a pack of the objects that git lacks; the body may be compressed"""
-    view = await serving.view(caller, owner, name)
+    view = await serving.find_view(caller, owner, name)
     body = await upload.whole()
     await upload.finish()
     try:
@@ -88,7 +88,7 @@ async def upload_pack(caller: Caller, owner: str, name: str, request: Request, u
 )
 async def receive_pack(caller: Caller, owner: str, name: str) -> Reply:
     """Refused: git does not push by https"""
-    await serving.view(caller, owner, name)
+    await serving.find_view(caller, owner, name)
     return _refusal(403, PULLS_ONLY)
 
 

@@ -16,7 +16,7 @@ from relay.db import repo as repos
 from relay.db.engine.database import Tx
 from relay.domain.git import process, rows
 from relay.domain.git.build import Unfinished, build, refs_of
-from relay.domain.git.cache import Cache, caches, fingerprint, size_of
+from relay.domain.git.cache import Cache, fingerprint_of, list_caches, size_of
 from relay.domain.git.reading import PackStream, read
 from relay.domain.history import sealed
 from relay.events import log
@@ -63,10 +63,10 @@ def register(node: Node) -> None:
         for repo_id in sorted(
             {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
         ):
-            if _cache(node, repo_id).exists():
+            if _cache_of(node, repo_id).exists():
                 await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
         if any(
-            event.changes_access and event.repo_id and _cache(node, event.repo_id).exists()
+            event.changes_access and event.repo_id and _cache_of(node, event.repo_id).exists()
             for event in events
         ):
             await node.jobs.add(tx, SWEEP, {})
@@ -76,7 +76,7 @@ def register(node: Node) -> None:
     node.followers.register(NAME, follow, KINDS)
 
 
-async def view(caller: Caller, owner: str, name: str) -> View:
+async def find_view(caller: Caller, owner: str, name: str) -> View:
     """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, encrypted end
     to end, or partly hidden, because leaving a path out of a commit would change its id. For callers without
     credentials it raises Unauthorized in all these cases."""
@@ -93,7 +93,7 @@ async def view(caller: Caller, owner: str, name: str) -> View:
 async def list_refs(view: View, protocol: str) -> PackStream:
     """The first answer to git: the capabilities and, unless git asks for them later, the refs."""
     _require_git()
-    cache = _cache(view.node, view.repo.id)
+    cache = _cache_of(view.node, view.repo.id)
     if protocol != LISTS_LATER or cache.read_fingerprint() is None:
         await _await_current(view, cache)
     words = ("upload-pack", "--stateless-rpc", "--advertise-refs")
@@ -105,7 +105,7 @@ async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
     """The answer to git's second request: refs, or a pack. Refs are current; a pack contains what git asked
     for, even if a branch has moved since git saw the refs."""
     _require_git()
-    cache = _cache(view.node, view.repo.id)
+    cache = _cache_of(view.node, view.repo.id)
     if _asks_refs(body) or cache.read_fingerprint() is None:
         await _await_current(view, cache)
     return await _read(view, cache, ("upload-pack", "--stateless-rpc"), body, protocol)
@@ -154,13 +154,13 @@ async def _is_current(view: View, cache: Cache) -> bool:
         raise TooLarge(why)
     async with view.read() as tx:
         refs = await refs_of(tx, view)
-    return cache.read_fingerprint() == fingerprint(view.repo.default_branch, refs)
+    return cache.read_fingerprint() == fingerprint_of(view.repo.default_branch, refs)
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
     """Build the missing part of a repository's cache; does nothing if git may not read it. If time runs out,
     another job continues."""
-    cache = _cache(node, repo_id)
+    cache = _cache_of(node, repo_id)
     try:
         view = await whole_view(node, repo_id)
         added = await build(view, cache, node.config.git_cache)
@@ -183,7 +183,7 @@ async def whole_view(node: Node, repo_id: str) -> View:
     if row is None:
         raise NotFound
     payer = f"git of {repo_id}"  # else all repositories would wait for those that used up one budget
-    readable = View(node=node, principal=None, address=payer, repo=repos.row(row), operation=_READS)
+    readable = View(node=node, principal=None, address=payer, repo=repos.to_row(row), operation=_READS)
     _require_readable(readable)
     return readable
 
@@ -191,7 +191,7 @@ async def whole_view(node: Node, repo_id: str) -> View:
 async def sweep(node: Node) -> None:
     """Delete caches of repositories that git may no longer read, then the least recently read ones until the
     total size is within the limit."""
-    by_repo = {cache.repo_id: cache for cache in await process.in_build(caches, node.config.data)}
+    by_repo = {cache.repo_id: cache for cache in await process.in_build(list_caches, node.config.data)}
     async with node.db.read() as tx:
         readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
     for repo_id in by_repo.keys() - readable:
@@ -203,7 +203,7 @@ async def sweep(node: Node) -> None:
 def _make_room(node: Node, but: str) -> None:
     """Delete the least recently read caches until the total size is within the limit; never the cache of the
     repository `but`."""
-    listed = caches(node.config.data)
+    listed = list_caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())
     for cache in listed:
@@ -215,7 +215,7 @@ def _make_room(node: Node, but: str) -> None:
 
 
 def _require_git() -> None:
-    if git.program() is None:
+    if git.find_program() is None:
         raise Unavailable("this server has no git; clone with svc, or ask its operator to install git")
 
 
@@ -225,5 +225,5 @@ def _require_readable(view: View) -> None:
     sealed.require_plaintext(view)
 
 
-def _cache(node: Node, repo_id: str) -> Cache:
+def _cache_of(node: Node, repo_id: str) -> Cache:
     return Cache(node.config.data, repo_id)

@@ -46,14 +46,14 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
     first = tarred.header_of(folder, 0, seconds, directory=True)
     packed = tarred.compress_piece(first, ArchivePart(b"", 0, 0))
     yield tarred.HEAD + packed.data
-    async with contextlib.aclosing(_parts(view, row.root, folder)) as parts:
-        while (step := await _step(view, parts, seconds, packed)) is not None:
+    async with contextlib.aclosing(_read_parts(view, row.root, folder)) as parts:
+        while (step := await _compress_step(view, parts, seconds, packed)) is not None:
             packed = step
             yield packed.data
     yield tarred.end_archive(packed)
 
 
-async def _step(
+async def _compress_step(
     view: View, parts: AsyncIterator[Part], seconds: int, before: ArchivePart
 ) -> ArchivePart | None:
     """Compress the next parts, as many as fit into one turn. `before`: the result of the previous step.
@@ -75,21 +75,21 @@ async def _step(
     return await view.node.workers.go_on_waiting(view.payer, size, tarred.pack_members, taken, seconds, done)
 
 
-async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:
+async def _read_parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:
     batch: list[tuple[str, TreeEntry]] = []
     weight = 0
-    async for path, file in sealed.files(view, root):
+    async for path, file in sealed.walk_files(view, root):
         if batch and (weight + file.size > sealed.BATCH_BYTES or len(batch) >= sealed.BATCH_FILES):
-            async for part in _members(view, batch, folder):
+            async for part in _list_members(view, batch, folder):
                 yield part
             batch, weight = [], 0
         batch.append((path, file))
         weight += file.size
-    async for part in _members(view, batch, folder):
+    async for part in _list_members(view, batch, folder):
         yield part
 
 
-async def _members(view: View, batch: list[tuple[str, TreeEntry]], folder: str) -> AsyncIterator[Part]:
-    async for piece in sealed.contents(view, [file for _, file in batch]):
+async def _list_members(view: View, batch: list[tuple[str, TreeEntry]], folder: str) -> AsyncIterator[Part]:
+    async for piece in sealed.read_contents(view, [file for _, file in batch]):
         path, file = batch[piece.at]
         yield Part(f"{folder}/{path}" if piece.first else None, file.size, piece.data, piece.last)

@@ -27,7 +27,7 @@ from relay.db import seal as seals
 from relay.db.engine.database import Row
 from relay.db.seal import SealRow
 from relay.domain.history import renames, sealed
-from relay.domain.history.history import seals as seal_rows
+from relay.domain.history.history import load_seals as seal_rows
 from relay.domain.history.rows import blame as rows
 from relay.domain.history.wire import to_wire
 from relay.memory import texts as heavy
@@ -125,7 +125,9 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
     spent = _SpentWork()
     while True:
         try:
-            owners = await _owners(_Progress(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:])
+            owners = await _find_owners(
+                _Progress(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:]
+            )
         except _TooDeep as deep:
             waiting.append(deep.wanted)
             if len(waiting) > BLAME_VERSIONS // DEEPEST:
@@ -136,7 +138,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
             return owners
 
 
-async def _owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
+async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
     """The owners of the file's lines at the seal, which are the owners in the file's last version along the
     seal's first parents."""
     work.depth += 1
@@ -147,7 +149,7 @@ async def _owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
 
 
 async def _owners_below(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
-    versions, start = await _versions(work, seal_id)
+    versions, start = await _find_versions(work, seal_id)
     if not versions or versions[0].digest != file.digest:
         raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
     if start != 0 and work.depth > DEEPEST:
@@ -170,7 +172,7 @@ def _too_long(path: str) -> TooLarge:
     return TooLarge(f"{path} has too long a history for one answer; ask again to go on")
 
 
-async def _versions(work: _Progress, seal_id: str) -> tuple[list[_Version], int | None]:
+async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version], int | None]:
     """(versions, known): the versions of the path along first parents, newest first, and the index of the
     newest version with known owners, None if there is none. The list ends at that version, or where the path
     was absent or not text. The search goes deeper step by step, so that it does not walk a whole history for
@@ -251,7 +253,7 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
     """Find the owners of the newest version of a batch, from the owners of the version before the batch."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
-        parents = await seals.parents(tx, ids)
+        parents = await seals.find_parents(tx, ids)
         merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
     if work.first_parent:
         parents, merged = {seal_id: parents[seal_id][:1] for seal_id in ids}, {seal_id: [] for seal_id in ids}
@@ -307,7 +309,7 @@ async def _find_branched_owners(
     others = await _read_merged_files(work, [*parents[1:], *sides])
     for parent_id, file in others:
         if file.digest == version.digest:
-            return await _owners(work, parent_id, file)  # taken over whole
+            return await _find_owners(work, parent_id, file)  # taken over whole
     if older is None and parents and not others:
         moved = await _follow_move(work, version, parents[0])
         if moved is not None:
@@ -319,7 +321,7 @@ async def _find_branched_owners(
     before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
     for parent_id, file in others:
         text = (await _read_texts(work, {file.digest}))[file.digest]
-        before.append((await _owners(work, parent_id, file), text))
+        before.append((await _find_owners(work, parent_id, file), text))
     return await _inherit_owners(work, version.seal_id, texts[version.digest], before)
 
 
@@ -348,7 +350,7 @@ async def _follow_move(
         return None
     path, file = source
     below = _Progress(work.view, path, work.spent, work.first_parent, depth=work.depth)
-    owners = await _owners(below, parent.id, file)
+    owners = await _find_owners(below, parent.id, file)
     if file.digest == version.digest:
         return owners, None
     return owners, (await _read_texts(below, {file.digest}))[file.digest]

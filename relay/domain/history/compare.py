@@ -43,14 +43,14 @@ async def compare(view: View, query: CompareQuery) -> Compare:
     if base is None:
         return await _compare_with_parent(view, head, query.limit, at)
     async with view.read(snapshot=True) as tx:
-        base_id, base_root = await _end(view, tx, base)
-        head_id, head_root = await _end(view, tx, head)
+        base_id, base_root = await _read_end(view, tx, base)
+        head_id, head_root = await _read_end(view, tx, head)
         related: Relation = await find_relation(tx, base_id, head_id)
-        bases = await _bases(tx, related, base_id, head_id)
+        bases = await _find_bases(tx, related, base_id, head_id)
         start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
             start = (await sealed.seal(view, bases[0], tx)).root
-    page = await _page(view, start, head_root, query.limit, at)
+    page = await _read_page(view, start, head_root, query.limit, at)
     return Compare(
         base=base_id,
         head=head_id,
@@ -59,7 +59,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
         ahead=related.ahead,
         behind=related.behind,
         files=page.files,
-        next_cursor=_cursor(base_id, head_id, page),
+        next_cursor=_next_cursor(base_id, head_id, page),
     )
 
 
@@ -72,11 +72,11 @@ def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
     return base or None, head, at
 
 
-def _cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | None:
+def _next_cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | None:
     return None if page.after is None else Cursor.write(base or "", head, page.after)
 
 
-async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
+async def _find_bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
     """The ids of the nearest common ancestors. If the walk along parents ended at one of the two seals, that
     seal is the only one; otherwise merge sources are followed too."""
     if related.merge_base in (base, head):
@@ -86,10 +86,10 @@ async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
 
 async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Compare:
     async with view.read(snapshot=True) as tx:
-        head_id, head_root = await _end(view, tx, head)
-        parents = (await seals.parents(tx, [head_id]))[head_id]
+        head_id, head_root = await _read_end(view, tx, head)
+        parents = (await seals.find_parents(tx, [head_id]))[head_id]
         above = await sealed.seal(view, parents[0], tx) if parents else None
-    page = await _page(view, above.root if above else None, head_root, limit, at)
+    page = await _read_page(view, above.root if above else None, head_root, limit, at)
     parent = above.id if above else None
     return Compare(
         base=parent,
@@ -98,16 +98,16 @@ async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Co
         ahead=1,
         behind=0,
         files=page.files,
-        next_cursor=_cursor(None, head_id, page),
+        next_cursor=_next_cursor(None, head_id, page),
     )
 
 
-async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
+async def _read_end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
     row = await sealed.seal(view, (await sealed.find_head(view, tx, name)) or "", tx)
     return row.id, row.root
 
 
-async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> ChangedFilesPage:
+async def _read_page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> ChangedFilesPage:
     """The changed files between the trees `start` and `head` from index `at` on: at most `limit`, and as many
     as fit into one answer. Raises Invalid if `at` is past the end, where no cursor points."""
     sealed.require_plaintext(view)
@@ -124,11 +124,11 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
         if page is None or limit < len(page.files):
             pairs = comparisons.pairs.get(key)
             if pairs is None:
-                pairs = await _pairs(view, await sealed.changes_in_turn(view, start, head, paid=True))
+                pairs = await _pair_moves(view, await sealed.changes_in_turn(view, start, head, paid=True))
                 comparisons.pairs.put(key, pairs)
             if at and at >= len(pairs):
                 raise Invalid(WRONG_CURSOR, pointer="/cursor")
-            page = await _files(view, pairs, at, limit)
+            page = await _patch_files(view, pairs, at, limit)
             if limit == COMPARE_FILES:
                 comparisons.pages.put((key, at), page)
     async with view.node.streams.turn(view.payer, view.lease) as step:
@@ -136,7 +136,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
     return page
 
 
-async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
+async def _pair_moves(view: View, changes: Mapping[str, Change]) -> list[Pair]:
     """The changed files as pairs of (before, after). A moved file is one pair."""
     moves = {move.new: move for move in await renames.find(view, changes, paid=True)}
     sources = {move.old for move in moves.values()}
@@ -150,7 +150,7 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
     return pairs
 
 
-async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> ChangedFilesPage:
+async def _patch_files(view: View, pairs: list[Pair], at: int, limit: int) -> ChangedFilesPage:
     """A page of the changed files, from index `at` on, with their patches: at most `limit` files, fewer once
     their texts or patches have reached the size of an answer, but at least one."""
     characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
@@ -161,14 +161,14 @@ async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> ChangedF
         if not part and files:
             break
         part = part or pairs[at : at + 1]
-        patches = await _patches(view, part, characters)
+        patches = await _make_patches(view, part, characters)
         for pair, patch in zip(part, patches, strict=False):
             if files and len(patch.patch) > characters:
                 characters = 0
                 break
             characters -= len(patch.patch)
-            unread -= _weight(pair)
-            files.append(_file(pair, patch))
+            unread -= _weigh(pair)
+            files.append(_to_changed_file(pair, patch))
             at += 1
     return ChangedFilesPage(files, at if at < len(pairs) else None)
 
@@ -177,7 +177,7 @@ def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
     """The first pairs that fit into one turn and into the `unread` bytes that the page may still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
-        room -= _weight(pair)
+        room -= _weigh(pair)
         if room < 0 and (count or unread < COMPARE_TEXT_BYTES):
             return pairs[:count]
     return pairs
@@ -188,11 +188,11 @@ def _is_comparable(pair: Pair) -> bool:
     return not pair.binary and all(side is None or side.size <= DIFF_BYTES for side in sides)
 
 
-def _weight(pair: Pair) -> int:
+def _weigh(pair: Pair) -> int:
     return pair.weight if _is_comparable(pair) else 0
 
 
-async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
+async def _make_patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
     """The patches of the first pairs, one for each pair, at most `characters` in total; "" for files whose
     texts are not compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
@@ -203,8 +203,10 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
     try:
         digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
         read = await view.node.objects.read_many(digests, view.repo.id)
-        sides = [_sides(pair, read) for pair in texts]
-        compared = iter(await view.node.workers.go_on(view.payer, size, heavy.patches, sides, characters))
+        sides = [_to_sides(pair, read) for pair in texts]
+        compared = iter(
+            await view.node.workers.go_on(view.payer, size, heavy.make_patches, sides, characters)
+        )
     finally:
         view.lease.give_back(held)
     patches: list[Patch] = []
@@ -216,13 +218,13 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
     return patches
 
 
-def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> FileSides:
+def _to_sides(pair: Pair, read: Mapping[bytes, bytes]) -> FileSides:
     old = None if pair.old is None else read[pair.old.digest]
     new = None if pair.new is None else read[pair.new.digest]
     return FileSides(pair.old_path, old, pair.path, new, pair.similarity)
 
 
-def _file(pair: Pair, patch: Patch) -> ChangedFile:
+def _to_changed_file(pair: Pair, patch: Patch) -> ChangedFile:
     whole = _is_comparable(pair) and len(patch.patch) <= PATCH_BYTES
     return ChangedFile(
         path=pair.path or pair.old_path or "",

@@ -9,7 +9,7 @@ from localstore.core.errors import Invalid, NotFound, Unavailable
 from localstore.core.model.limits import MIB
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db.engine.database import Tx
 from relay.db.storage import object as objects
 from relay.domain.storage import chunked
@@ -99,7 +99,7 @@ async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int
     once; at most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises Unavailable if the
     collector has deleted an object meanwhile."""
     text_digests: set[bytes] = set()
-    for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
+    for part in split_batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:
             data = await node.objects.read_many(part, repo_id, tx, cache=False)
         except NotFound:

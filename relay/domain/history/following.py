@@ -27,7 +27,7 @@ class _Way(NamedTuple):
     path: str
 
 
-async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
+async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals that changed the file of the query, newest first, from a ref or seal back. Where a seal moved the
     file, the walk continues with the old path from the seal before."""
     if not query.path:
@@ -43,7 +43,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
             break
         way = await _add_seals(view, way, size, seal_ids, first_parent=query.first_parent)
     async with view.read() as tx:
-        listed = await history.seals(tx, view, seal_ids)
+        listed = await history.load_seals(tx, view, seal_ids)
     return Page(
         items=[history.to_summary(to_wire(row)) for row in listed],
         next_cursor=Cursor.write(*way) if way else None,
@@ -86,10 +86,10 @@ async def _find_source(view: View, seal_id: str, path: str, *, first_parent: boo
     count as moving the file if one of its sides has a file at this path: the walk reaches the seal that moved
     it later."""
     async with view.read() as tx:
-        parents = (await seals.parents(tx, [seal_id]))[seal_id]
+        parents = (await seals.find_parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])
         sides = [] if first_parent else [*parents[1:], *sources[seal_id]]
-        rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1], *sides])}
+        rows = {row.id: row for row in await history.load_seals(tx, view, [seal_id, *parents[:1], *sides])}
     for side in sides:
         if side in rows and path in await sealed.find_entries(view, rows[side].root, [path]):
             return None

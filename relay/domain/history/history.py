@@ -60,7 +60,7 @@ SVG = re.compile(rb"(\xef\xbb\xbf)?\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)")
 # --- the walk
 
 
-async def commits(
+async def list_seals(
     view: View,
     ref: str | None,
     sha: str | None,
@@ -76,7 +76,7 @@ async def commits(
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
-    page_rows, next_cursor = await _page(
+    page_rows, next_cursor = await _load_page(
         view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
     )
     return Page(items=[to_summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
@@ -107,7 +107,7 @@ async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
         else:
             alone = await only_in_head(tx, view.repo.id, base, head, first_parent=query.first_parent)
             ids = alone[skip : skip + size + 1]
-        page_rows = await seals(tx, view, ids[:size])
+        page_rows = await load_seals(tx, view, ids[:size])
     more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
     return Page(items=[to_summary(to_wire(row)) for row in page_rows], next_cursor=more)
 
@@ -122,21 +122,22 @@ async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSumm
             return Page(items=[], next_cursor=None)
         reached = walks.REACHED[view.node.db.dialect]
         reached_rows = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
-        listed = await seals(tx, view, [row[0] for row in reached_rows])
+        listed = await load_seals(tx, view, [row[0] for row in reached_rows])
     return Page(items=[to_summary(to_wire(row)) for row in listed], next_cursor=None)
 
 
-async def log(view: View, query: LogQuery) -> Page[Seal]:
-    """The seals of a walk from a ref back (as `commits`), each with the result of verifying its signature."""
-    page_rows, next_cursor = await _page(
+async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
+    """The seals of a walk from a ref back (as `list_seals`), each with the result of verifying its
+    signature."""
+    page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
     return Page(items=[_verify_seal(view, row) for row in page_rows], next_cursor=next_cursor)
 
 
-async def lines(view: View, query: LogQuery) -> Page[SealLine]:
-    """The seals of a walk from a ref back (as `commits`), as ids and messages only."""
-    page_rows, next_cursor = await _page(
+async def list_lines(view: View, query: LogQuery) -> Page[SealLine]:
+    """The seals of a walk from a ref back (as `list_seals`), as ids and messages only."""
+    page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
     return Page(
@@ -149,7 +150,7 @@ async def seal(view: View, seal_id: str) -> Seal:
     return _verify_seal(view, await sealed.seal(view, seal_id))
 
 
-async def _page(
+async def _load_page(
     view: View,
     start: str | None,
     path: str | None,
@@ -163,22 +164,22 @@ async def _page(
     size = page_size(limit)
     if path:
         check_path(path)
-    at, skip = _position(cursor)
+    at, skip = _read_position(cursor)
     async with view.read(snapshot=True) as tx:
         head = at or await sealed.find_head(view, tx, view.repo.default_branch if start is None else start)
         if head is None:
             return [], None
         if not path:
             ids = await walk(tx, view, head, skip, size + 1, first_parent=first_parent)
-            page_rows = await seals(tx, view, ids[:size])
+            page_rows = await load_seals(tx, view, ids[:size])
             return page_rows, Cursor.write(head, skip + size) if len(ids) > size else None
     ids, behind = await find_touching(view, head, path, skip, size, first_parent=first_parent)
     async with view.read() as tx:
-        page_rows = await seals(tx, view, ids)
+        page_rows = await load_seals(tx, view, ids)
     return page_rows, Cursor.write(head, behind) if behind is not None else None
 
 
-def _position(cursor: str | None) -> tuple[str, int]:
+def _read_position(cursor: str | None) -> tuple[str, int]:
     at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
     if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
         raise Invalid(WRONG_CURSOR, pointer="/cursor")
@@ -254,7 +255,7 @@ async def _walk_touching(
                 candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **values, since=since)
         for first in range(looked_at, len(candidates), LOOKED_AT):
             part = candidates[first : first + LOOKED_AT]
-            sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
+            sides = {} if first_parent else await _find_merged_roots(view, path, [row[0] for row in part])
             for at, (seal_id, generation, root) in enumerate(part, skip + first):
                 if not await _has_touched(view, seal_id, generation, bytes(root), span):
                     continue
@@ -269,13 +270,13 @@ async def _walk_touching(
     return seal_ids, skip + limit if len(candidates) == limit else None
 
 
-async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
+async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
     """For each seal that joined histories: the roots of the trees that it merged into the tree of its first
     parent, by seal id. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
-        above = await rows.parents(tx, ids)
+        above = await rows.find_parents(tx, ids)
         sources = await rows.held_sources(tx, view.repo.id, ids)
         joined = {seal_id: [*above[seal_id][1:], *sources[seal_id]] for seal_id in ids}
         named = sorted({side for roots_joined in joined.values() for side in roots_joined})
@@ -323,14 +324,14 @@ async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> b
     if await sealed.find_entries(view, root, paths):
         return True
     async with view.read() as tx:
-        above = (await rows.parents(tx, [seal_id]))[seal_id]
+        above = (await rows.find_parents(tx, [seal_id]))[seal_id]
         before = await rows.root_of(tx, view.repo.id, above[0])
     return before is not None and bool(await sealed.find_entries(view, before, paths))
 
 
-async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
+async def load_seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
     """The rows of these seals, in the order of `ids`; seals that the repository lacks are left out."""
-    by_id = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
+    by_id = {row[0]: rows.to_row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
@@ -362,7 +363,7 @@ def verify(row: SealRow) -> bool:
 # --- trees and files
 
 
-async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
+async def list_tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
     row = await sealed.seal(view, sha)
     key_id, key = await sealed.tree_key(view, row)
@@ -374,7 +375,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         view.node.streams.require(view.payer)
     listed: list[TreeFile] = []
     if recursive:
-        async for full, file in sealed.files(view, row.root, path):
+        async for full, file in sealed.walk_files(view, row.root, path):
             if len(listed) % LISTED_AT_ONCE == 0:
                 await view.lease.wait(LISTED_AT_ONCE * LISTED_BYTES)
             listed.append(wire_entry(full, file))
@@ -395,7 +396,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     )
 
 
-async def directory(view: View, sha: str, path: str) -> list[Child]:
+async def list_directory(view: View, sha: str, path: str) -> list[Child]:
     """The children of a directory of the tree at a seal, sorted by name."""
     return await _directory(view, await sealed.seal(view, sha), path)
 
@@ -421,7 +422,7 @@ async def blob(view: View, sha: str, path: str) -> Blob:
     content = None
     if file.size <= BLOB_INLINE:
         await view.lease.wait(2 * file.size)  # as bytes and as text
-        data = await sealed.content(view, file)
+        data = await sealed.read_content(view, file)
         content = data.decode("utf-8") if text else base64.b64encode(data).decode("ascii")
     return Blob(
         path=path,
@@ -450,7 +451,7 @@ async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     if file.kind == "chunked":
         return chunked.reply(view, file.digest, file.size, headers)
     await view.lease.wait(file.size)
-    data = await sealed.content(view, file)
+    data = await sealed.read_content(view, file)
     media = "text/plain; charset=utf-8" if file.kind == "text" else sniff(data)
     etag = f'"{file.digest.hex()}"'
     if file.kind == "text" and path.lower().endswith(".svg") and SVG.match(data):

@@ -34,7 +34,7 @@ from relay.base.threads import run_on_thread
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.domain.history import sealed
-from relay.domain.history.history import seals, walk, wire_entry
+from relay.domain.history.history import load_seals, walk, wire_entry
 from relay.domain.history.wire import to_wire
 from relay.http.routing import Reply
 from relay.memory.tarred import end_of_tar, header_of, padding_of
@@ -82,7 +82,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
     seal id; None: the head of the default branch. `limit` and `skip`: numbers of seals."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
-    size, skip = _slice(limit, skip)
+    size, skip = _find_slice(limit, skip)
     if start is not None and not is_hex_digest(start):
         raise NotFound
     async with view.read(snapshot=True) as tx:
@@ -91,12 +91,12 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
             raise NotFound
         before = min(skip, 1)  # the seal before the slice, whose files the reader has already
         ids = await walk(tx, view, head, skip - before, before + size + 1)
-        rows = await seals(tx, view, ids[: before + size])
-    manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
+        rows = await load_seals(tx, view, ids[: before + size])
+    manifest = await _make_manifest(view, rows[before:], rows[0] if before and rows else None)
     more = len(ids) > before + manifest.lines
     length = 512 + manifest.size + len(padding_of(manifest.size))
     length += sum(
-        len(_head(file)) + file.size + len(padding_of(file.size)) for file in manifest.blobs.values()
+        len(_encode_head(file)) + file.size + len(padding_of(file.size)) for file in manifest.blobs.values()
     )
     headers = {"link": _next(view, head, size, skip + manifest.lines)} if more else {}
     return Reply(
@@ -107,7 +107,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
     )
 
 
-def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
+def _find_slice(limit: int | None, skip: int | None) -> tuple[int, int]:
     return HISTORY_PACK_DEFAULT if limit is None else limit, skip or 0
 
 
@@ -116,7 +116,7 @@ def _next(view: View, head: str, limit: int, skip: int) -> str:
     return f'<{path}?from={head}&limit={limit}&skip={skip}>; rel="next"'
 
 
-async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> _Manifest:
+async def _make_manifest(view: View, rows: list[SealRow], before: SealRow | None) -> _Manifest:
     manifest = _Manifest(tempfile.SpooledTemporaryFile(max_size=MIB))  # noqa: SIM115 - closed by the stream
     try:
         if rows:
@@ -136,9 +136,9 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
     whole = _view_members(view)
     if sealed.shows_all(view):
-        whole |= await _key(view, row)
+        whole |= await _to_key(view, row)
     await manifest.write(_open_line(view, row, whole) + b',"tree":[')
-    async with contextlib.aclosing(sealed.files(view, row.root)) as files:
+    async with contextlib.aclosing(sealed.walk_files(view, row.root)) as files:
         while await _write_files(view, manifest, files, named=before is None):
             pass
     await manifest.write(b"]}\n")
@@ -179,10 +179,12 @@ async def _write_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
         _add_blob(manifest, file)
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
-    listed = await run_on_thread(_changes, brought) if len(brought) > MANY else _changes(brought)
+    listed = (
+        await run_on_thread(_encode_changes, brought) if len(brought) > MANY else _encode_changes(brought)
+    )
     members = _view_members(view)
     if sealed.shows_all(view) and _key_id(row) != _key_id(before):
-        members |= await _key(view, row)
+        members |= await _to_key(view, row)
     await manifest.write(_open_line(view, row, members) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
 
@@ -191,7 +193,7 @@ def _key_id(row: SealRow) -> str:
     return kernel.decode(row.payload).tree_key_id
 
 
-async def _key(view: View, row: SealRow) -> dict[str, object]:
+async def _to_key(view: View, row: SealRow) -> dict[str, object]:
     key_id, key = await sealed.tree_key(view, row)
     return {"tree_key": b64u(key), "tree_key_id": key_id}
 
@@ -200,7 +202,7 @@ def _view_members(view: View) -> dict[str, object]:
     return {"filtered": not sealed.shows_all(view)}
 
 
-def _changes(brought: dict[str, TreeEntry | None]) -> bytes:
+def _encode_changes(brought: dict[str, TreeEntry | None]) -> bytes:
     listed = [
         SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
         if file
@@ -215,7 +217,7 @@ def _add_blob(manifest: _Manifest, file: TreeEntry | None) -> None:
         manifest.blobs.setdefault(file.digest, file)
 
 
-def _head(file: TreeEntry) -> bytes:
+def _encode_head(file: TreeEntry) -> bytes:
     return header_of(f"blobs/{file.digest.hex()}", file.size)
 
 
@@ -232,7 +234,7 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
             yield data
         yield padding_of(manifest.size)
         files = list(manifest.blobs.values())
-        async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
+        async with contextlib.aclosing(sealed.read_contents(view, files)) as pieces:
             while data := await _read_members(view, files, pieces):
                 yield data
         yield end_of_tar(length)
@@ -247,7 +249,7 @@ async def _read_members(view: View, files: list[TreeEntry], pieces: AsyncIterato
     async with view.node.streams.turn(view.payer, view.lease) as step:
         async for piece in pieces:
             file = files[piece.at]
-            before = _head(file) if piece.first else b""
+            before = _encode_head(file) if piece.first else b""
             parts.append(before + piece.data + (padding_of(file.size) if piece.last else b""))
             size += len(piece.data)
             if size >= STEP_BYTES or len(parts) >= sealed.BATCH_FILES:

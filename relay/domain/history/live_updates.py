@@ -77,7 +77,7 @@ async def keep(
         await tx.many(rows.INSERT, [row])
         deletes = all(update.kind == "delete" for update, _ in sent)
         limits = None if deletes else view.node.config.quota
-        await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
+        await quota.count(tx, view.repo.id, 0, _weigh(named, signed), limits)
 
 
 async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
@@ -88,7 +88,7 @@ async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
         await quota.count(tx, ref.repo_id, 0, -int(size), None)
 
 
-async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
+async def assign_to_seal(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
     """Assign the updates since the previous seal, up to number `at`, to this seal."""
     updates = Range(ref.id, min(ref.sealed_seq, at), at)
     await tx.many(rows.SEALED, [{"seal_id": seal_id, **updates._asdict()}])
@@ -104,7 +104,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
     page_rows: list[tuple[AuthorChanges, Change, SignedEdit | None]] = []
     async with view.read() as tx:
-        taken = await _range(tx, view, seal_id)
+        taken = await _find_range(tx, view, seal_id)
         if taken is None:
             return Page(items=[], next_cursor=None)
         at = max(after, taken.after_seq)
@@ -122,7 +122,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
                 ]
         more_rows = more or len(page_rows) > size
         page_rows = page_rows[:size]
-        people = await _actors(tx, {author.account_id for author, _, _ in page_rows})
+        people = await _find_actors(tx, {author.account_id for author, _, _ in page_rows})
     items = [_to_wire(taken.branch_id, people, *item) for item in page_rows]
     return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if more_rows and items else None)
 
@@ -135,7 +135,7 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
     after = Cursor.read(cursor, "", "", "")
     tallies: dict[tuple[str, ...], _Tally] = {}
     async with view.read() as tx:
-        taken = await _range(tx, view, seal_id)
+        taken = await _find_range(tx, view, seal_id)
         if taken is None:
             return Page(items=[], next_cursor=None)
         met = 0
@@ -152,7 +152,7 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
                 await asyncio.sleep(0)
         ordered = sorted(tallies)
         page_rows = ordered[:size]
-        people = await _actors(tx, {account for _, account, _ in page_rows})
+        people = await _find_actors(tx, {account for _, account, _ in page_rows})
     items = [
         PathUpdates(
             path=path,
@@ -183,7 +183,7 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 return
             weight, many = 0, 0
             while many < len(held) and weight < JOINED_BYTES:
-                weight += _weight(*held[many][1:])
+                weight += _weigh(*held[many][1:])
                 many += 1
             part = held[:many]
             if many > 1:
@@ -192,11 +192,11 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 await tx.run(
                     rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
                 )
-                await quota.count(tx, repo_id, 0, _weight(changes, edits) - weight, None)
+                await quota.count(tx, repo_id, 0, _weigh(changes, edits) - weight, None)
         taken = taken._replace(after_seq=part[-1][0])
 
 
-def _weight(changes: bytes, edits: bytes | None) -> int:
+def _weigh(changes: bytes, edits: bytes | None) -> int:
     return len(changes) + len(edits or b"")
 
 
@@ -220,7 +220,7 @@ def _is_same_author(author: AuthorChanges, other: AuthorChanges) -> bool:
     )
 
 
-async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
+async def _find_range(tx: Tx, view: View, seal_id: str) -> Range | None:
     """The updates of the seal; None for seals of explicit trees, and for older seals without stored updates.
     Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
@@ -239,7 +239,7 @@ def _list_updates(
     ]
 
 
-async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
+async def _find_actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
     account_rows = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
     gone = {id: Actor(id=id, kind="guest") for id in ids}  # accounts of guests are deleted
     return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in account_rows}

@@ -78,7 +78,8 @@ async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[st
     while waiting:
         if floor is None:
             tops = [
-                await _top(tx, waiting[at : at + LIST_CHUNK]) for at in range(0, len(waiting), LIST_CHUNK)
+                await _highest_generation(tx, waiting[at : at + LIST_CHUNK])
+                for at in range(0, len(waiting), LIST_CHUNK)
             ]
             floor = max(tops) - WINDOW
         sources: list[str] = []
@@ -89,7 +90,7 @@ async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[st
         waiting = [seal_id for seal_id in dict.fromkeys(sources) if seal_id not in loaded]
 
 
-async def _top(tx: Tx, ids: list[str]) -> int:
+async def _highest_generation(tx: Tx, ids: list[str]) -> int:
     top: int = await tx.value(walks.TOP_GENERATION, ids=ids)
     return top
 

@@ -42,7 +42,7 @@ async def proof(view: View, sha: str) -> Reply:
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
-    visible = await _visible(view, row.root)
+    visible = await _visibility_of(view, row.root)
     _, key = await sealed.tree_key(view, row)
     headers = {"cache-control": history.cache_control_of(view)}
     return Reply(stream=_Proof(view, row.root, key, visible).stream(), content_type=BYTES, headers=headers)
@@ -96,7 +96,7 @@ class _Proof:
         return framed(tree.encode(filtered))
 
 
-async def _visible(view: View, root: bytes) -> Visible:
+async def _visibility_of(view: View, root: bytes) -> Visible:
     """A function that returns whether the caller sees a path of this tree. A directory that the repository
     knows only by entry digests is visible only in whole views, which need these digests to compute the digest
     of the next tree."""
@@ -104,7 +104,7 @@ async def _visible(view: View, root: bytes) -> Visible:
         return lambda path, kind: True
     directories: set[str] = set()
     reserved = 0
-    async for path, _ in sealed.files(view, root):
+    async for path, _ in sealed.walk_files(view, root):
         if (above := parent_of(path)) not in directories:
             directories |= with_ancestors([above])
             if len(directories) > reserved:
@@ -131,7 +131,7 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
     if len(digests) == 1:
         named.ask_first(*digests)
     for large in list(named.large) if unnamed else ():
-        raw = await chunked.manifest(view, large.hex())
+        raw = await chunked.read_manifest(view, large.hex())
         listed = await asyncio.to_thread(kernel.decode, raw)
         those = unnamed & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
         if those:
@@ -151,7 +151,7 @@ async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tu
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0
-    async for _, file in sealed.files(view, key[2]):
+    async for _, file in sealed.walk_files(view, key[2]):
         unnamed.discard(file.digest)
         if file.kind == "chunked":
             large.add(file.digest)

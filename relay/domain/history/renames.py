@@ -21,8 +21,8 @@ Changes = Mapping[str, Change]
 async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
     """The moved files among `changes` (path → (file before, file after), None where absent). `paid`: the
     caller has already waited for its budget of comparing texts."""
-    removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
-    added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
+    removed = {path: _to_file(old) for path, (old, new) in changes.items() if old is not None and new is None}
+    added = {path: _to_file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:
         return []
     moved = kernel.exact(removed, added)
@@ -50,5 +50,5 @@ async def find_source(view: View, row: SealRow, parent: SealRow, path: str) -> t
     return None
 
 
-def _file(side: TreeEntry) -> File:
+def _to_file(side: TreeEntry) -> File:
     return File(side.digest, side.size, side.kind == "text")

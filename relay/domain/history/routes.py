@@ -51,8 +51,8 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
             raise Invalid("without lists whole seals; omit path and follow", pointer="/without")
         return await histories.only_in(view, query)
     if query.follow:
-        return await following.commits(view, query)
-    return await histories.commits(
+        return await following.list_seals_of_file(view, query)
+    return await histories.list_seals(
         view, query.ref, query.sha, query.path, query.cursor, query.limit, first_parent=query.first_parent
     )
 
@@ -61,8 +61,8 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
     if query.unverified:
-        return await histories.lines(view, query)
-    return await histories.log(view, query)
+        return await histories.list_lines(view, query)
+    return await histories.list_verified(view, query)
 
 
 serves(history.SEAL, operation="seal.get", name="history.get_seal")(histories.seal)
@@ -79,7 +79,7 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
 @serves(history.TREE, operation="history.tree")
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
-    return await histories.tree(view, sha, query.path, query.recursive)
+    return await histories.list_tree(view, sha, query.path, query.recursive)
 
 
 serves(

@@ -22,7 +22,7 @@ from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join
 from localstore.core.tree.policy import Policy
 from localstore.core.tree.read import Change
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import repo as repos
@@ -56,7 +56,7 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
     row = await tx.one(seals.MANY, repo_id=view.repo.id, ids=[seal_id])
     if row is None:
         raise NotFound
-    return seals.row(row)
+    return seals.to_row(row)
 
 
 def shows_all(view: View) -> bool:
@@ -177,7 +177,7 @@ async def _filter_child(view: View, policy: Policy, above: str, child: Child) ->
     return Child(child.name, child.kind, child.digest, size) if some else None
 
 
-async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
+async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
     """The visible differences between two trees: path → (old, new), None on a side without such a file. A
     file that moved from or to a hidden path appears as created or deleted."""
     differences = await trees.drive(tree.diff(old, new), _loader(view))
@@ -191,18 +191,20 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """The visible differences between two trees (`changes`), computed in the caller's turn and on the
+    """The visible differences between two trees (`find_changes`), computed in the caller's turn and on the
     caller's budget; for answers in which the caller chooses the trees. `paid`: the caller has already waited
     for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
-            differences = await changes(view, old, new)
+            differences = await find_changes(view, old, new)
         step.seconds += work.seconds
         step.count(len(differences))
     return differences
 
 
-async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tuple[str, TreeEntry], None]:
+async def walk_files(
+    view: View, root: bytes, prefix: str = ""
+) -> AsyncGenerator[tuple[str, TreeEntry], None]:
     """Yields (path, file) of every file at or below `prefix` that the caller sees, in the order of paths. The
     tree is walked in the caller's turns and on their budget."""
     above, _, name = prefix.rpartition("/")
@@ -312,7 +314,7 @@ async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) ->
     if first not in located:
         raise NotFound
     rest = sorted((location for digest, location in located.items() if digest != first), key=_size)
-    part = next(batches([located[first], *rest], AHEAD_BYTES, _size))
+    part = next(split_batches([located[first], *rest], AHEAD_BYTES, _size))
     return await store.read_located(part)
 
 
@@ -330,7 +332,7 @@ def _path_order(child: Child) -> str:
 # --- bytes
 
 
-async def content(view: View, file: TreeEntry) -> bytes:
+async def read_content(view: View, file: TreeEntry) -> bytes:
     """All bytes of a text or a blob, which are never larger than a frame."""
     return await view.node.objects.read(file.digest, view.repo.id)
 
@@ -346,7 +348,7 @@ class Piece:
     last: bool
 
 
-async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Piece, None]:
+async def read_contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Piece, None]:
     """The bytes of many files in order. Small files are read in batches, large ones in pieces, all counted
     against the caller's lease. Raises Unavailable if memory is not free in time."""
     batch: list[int] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
 from localstore.core.model import history as shapes
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.db.seal import SealRow
 
@@ -25,7 +25,7 @@ def to_wire(row: SealRow, repo_id: str | None = None) -> shapes.Seal:
         content_digest=payload.content_digest,
         message=row.message,
         provenance=shapes.SealProvenance(
-            who=actor(row.account_id, row.handle, row.account_kind),
+            who=to_actor(row.account_id, row.handle, row.account_kind),
             device_key_id=row.device_key_id,
             capability=payload.provenance.capability,
             author=payload.provenance.author,

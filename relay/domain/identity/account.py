@@ -176,7 +176,7 @@ async def _find_by_handle(caller: Caller, name: str) -> tuple[AccountRow | None,
     async with caller.read() as tx:
         row = await tx.one(rows.BY_HANDLE, handle=name)
         known_network = await is_known(tx, caller, name)
-    return rows.row(row) if row else None, known_network
+    return rows.to_row(row) if row else None, known_network
 
 
 def _check_password(password: str, handle: str) -> None:

@@ -30,7 +30,7 @@ from relay.caller import Caller, Principal
 from relay.db.engine.database import UniqueViolation
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
-from relay.domain.identity.device_key import label, public_keys
+from relay.domain.identity.device_key import check_label, public_keys
 from relay.domain.identity.rows import device_grant as rows
 from relay.domain.identity.rows.device_grant import DeviceCodeRow
 from relay.http.limiter import Attempts
@@ -51,7 +51,7 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
     ed25519, x25519 = public_keys(
         body.device_ed25519, body.transport_x25519, ("device_ed25519", "transport_x25519")
     )
-    name, now = label(body.label), now_ms()
+    name, now = check_label(body.label), now_ms()
     code, user_code = secrets.token_bytes(DEVICE_CODE_BYTES), device_grant.new_user_code()
     async with caller.write() as tx:
         await tx.run(rows.SWEEP, now=now)
@@ -93,7 +93,7 @@ async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
         row = await tx.one(rows.BY_USER_CODE, user_code=code)
     if row is None:
         raise NotFound
-    pending = rows.row(row)
+    pending = rows.to_row(row)
     _GUESSES.give_back(caller.node.limiter, caller.me.account_id)
     _GUESSES_ADDRESS.give_back(caller.node.limiter, caller.network)
     if pending.state != "pending" or pending.expires_at <= now_ms():
@@ -159,7 +159,7 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
         row = await tx.one(rows.BY_HASH, hash=digest)
         if row is None:
             raise GrantError("this device code is unknown, was claimed or has expired; run: svc login")
-        code = rows.row(row)
+        code = rows.to_row(row)
         if code.expires_at <= now:
             raise ExpiredToken("the sign-in took too long; run: svc login")
         if code.polled_at is not None and now - code.polled_at < code.interval * 1000 - 250:

@@ -87,7 +87,9 @@ async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
     """
     account = caller.me.account_id
     async with caller.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, lambda row: to_wire(rows.row(row)), account=account)
+        return await paging.read_page(
+            tx, rows.PAGE, query, lambda row: to_wire(rows.to_row(row)), account=account
+        )
 
 
 async def revoke(caller: Caller, id: str) -> None:
@@ -189,7 +191,7 @@ def to_wire(row: DeviceKeyRow) -> DeviceKey:
     )
 
 
-def label(text: str) -> str:
+def check_label(text: str) -> str:
     """The name of a device or token, stripped. Raises Invalid unless it is one line of limited length."""
     if len(text) > limits.LABEL_CHARS or not text.isprintable():
         raise Invalid(f"a name is one line of at most {limits.LABEL_CHARS} characters", pointer="/name")
@@ -215,7 +217,7 @@ async def _create_challenge(
     start: DeviceKeyStart,
 ) -> Challenge:
     ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
-    name, now = label(start.name), now_ms()
+    name, now = check_label(start.name), now_ms()
     challenge = device_grant.Challenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
@@ -337,11 +339,11 @@ async def _find_account_and_key(
     Forbidden for a suspended account."""
     handle = challenge_row.account
     account_row = await tx.one(accounts.BY_HANDLE, handle=handle)
-    account = accounts.row(account_row) if account_row else None
+    account = accounts.to_row(account_row) if account_row else None
     if account is None and await tx.value(accounts.HANDLE_OWNER, handle=handle):
         raise Forbidden(f"the account {handle} is suspended; ask the operator of this node")
     key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))
-    key = rows.row(key_row) if key_row else None
+    key = rows.to_row(key_row) if key_row else None
     if key is not None and key.revoked_at is not None:
         raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")
     if key is not None and (account is None or key.account_id != account.id):

@@ -12,7 +12,7 @@ from relay.domain.identity import audit, device_key
 
 async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
     """Rename one of the caller's keys, and its machine's sessions. Raises NotFound for an unknown key."""
-    me, chosen = caller.me, device_key.label(name)
+    me, chosen = caller.me, device_key.check_label(name)
     if not chosen:
         raise Invalid("a name has at least one character", pointer="/name")
     async with caller.write() as tx:
@@ -23,4 +23,4 @@ async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
         row = await tx.one(rows.ONE, id=id)
         if row is None:
             raise NotFound
-        return device_key.to_wire(rows.row(row))
+        return device_key.to_wire(rows.to_row(row))

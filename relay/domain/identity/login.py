@@ -169,7 +169,7 @@ async def finish(
             raise Unauthorized(f"{provider.label} has just been unlinked from this account")
 
     session = await sessions.start_browser(
-        caller, account_rows.row(account), provider.name, still_leads_there
+        caller, account_rows.to_row(account), provider.name, still_leads_there
     )
     return SignInOutcome(row.return_to, session)
 
@@ -189,7 +189,7 @@ async def choose_handle(caller: Caller, flow: str | None, handle: str) -> SignIn
     NameTaken and Invalid another handle may be chosen."""
     row = await find_arriving(caller, flow)
     if not caller.node.config.oidc_sign_up:
-        raise _closed(caller, row.provider)
+        raise _to_sign_up_closed(caller, row.provider)
     name = names.handle(handle)
     _SIGN_UPS.count(caller.node.limiter, caller.network)
     async with caller.write(f"handle {name}") as tx:
@@ -218,7 +218,7 @@ async def list_ways(caller: Caller) -> SignInWays:
         device_keys = await tx.value(rows.DEVICE_KEYS, account=account)
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
     linked = [
-        SignInWay(provider, label(caller, provider), rfc3339(since), rfc3339_or_none(used))
+        SignInWay(provider, label_of(caller, provider), rfc3339(since), rfc3339_or_none(used))
         for provider, since, used in logins
     ]
     names_of_linked = {way.provider for way in linked}
@@ -253,7 +253,7 @@ async def unlink(caller: Caller, provider: str) -> None:
         by_key = caller.node.config.device_key_sign_in and await tx.value(rows.DEVICE_KEYS, account=account)
         if not others and not by_key and not await tx.value(rows.HAS_PASSWORD, account=account):
             raise LastWayIn(
-                f"{label(caller, provider)} is the only way into this account; link another provider or "
+                f"{label_of(caller, provider)} is the only way into this account; link another provider or "
                 "register a machine's key first"
             )
         await tx.run(rows.DELETE, account=account, provider=provider)
@@ -295,7 +295,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) ->
     """Store the person that the provider named until a handle is chosen. Returns the new content of the
     cookie."""
     if not caller.node.config.oidc_sign_up:
-        raise _closed(caller, row.provider)
+        raise _to_sign_up_closed(caller, row.provider)
     return await _store(
         caller,
         FlowRow(
@@ -357,7 +357,7 @@ def _provider(caller: Caller, name: str) -> Provider:
     return provider
 
 
-def label(caller: Caller, name: str) -> str:
+def label_of(caller: Caller, name: str) -> str:
     """The name of an identity provider that is shown to people."""
     provider = caller.node.providers.find(name)
     return provider.label if provider else name
@@ -383,10 +383,10 @@ def _flow_hash(flow: str | None) -> bytes:
     return _hash(flow or "")
 
 
-def _closed(caller: Caller, provider: str) -> SignUpClosed:
+def _to_sign_up_closed(caller: Caller, provider: str) -> SignUpClosed:
     return SignUpClosed(
-        f"{label(caller, provider)} knows you, and this node lets nobody in that way who has no account yet; "
-        "sign in as you did before, then link it: /settings?tab=sign-in"
+        f"{label_of(caller, provider)} knows you, and this node lets nobody in that way who has no account "
+        "yet; sign in as you did before, then link it: /settings?tab=sign-in"
     )
 
 

@@ -53,7 +53,7 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
     session = await sessions.start_guest(caller)
-    cookie = cookies.session(caller.node.config, session.token, limits.GUEST_SESSION)
+    cookie = cookies.session_cookie(caller.node.config, session.token, limits.GUEST_SESSION)
     return Reply(session.grant(), status=201, cookies=(cookie,))
 
 
@@ -71,7 +71,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
         session = await sessions.refresh(caller, _parse_body(raw))
         grant = msgspec.structs.replace(session.grant(), refresh_token=session.refresh)
         return Reply(grant)
-    token = cookies.value(request, cookies.refresh_name(config))
+    token = cookies.read_cookie(request, cookies.refresh_name(config))
     if token:
         cookies.require_own_page(config, request)
     session = await sessions.refresh(caller, token)
@@ -82,7 +82,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
             expires_at=rfc3339(session.expires_at),
             handle=session.handle,
         ),
-        cookies=signed_in(caller, session),
+        cookies=browser_cookies(caller, session),
     )
 
 
@@ -108,13 +108,13 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
         )
     try:
         session = await sessions.refresh(
-            caller, cookies.value(request, cookies.refresh_name(caller.node.config))
+            caller, cookies.read_cookie(request, cookies.refresh_name(caller.node.config))
         )
     except Conflict:  # another request of this browser has just renewed them
         return visit.to_renewing_page(caller, return_to, 1)
     except Unauthorized:
         return visit.redirect_to_login(return_to)
-    return redirect(return_to, cookies=signed_in(caller, session))
+    return redirect(return_to, cookies=browser_cookies(caller, session))
 
 
 @serves(auth.LOGOUT, operation="session.end", name="auth.logout", others=(303, 307), errors=(403,))
@@ -144,19 +144,19 @@ serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessi
 serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
 
 
-def signed_in(caller: Caller, session: NewSession) -> tuple[str, str]:
+def browser_cookies(caller: Caller, session: NewSession) -> tuple[str, str]:
     """(session cookie, refresh cookie) for a browser that has just signed in."""
     config = caller.node.config
-    return cookies.session(config, session.token), cookies.refresh(config, session.refresh)
+    return cookies.session_cookie(config, session.token), cookies.refresh(config, session.refresh)
 
 
 async def _sign_out(caller: Caller, request: Request) -> Reply:
     config = caller.node.config
     token = None
     with contextlib.suppress(Unauthorized):  # an invalid cookie is deleted and ends no session
-        token = cookies.value(request, cookies.refresh_name(config))
+        token = cookies.read_cookie(request, cookies.refresh_name(config))
     await sessions.sign_out(caller, token)
-    gone = cookies.cleared(config)
+    gone = cookies.cleared_cookies(config)
     if _is_from_form(request):
         return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
     return Reply(status=204, cookies=gone)

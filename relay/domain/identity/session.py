@@ -233,7 +233,7 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
             refused = _no_refresh()
     if refused is not None:  # raised here, so that the end of the session is not rolled back
         raise refused
-    return NewSession(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
+    return NewSession(session_id, account_id, accounts.to_row(account).handle, text, b64u(fresh), until)
 
 
 def is_due(me: Principal) -> bool:
@@ -266,8 +266,8 @@ async def page(caller: Caller, query: PageQuery) -> Page[Session]:
     """The caller's open sessions and script tokens, newest first"""
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
-        return await paging.page(
-            tx, rows.PAGE, query, lambda row: _to_wire(caller, rows.row(row)), account=account, now=now
+        return await paging.read_page(
+            tx, rows.PAGE, query, lambda row: _to_wire(caller, rows.to_row(row)), account=account, now=now
         )
 
 
@@ -307,7 +307,7 @@ async def user_info(caller: Caller) -> UserInfo:
         way = await tx.value(rows.WAY, id=me.session_id)
     if row is None:
         raise Unauthorized("the account no longer exists")
-    account = accounts.row(row)
+    account = accounts.to_row(row)
     return UserInfo(
         sub=account.id,
         user_id=account.id,

@@ -11,7 +11,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.domain.identity import audit
 from relay.domain.identity import session as sessions
-from relay.domain.identity.device_key import label
+from relay.domain.identity.device_key import check_label
 from relay.http.limiter import Attempts
 
 DAY = 24 * 3600 * 1000  # milliseconds
@@ -31,7 +31,7 @@ async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
         raise Forbidden("script tokens are made in a browser session, not with another token")
     if me.is_guest:
         raise IdentityLevel("a guest has no script tokens; sign in with an account")
-    name = label(body.label)
+    name = check_label(body.label)
     if not name:
         raise Invalid("name the token after what will use it", pointer="/label")
     _NEW.count(caller.node.limiter, me.account_id)

@@ -57,14 +57,14 @@ def _first_number(branch_id: str, directory: str) -> int:
     )
 
 
-def _number(first: int, place: int) -> int:
+def _number_of(first: int, place: int) -> int:
     return NUMBERS | (first + place) % NUMBERS
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
     """Look up the paths, and the numbers of files in directories, that `lacking` lists, and add them to
     `base`. Call it outside of a write transaction if possible."""
-    load = trees.stored(node.objects, tx)
+    load = trees.loader_of(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)
     for path, (place, child) in children.items():
@@ -72,7 +72,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
             base.directories[path] = child.digest
         else:
             first = _first_number(ref.id, path.rpartition("/")[0])
-            base.files[path] = _row(path, _number(first, place), child.entry)
+            base.files[path] = _to_row(path, _number_of(first, place), child.entry)
     digests = {path: base.directories[path] for path in lacking.counted if path in base.directories}
     counts = await node.files.count(load, digests.values())
     base.below.update({path: counts[directory] for path, directory in digests.items()})
@@ -80,8 +80,8 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
     """Every file of the frontier in the form that `replica` receives."""
-    changed = [rows.row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
-    there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
+    changed = [rows.to_row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
+    there = await trees.drive(tree.directories(ref.base), trees.loader_of(node.objects, tx))
     frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
     if ref.base is not None:
         node.files.learn(ref.base, many)
@@ -102,7 +102,7 @@ def row_to_wire(row: LaneRow, replica: int) -> Row:
     )
 
 
-async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
+async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     """Paths of the files of the frontier below a directory."""
     rows_below = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
     changed = {str(row[0]): row[1] for row in rows_below}
@@ -110,7 +110,7 @@ async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     if ref.base is None:
         return living
     steps = tree.walk(ref.base, path)
-    there = await trees.drive(steps, trees.stored(node.objects, tx))
+    there = await trees.drive(steps, trees.loader_of(node.objects, tx))
     return living + [file_path for file_path in there if file_path not in changed and file_path != path]
 
 
@@ -128,10 +128,10 @@ def _list_rows(
                 continue
             many += 1
             if (path := above + child.name) not in changed_paths:
-                number = _number(first, place)
+                number = _number_of(first, place)
                 frontier_rows.append(Row(path, kind, number, 0, START, START, child.digest.hex(), child.size))
     return frontier_rows, many
 
 
-def _row(path: str, number: int, file: TreeEntry) -> LaneRow:
+def _to_row(path: str, number: int, file: TreeEntry) -> LaneRow:
     return LaneRow(path, file.kind, number, 0, START, file.digest, file.size, file.digest, False, 0, START, 0)

@@ -112,7 +112,7 @@ async def _catch_up(
         if ref.id != channel.branch_id:
             raise NotFound
         key = await live.my_key(tx.one, view, channel.device_key_id)
-        await replicas.mine(tx, view, ref, key, channel.replica)
+        await replicas.find_own(tx, view, ref, key, channel.replica)
         frames = await channels.since(tx, ref.id, ref.seq if since is None else since, ref.seq)
     return Opened(channel=channel.number, branch_id=ref.id, seq=ref.seq, head=ref.head), frames
 

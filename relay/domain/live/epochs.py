@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from localstore.core.model.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import UpdateInvalid
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.caller import View
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
@@ -48,7 +48,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     held = await content.find_sizes(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
-    for part in batches(lacking.values(), PORTION, _size):
+    for part in split_batches(lacking.values(), PORTION, _size):
         texts = await _work_on_lanes(tx, node, repo_id, branch_id, part, _read_texts)
         placed += await node.objects.place(texts, repo_id, tx)
     return Texts([*lacking], placed)
@@ -78,7 +78,7 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
     """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises StatesNeeded
     if `computed` lacks a state that is needed."""
-    edited = [rows.row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
+    edited = [rows.to_row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})
     short = await _short_logs(tx, branch_id, edited)
@@ -103,9 +103,9 @@ async def compute_states(view: View, lacking: StatesNeeded) -> States:
     """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited if its
     budget of work on texts is used up."""
     computed: States = {}
-    for part in batches(lacking.rows, PORTION, _size):
+    for part in split_batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
-            desk = await frontier.desk(view.node, tx, view.repo.id, lacking.branch_id, part)
+            desk = await frontier.open_desk(view.node, tx, view.repo.id, lacking.branch_id, part)
         pending = [(frontier.key_of(lacking.branch_id, row), row) for row in part]
         await view.node.share.finish(view.me.account_id, partial(_compute_states, pending, desk, computed))
         for row in part:

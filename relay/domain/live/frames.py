@@ -53,7 +53,7 @@ async def write_frame(
 ) -> None:
     """Store the frame that brings the branch from number `before` to `after`, and its event. `replica`: the
     sender of the updates, 0 for the relay itself."""
-    frame = Frame(ref.id, before, after.seq, body := _body(before, after, replica, updates))
+    frame = Frame(ref.id, before, after.seq, body := _encode_body(before, after, replica, updates))
     values = {
         "branch_id": ref.id,
         "seq": frame.seq,
@@ -109,7 +109,7 @@ def to_signed(
     return [item for item in sent if item.update.path not in left_out]
 
 
-def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
+def _encode_body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
     """The encoded frame from number `before` to the frontier `after`, without the updates if they are too
     large; None if the rows alone are too large."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)

@@ -38,7 +38,7 @@ async def find_branch(look: Look, repo_id: str, name: str) -> RefRow:
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
-    return refs.row(row)
+    return refs.to_row(row)
 
 
 async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
@@ -46,7 +46,7 @@ async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
     row = await look(replicas.KEY, key_id=key_id)
-    key = replicas.key(row) if row else None
+    key = replicas.to_key(row) if row else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None
 
 
@@ -83,7 +83,7 @@ async def load(
     rest = sorted(set(staying).difference(names))
     stored = await tx.all(rows.BY_PATH, branch_id=ref.id, paths=names + rest)
     counted = await tx.all(rows.DIRECTORIES, branch_id=ref.id, paths=names)
-    by_path = {row.path: row for row in map(rows.row, stored)}
+    by_path = {row.path: row for row in map(rows.to_row, stored)}
     directories = {str(path): int(files) for path, files in counted}
     if ref.base is None:
         return Frontier(ref.id, seq, by_path, directories)
@@ -130,7 +130,7 @@ async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozense
     return frozenset(row[0] for row in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))
 
 
-async def sources(
+async def find_sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
     """The sources from which the lanes of these text rows are built. Raises TooLarge when they exceed the
@@ -148,11 +148,11 @@ async def sources(
     return by_lane
 
 
-async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
+async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
     """The lanes of these text rows, as a desk to work on: taken out of the memory of lanes or, for lanes that
     are not there, with the sources to build them from."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
-    loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
+    loaded_desk = Desk({}, await find_sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
     for row in texts:
         if (key := key_of(branch_id, row)) in loaded_desk.sources:
@@ -163,7 +163,7 @@ async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collecti
         else:
             loaded_desk.lanes[key] = lane
     if late:
-        loaded_desk.sources |= await sources(node, tx, repo_id, branch_id, late)
+        loaded_desk.sources |= await find_sources(node, tx, repo_id, branch_id, late)
     return loaded_desk
 
 
@@ -172,7 +172,7 @@ async def with_lanes(
 ) -> R:
     """The result of `work`, which runs off the event loop on the lanes of these text rows. `work` must not
     change the lanes."""
-    lent = await desk(node, tx, repo_id, branch_id, texts)
+    lent = await open_desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:
         lane = lent.lanes.get(key := key_of(branch_id, row))
@@ -189,8 +189,8 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
     branch_id = after.branch_id
     changed = [after.rows[path] for path in after.changed]
     stored = before.rows.keys() - before.unwritten
-    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in stored])
-    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in stored])
+    await tx.many(rows.INSERT, [to_values(branch_id, row) for row in changed if row.path not in stored])
+    await tx.many(rows.UPDATE, [to_values(branch_id, row) for row in changed if row.path in stored])
     await _save_directories(tx, branch_id, before.directories, after.directories)
     await tx.many(
         rows.APPEND,
@@ -224,7 +224,7 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
     )
 
 
-def values(branch_id: str, row: LaneRow) -> dict[str, object]:
+def to_values(branch_id: str, row: LaneRow) -> dict[str, object]:
     """The parameters of the statements that insert or update the row: name → value."""
     columns = msgspec.structs.asdict(row)
     columns["branch_id"] = columns["at_branch"] = branch_id

@@ -33,7 +33,7 @@ from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
 from relay.domain.history import content
 from relay.domain.live import frames, frontier
-from relay.domain.live.branch_base import Base, Lacking, below
+from relay.domain.live.branch_base import Base, Lacking, list_below
 from relay.domain.live.rules import Frontier
 from relay.memory import trees
 from relay.memory.lanes import LaneKey, Source
@@ -109,7 +109,7 @@ async def land(
         raise LandingNeeded(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
-    landed = worked.landed.renumbered(worked.given.seq, seq - worked.given.seq)
+    landed = worked.landed.renumber(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, landed, view.me.account_id, device_key_id)
     if landed.seq != seq:
         await frames.write_frame(tx, view, ref, seq, landed)
@@ -124,9 +124,9 @@ async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
         row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=lacking.ref.id)
         if row is None:
             raise NotFound
-        ref = refs.row(row)
+        ref = refs.to_row(row)
         diff = tree.diff(lacking.before, lacking.after)
-        changes = await trees.drive(diff, trees.stored(node.objects, tx))
+        changes = await trees.drive(diff, trees.loader_of(node.objects, tx))
         loading = _Loading(tx, node, ref, base, set(changes))
         loaded = await loading.all()
         await _load_below(loading, loaded, changes)
@@ -233,7 +233,7 @@ class Landing:
     def _move(self, row: LaneRow) -> None:
         """Move the lane to the conflict name, with its number and log."""
         self.frontier.remove(row, self.replica)
-        moved = row.touched(self.replica, self.frontier.next())
+        moved = row.with_change(self.replica, self.frontier.next())
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
@@ -276,7 +276,7 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
     files_below: list[str] = []
     for path, (_, new) in changes.items():
         if new is not None and loaded.holds(path):
-            files_below += await below(loading.node, loading.tx, loading.ref, path)
+            files_below += await list_below(loading.node, loading.tx, loading.ref, path)
     await loading.more(loaded, files_below)
 
 
@@ -329,5 +329,5 @@ async def _read_texts(
             f"the texts that meet live edits here have more than {limits.LOADED_TEXTS} bytes together; "
             "land fewer changes at once"
         )
-    sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)
+    sources = await frontier.find_sources(node, tx, ref.repo_id, ref.id, texts)
     return await content.read(node, tx, ref.repo_id, sizes), sources

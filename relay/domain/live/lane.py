@@ -52,7 +52,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         fit, size = _select_fitting(body.lanes, by_path)
         there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
-        desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
+        desk = await frontier.open_desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
             (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
         }
@@ -67,7 +67,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     replica = body.replica or 0
     return LaneStates(
         lanes=[
-            _state(row, states.get(row.path), _since(ends, ref, row, lane.epoch), replica)
+            _to_state(row, states.get(row.path), _find_end_states(ends, ref, row, lane.epoch), replica)
             for lane, row in there
         ],
         missing=[lane.path for lane in fit if (row := by_path.get(lane.path)) is None or row.gen != lane.gen],
@@ -90,7 +90,7 @@ def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tupl
     return lanes, held
 
 
-def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
+def _to_state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:
     return LaneState(
         path=row.path,
         kind=row.kind,  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker
     )
 
 
-def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
+def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
     """The end states that are stored for the lane's older epochs, from `epoch` on, by epoch; none if `epoch`
     is None."""
     if epoch is None:

@@ -60,9 +60,9 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
         async with view.read(snapshot=True) as tx:
             ref = await frontier.find_branch(tx.one, view.repo.id, branch)
             key = await my_key(tx.one, view, body.device_key_id)
-            replica_row = await replicas.mine(tx, view, ref, key, body.replica)
+            replica_row = await replicas.find_own(tx, view, ref, key, body.replica)
             replicas.require_clock(replica_row, body.n)
-            return await _frontier(tx, view, ref, key, body.since, replica_row.id)
+            return await _read_frontier(tx, view, ref, key, body.since, replica_row.id)
     async with view.write() as tx:
         view.require_whole()
         ref = await frontier.find_branch(tx.one, view.repo.id, branch)
@@ -79,13 +79,13 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
         )
     async with view.read(snapshot=True) as tx:  # listing files needs no write lock
         ref = await frontier.find_branch(tx.one, view.repo.id, branch)
-        return await _frontier(tx, view, ref, key, body.since, replica)
+        return await _read_frontier(tx, view, ref, key, body.since, replica)
 
 
-async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
+async def _read_frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
     if since:
         changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
-        frontier_rows = [branch_base.row_to_wire(rows.row(row), replica) for row in changed]
+        frontier_rows = [branch_base.row_to_wire(rows.to_row(row), replica) for row in changed]
     else:
         frontier_rows = await branch_base.to_wire(view.node, tx, ref, replica)
     live_by = await frontier.live_by(tx, ref, key.id)
@@ -171,7 +171,7 @@ async def _take(
     seq = await frontier.lock(tx, ref.id)
     await protection.check(tx, view, ref.name, "write")
     key = await my_key(tx.one, view, batch.device_key_id)
-    replica = await replicas.mine(tx, view, ref, key, batch.replica)
+    replica = await replicas.find_own(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
     named = _collect_named(batch)
@@ -188,12 +188,12 @@ async def _take(
         replica=replica.id,
         repo_kind=view.repo.kind,
         settled=replica.settled,
-        answers={n: stored_answer(answer) for n, answer in stored},
+        answers={n: decode_answer(answer) for n, answer in stored},
         held=await content.protect_held(view.node, tx, view.repo.id, named),
         large=await chunked.find_sizes(tx, view.repo.id, large),
         texts=texts,
         bench=Bench({}, {}),
-        manifests=await _manifests(tx, view, before, batch),
+        manifests=await _find_manifests(tx, view, before, batch),
         highest=replica.highest,
     )
     done = await _decide(tx, view, work, requested, computed)
@@ -244,13 +244,13 @@ async def _decide(
         except OtherEdit:
             raise _Costly(work) from None
         return decided
-    edits = _edits(work, requested)
+    edits = _find_edits(work, requested)
     if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
         raise _Costly(work)
     decided = _begin(work, await _make_bench(tx, view, work, edits))
     began = time.perf_counter()
     decided.run(requested)
-    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    view.node.share.count_spent(view.me.account_id, time.perf_counter() - began)
     return decided
 
 
@@ -258,13 +258,13 @@ async def _compute(view: View, work: Batch, requested: list[Asked]) -> _WorkedBa
     """Compute the edits of the batch on the lanes as `work` has them, outside of transactions, in slices.
     Raises RateLimited if the account's budget is used up."""
     async with view.read(snapshot=True) as tx:
-        bench = await _make_bench(tx, view, work, _edits(work, requested))
+        bench = await _make_bench(tx, view, work, _find_edits(work, requested))
     trial = _begin(work, bench)
     await view.node.share.finish(view.me.account_id, partial(trial.run, requested))
     return _WorkedBatch(work, trial, bench)
 
 
-def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+def _find_edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
     """(row before the batch, operations) for each row that edits of the batch change."""
     return [
         (row, operations)
@@ -279,7 +279,7 @@ def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[byte
 async def _make_bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
     rows = {row.path: row for row, _ in edits}
     branch_id = work.frontier.branch_id
-    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    desk = await frontier.open_desk(view.node, tx, view.repo.id, branch_id, rows.values())
     return Bench(desk.lanes, desk.sources)
 
 
@@ -287,7 +287,7 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
     return {frontier.key_of(after.branch_id, row): row for row in after.rows.values() if row.living}
 
 
-async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
+async def _find_manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
     """The manifests (`.svc.yaml`) that the frontier has, or may have after an update of this batch: digest →
     bytes. {} unless a file of the batch is over the common size limit and a manifest could raise that
     limit."""
@@ -300,7 +300,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
     row = before.living(MANIFEST)
     if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
         if row.edited:
-            sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
+            sources = await frontier.find_sources(view.node, tx, view.repo.id, before.branch_id, [row])
             manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)
@@ -383,7 +383,7 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
     return frozenset(text_digests | cached)
 
 
-def stored_answer(raw: bytes) -> UpdateAnswer:
+def decode_answer(raw: bytes) -> UpdateAnswer:
     """An answer, decoded from its form in the database."""
     return UpdateAnswer(*_ANSWER.decode(raw))
 

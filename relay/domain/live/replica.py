@@ -23,12 +23,12 @@ def check_id(replica_id: int) -> None:
         raise Invalid(f"a replica id is a whole number from 1 to 2**{ID_BITS} - 1", pointer="/replica")
 
 
-async def mine(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
+async def find_own(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
     """The caller's replica of this branch. Raises Forbidden if the branch, account or device of the replica
     differ."""
     check_id(replica_id)
     row = await tx.one(rows.ONE, replica_id=replica_id)
-    replica = rows.row(row) if row else None
+    replica = rows.to_row(row) if row else None
     if replica is None or (replica.branch_id, replica.account_id, replica.device_key_id) != (
         ref.id,
         view.me.account_id,

@@ -115,13 +115,13 @@ class Frontier:
         self.unwritten = frozenset((*self.unwritten, *more.unwritten))
         self.taken = frozenset((*self.taken, *more.taken))
 
-    def renumbered(self, began: int, by: int) -> Frontier:
+    def renumber(self, began: int, by: int) -> Frontier:
         """This frontier with `by` added to the numbers of its changes, which are the numbers after
         `began`."""
         if not by:
             return self
 
-        def moved(number: int) -> int:
+        def renumber_one(number: int) -> int:
             return number + by if began < number <= self.seq else number
 
         rows = dict(self.rows)
@@ -129,13 +129,13 @@ class Frontier:
             row = rows[path]
             rows[path] = msgspec.structs.replace(
                 row,
-                gen=moved(row.gen),
-                ver=moved(row.ver),
-                last_seq=moved(row.last_seq),
-                second_seq=moved(row.second_seq),
+                gen=renumber_one(row.gen),
+                ver=renumber_one(row.ver),
+                last_seq=renumber_one(row.last_seq),
+                second_seq=renumber_one(row.second_seq),
             )
         log = {
-            key: [operation._replace(seq=moved(operation.seq)) for operation in operations]
+            key: [operation._replace(seq=renumber_one(operation.seq)) for operation in operations]
             for key, operations in self.log.items()
         }
         return replace(self, seq=self.seq + by, rows=rows, log=log)
@@ -163,7 +163,7 @@ class Frontier:
         return row
 
     def remove(self, row: LaneRow, by: int) -> LaneRow:
-        gone = msgspec.structs.replace(row.touched(by, self.next()), kind="gone", edited=False)
+        gone = msgspec.structs.replace(row.with_change(by, self.next()), kind="gone", edited=False)
         self.put(gone)
         return gone
 
@@ -257,21 +257,21 @@ class Batch:
         now = self.frontier.edit(key, row, edited.digest, edited.size, operations, self.replica)
         if edited.text is not None:
             self.manifests[now.digest] = edited.text
-        return _ok(update.n, now, edited.vector)
+        return _accept(update.n, now, edited.vector)
 
     def _delete(self, update: LiveUpdate) -> UpdateAnswer:
         row = self.frontier.living(update.path)
         if row is None:
             return UpdateAnswer(n=update.n, result="ok", seq=self.frontier.seq)
         self._require_seen(update, row)
-        return _ok(update.n, self.frontier.remove(row, self.replica))
+        return _accept(update.n, self.frontier.remove(row, self.replica))
 
     def _set(self, update: LiveUpdate) -> UpdateAnswer:
         blob, size = bytes.fromhex(update.blake3 or ""), update.size or 0
         kind = "text" if update.kind == "create_text" else kind_of_bytes(size, self.repo_kind)
         row = self.frontier.living(update.path)
         if row is not None and (row.kind, row.digest, row.size) == (kind, blob, size):
-            return _ok(update.n, row)  # exists already, whatever the cap is now
+            return _accept(update.n, row)  # exists already, whatever the cap is now
         self._require_fit(update, kind, blob, size)
         if row is not None:
             self._require_seen(update, row)
@@ -279,7 +279,7 @@ class Batch:
             raise Refusal("stale")  # somebody removed the file that this is a version of
         elif self.frontier.clashes(update.path):
             raise Refusal("stale", detail="a file and a directory cannot have one name")
-        return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
+        return _accept(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
         """Raise Refusal unless the repository holds the bytes, whole or as chunks according to their kind,
@@ -311,7 +311,7 @@ class Batch:
             raise Refusal("stale")
 
 
-def _ok(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
+def _accept(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
     digest_hex = "" if row.kind == "gone" else row.digest.hex()
     return UpdateAnswer(
         n=n,

@@ -64,8 +64,11 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of the repositories that the caller may see, without waiting."""
-    repo_ids, most = [repo_id for repo_id in body.repos if _is_possible_id(repo_id)], _most(caller)
-    heard = await caller.node.hub.heard_by(_account(caller), repo_ids)
+    repo_ids, most = (
+        [repo_id for repo_id in body.repos if _is_possible_id(repo_id)],
+        _highest_audience(caller),
+    )
+    heard = await caller.node.hub.heard_by(_account_id_of(caller), repo_ids)
     levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
     events, after, more, lost = await caller.node.hub.poll(levels, body.since)
     hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
@@ -198,8 +201,8 @@ def _join(caller: Caller) -> Iterator[Peer]:
     who, hub = caller.principal, caller.node.hub
     peer = hub.join(
         who.session_id if who else None,
-        _account(caller),
-        _most(caller),
+        _account_id_of(caller),
+        _highest_audience(caller),
         who.expires_at if who and who.via != "self" else None,  # a key holds until it is revoked
     )
     try:
@@ -238,12 +241,12 @@ def _is_possible_id(repo_id: str) -> bool:
     return len(repo_id) <= REPO_ID_CHARS and repo_id.isascii() and repo_id.isalnum()
 
 
-def _most(caller: Caller) -> Audience:
+def _highest_audience(caller: Caller) -> Audience:
     """The highest audience whose events the credential may receive: `owner` with the right `admin`, `writer`
     with `write`, else `reader`."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 
 
-def _account(caller: Caller) -> str:
+def _account_id_of(caller: Caller) -> str:
     return caller.principal.account_id if caller.principal else ""

@@ -89,7 +89,7 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number}
         waiting_row = await tx.one(rows.ONE, **of)
-        if waiting_row is not None and rows.row(waiting_row).prepare_id == body.prepare_id:
+        if waiting_row is not None and rows.to_row(waiting_row).prepare_id == body.prepare_id:
             return await merge.to_wire(tx, view, number)
         about, prepared = await merge.find_prepared(tx, view, body.prepare_id, "merge", row.number)
         mergeable.require_open(row)
@@ -147,9 +147,9 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
         row = await tx.one(rows.ONE, **of)
     if row is None:
         return
-    waiting = rows.row(row)
+    waiting = rows.to_row(row)
     try:
-        view = await _view(node, repo_id, waiting)
+        view = await _view_of_signer(node, repo_id, waiting)
         await landing.carry_out(view, partial(_land, view, waiting))
     except (Unavailable, RateLimited):
         raise
@@ -158,7 +158,7 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
             return
         async with node.db.write(repo_name(repo_id)) as tx:
             now = await tx.one(rows.ONE, **of)
-            if now is not None and rows.row(now).prepare_id == waiting.prepare_id:
+            if now is not None and rows.to_row(now).prepare_id == waiting.prepare_id:
                 await auto.drop(tx, node.hub, repo_id, number, refusal.code)
 
 
@@ -166,9 +166,9 @@ async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | No
     """Land the waiting merge, unless it was turned off or replaced."""
     async with view.write() as tx:
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
-        if row is None or rows.row(row).prepare_id != waiting.prepare_id:
+        if row is None or rows.to_row(row).prepare_id != waiting.prepare_id:
             return
-        prepared = await seal.prepared_for("auto", tx, waiting.prepare_id)
+        prepared = await seal.find_prepared("auto", tx, waiting.prepare_id)
         if prepared.expires_at <= now_ms():  # whatever else it waits for
             raise PrepareExpired("the time of this signed merge is over; merge it again")
         purpose = {"new_purpose": "merge", "new_expires_at": prepared.expires_at}
@@ -197,7 +197,7 @@ class _Signer(View):
         return row
 
 
-async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
+async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
     """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
     RepositoryArchived."""
     view = _Signer(
@@ -211,7 +211,7 @@ async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
         row = await view.recheck(tx, repo_id)
     if row[0] is None:
         raise NotFound
-    view.repo, view.role = repos.row(row), view.role_of(row)
+    view.repo, view.role = repos.to_row(row), view.role_of(row)
     view.require_allowed()
     return view
 

@@ -40,7 +40,7 @@ from relay.domain.proposal import branches, mergeable, states, wire
 from relay.domain.protection import protection
 from relay.domain.repository import ref as branch_service
 from relay.domain.sealing import branch_event, seal, trees
-from relay.domain.sealing.payload import record, require_bytes, require_same_capability
+from relay.domain.sealing.payload import record_seal, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
@@ -129,7 +129,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
         base_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
         if base_row is None:
             raise NotFound
-        base = refs.row(base_row)
+        base = refs.to_row(base_row)
         if base.head != prepared.expected_head:
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
@@ -167,7 +167,7 @@ async def find_prepared(
 ) -> tuple[About, PrepareRow]:
     """(subject, prepared row) of the merge that the caller prepared for this act on this proposal. Raises
     NotFound if it is of another caller, act or proposal."""
-    prepared = await seal.prepared_for("merge", tx, prepare_id)
+    prepared = await seal.find_prepared("merge", tx, prepare_id)
     about = About.from_text(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
         raise NotFound
@@ -215,7 +215,7 @@ async def _land_drafts(
     await landing.land(tx, view, onto, before, last.root, key.id, worked)
     for draft, signature in zip(drafts, signatures, strict=True):
         await require_bytes(tx, view, draft)
-        await record(tx, view, onto, draft, unb64u(signature, 64), key)
+        await record_seal(tx, view, onto, draft, unb64u(signature, 64), key)
     await branch_event.announce_move(tx, view, onto, last.id, prepared.expected_head)
 
 
@@ -230,7 +230,7 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     if base is None or row.head_repo_id is not None:
         return
-    onto = refs.row(base)
+    onto = refs.to_row(base)
     for number, head_id in await tx.all(proposals.OPEN_OF_BASE, branch_id=head.id):
         same = await tx.one(proposals.SAME, of_repo=view.repo.id, head_id=head_id, base_id=onto.id)
         if head_id != onto.id and same is None:
@@ -238,4 +238,4 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
 
 
 async def to_wire(tx: Tx, view: View, number: str) -> Proposal:
-    return (await wire.proposals(tx, view, [await states.find(tx, view, number)]))[0]
+    return (await wire.to_proposals(tx, view, [await states.find(tx, view, number)]))[0]

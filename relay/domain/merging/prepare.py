@@ -41,14 +41,14 @@ from relay.domain.merging.work import (
     Step,
     ToWorkOut,
     Working,
+    find_sides,
     require_few,
     run_with_work,
-    sides,
 )
 from relay.domain.proposal import mergeable, states
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
-from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.payload import check_message, make_draft
 from relay.domain.sealing.trees import Chain, SealWords, require_budget
 
 THREE = "--squash, --rebase or --merge"
@@ -77,10 +77,10 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
         check_message(body.message)
         if body.strategy == "rebase":
             raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
-    return await run_with_work(view.node, view.me.account_id, partial(_merge, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_compute_merge, view, number, body))
 
 
-async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
+async def _compute_merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         if body.auto:
@@ -90,7 +90,7 @@ async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Read
         base, head = await mergeable.branches_of(tx, view, row)
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)
-        both = await sides(tx, mergeable.head_of(base), mergeable.head_of(head))
+        both = await find_sides(tx, mergeable.head_of(base), mergeable.head_of(head))
         if both.theirs in both.bases:
             raise NotMergeable(
                 f"{base.name} has everything of #{row.number}; close it: svc pr close {row.number}",
@@ -107,7 +107,7 @@ async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Read
         message = body.message or titles.get(way, f"{row.title} (#{row.number})")
         out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
         task = _Task(way, base, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
+        chain, drafts, worked, texts = await _draft_seals(tx, view, task, ready)
         merged = worked.merged
     about = About("merge", row.number, both.theirs, way)
     return await _store(view, task, about, chain, drafts, texts, merged)
@@ -117,10 +117,10 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     """Compute the merge of the base into the branch of a proposal"""
     if body.message is not None:
         check_message(body.message)
-    return await run_with_work(view.node, view.me.account_id, partial(_update, view, number, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_compute_update, view, number, body))
 
 
-async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
+async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
@@ -133,7 +133,7 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)
-        both = await sides(tx, mergeable.head_of(head), mergeable.head_of(base))
+        both = await find_sides(tx, mergeable.head_of(head), mergeable.head_of(base))
         if both.theirs in both.bases:
             raise NotMergeable(
                 f"{head.name} has everything of {base.name}, so there is nothing to bring",
@@ -142,7 +142,7 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
         message = body.message or f"Merge {base.name} into {head.name}"
         out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
         task = _Task("update", head, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
+        chain, drafts, worked, texts = await _draft_seals(tx, view, task, ready)
         merged = worked.merged
     about = About("update", row.number, both.theirs, "update")
     return await _store(view, task, about, chain, drafts, texts, merged)
@@ -155,19 +155,19 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
     """
     if body.message is not None:
         check_message(body.message)
-    return await run_with_work(view.node, view.me.account_id, partial(_preview, view, body))
+    return await run_with_work(view.node, view.me.account_id, partial(_compute_preview, view, body))
 
 
-async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
+async def _compute_preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
     async with view.read(snapshot=True) as tx:
         base_row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
         if base_row is None:
             raise NoBranch(body.base, view.repo.default_branch)
-        base = refs.row(base_row)
+        base = refs.to_row(base_row)
         theirs = await sealed.find_head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
-        both = await sides(tx, base.head, theirs)
+        both = await find_sides(tx, base.head, theirs)
         if theirs in both.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
         blocked = await mergeable.find_obstacles(tx, view, base, theirs)
@@ -218,7 +218,7 @@ def _require_enabled(view: View, number: int) -> None:
         )
 
 
-async def _drafts(
+async def _draft_seals(
     tx: Tx, view: View, task: _Task, ready: Ready
 ) -> tuple[Chain, list[SealDraft], MergeResult, dict[bytes, bytes]]:
     chain = Chain(view, tx)
@@ -298,7 +298,7 @@ async def _seal(
     updated = await work.update(chain, root, worked.changes)
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     statement = statement or SealWords(task.message, task.key.id)
-    return draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
+    return make_draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
 
 
 async def _store(

@@ -58,7 +58,7 @@ async def version_job(node: Node, repo_id: str, number: int) -> None:
     await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
 
 
-async def job(node: Node, data: dict[str, Any]) -> None:
+async def run_trials(node: Node, data: dict[str, Any]) -> None:
     """Try the merges of proposals whose base has moved, with the current heads of their branches. The job may
     run twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}

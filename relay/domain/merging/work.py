@@ -31,7 +31,7 @@ from localstore.core.model import limits
 from localstore.core.model.merge import MergeConflict
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.domain.history import content
@@ -74,14 +74,14 @@ class MergeResult:
     texts: dict[bytes, bytes] = field(default_factory=dict)
 
 
-async def sides(tx: Tx, ours: str, theirs: str) -> MergeSides:
+async def find_sides(tx: Tx, ours: str, theirs: str) -> MergeSides:
     related = await merge_bases(tx, ours, theirs)
     require_bases(related.bases)
     line: list[str] = []
     at: str | None = theirs
     while at is not None and at not in related.common:
         line.append(at)
-        above = (await rows.parents(tx, [at]))[at]
+        above = (await rows.find_parents(tx, [at]))[at]
         at = above[0] if above else None
     return MergeSides(ours, theirs, related.bases, line[::-1], at == ours)
 
@@ -134,7 +134,7 @@ async def run_with_work(node: Node, who: str, attempt: Callable[[Ready], Awaitab
 async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> None:
     key, chain = lacking.key, lacking.chain
     load = partial(node.objects.read_many, repo_id=None) if chain is None else chain.load
-    texts, size = dict(lacking.texts), _size(lacking.texts)
+    texts, size = dict(lacking.texts), _size_of(lacking.texts)
     outcome = ready[key] = await compute_outcome(node, who, key, load, texts)
     repo_id, _, root, _, apart = key
     for bases, theirs in lacking.follow:
@@ -309,7 +309,7 @@ class Working:
         rest = Plan(texts={path: entries for path, entries in planned.texts.items() if path not in before})
         texts = await self._read_texts(rest.digests())
         texts_by_path: dict[str, bytes | None] = {}
-        for part in batches(rest.texts.items(), TURN_BYTES, _weight):
+        for part in split_batches(rest.texts.items(), TURN_BYTES, _weigh):
             sides = [_texts_of(entries, texts) for _, entries in part]
             size = sum(len(text) for side in sides for text in side)
             joined = await self._call(size, heavy.merge_all, sides)
@@ -342,14 +342,14 @@ class Working:
         return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **cached}
 
 
-def _size(texts: Mapping[bytes, bytes]) -> int:
+def _size_of(texts: Mapping[bytes, bytes]) -> int:
     return sum(map(len, texts.values()))
 
 
 def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
     """Add the texts that a merge has joined to the texts of the merges before it (`size` bytes). Returns the
     total bytes. Raises TooLarge, because all texts stay in memory until the last merge is made."""
-    added = _size(more)
+    added = _size_of(more)
     if size and size + added > limits.LOADED_TEXTS:
         raise TooLarge(
             f"the texts that the seals of this rebase join have more than {limits.LOADED_TEXTS} bytes "
@@ -363,7 +363,7 @@ def _join_key(entries: Texts) -> Joined:
     return (None if entries.base is None else entries.base.digest, entries.ours.digest, entries.theirs.digest)
 
 
-def _weight(item: tuple[str, Texts]) -> int:
+def _weigh(item: tuple[str, Texts]) -> int:
     entries = item[1]
     return sum(side.size for side in (entries.base, entries.ours, entries.theirs) if side is not None)
 

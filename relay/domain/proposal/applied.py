@@ -20,6 +20,6 @@ async def resolve_applied(tx: Tx, view: View, subject: str, seal: str) -> None:
     number, *ids = rest
     of = {"of_repo": view.repo.id, "of_number": int(number)}
     for row in await tx.all(rows.SOME, **of, among=ids, me=""):
-        thread = rows.row(row)
+        thread = rows.to_row(row)
         await tx.run(rows.APPLIED, **of, thread=thread.id, seal=seal, now=now_ms())
         await sight.announce(tx, view, "thread.apply", int(number), thread, seal=seal)

@@ -27,7 +27,7 @@ async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
     row = await tx.one(rows.ONE, **of)
     if row is None:
         return None
-    waiting = rows.row(row)
+    waiting = rows.to_row(row)
     await tx.run(rows.DROP, **of)
     await tx.run(seals.DROP_PREPARED, prepare_id=waiting.prepare_id)
     return waiting

@@ -116,9 +116,9 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
 
 async def _find_living(tx: Tx, view: View, ref_id: str) -> RefRow | None:
     row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
-    return None if row is None else refs.row(row)
+    return None if row is None else refs.to_row(row)
 
 
 async def _find_named(tx: Tx, view: View, name: str) -> RefRow | None:
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
-    return None if row is None else refs.row(row)
+    return None if row is None else refs.to_row(row)

@@ -51,15 +51,15 @@ async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
     repo_rows = await tx.all(
         rows.RELATIVES, of_repo=view.repo.id, owner=owner.removeprefix("@").lower(), account=me
     )
-    listed = [row for row in repo_rows if not repo or repos.row(row).name == repo.lower()]
-    if any(repos.row(row).id == view.repo.id for row in listed):
+    listed = [row for row in repo_rows if not repo or repos.to_row(row).name == repo.lower()]
+    if any(repos.to_row(row).id == view.repo.id for row in listed):
         return None
     for row in listed:
-        there, role = repos.row(row), view.role_of(row)
+        there, role = repos.to_row(row), view.role_of(row)
         branch = await tx.one(refs.ONE, repo_id=there.id, type="branch", name=name)
         if branch is None:
             continue
-        ref = refs.row(branch)
+        ref = refs.to_row(branch)
         if ref.head is None:
             break
         if RANK[role] < RANK["write"] and not view.has("write"):
@@ -92,7 +92,7 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
     else:
         ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
         ref_row = None if ref_row is None or ref_row[-1] is not None else ref_row[:-1]
-    return None if ref_row is None else refs.row(ref_row)
+    return None if ref_row is None else refs.to_row(ref_row)
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
@@ -115,7 +115,7 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:
             row = await _open(tx, repo_id, number)
-            head = await _head(tx, row) if row else None
+            head = await _find_head(tx, row) if row else None
         if row is None or row.head_repo_id is None or head == row.head_seal:
             return
         taken = await holding.gather(node, row.head_repo_id, repo_id, [head]) if head else None
@@ -124,7 +124,7 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
             row = await _open(tx, repo_id, number)
             if row is None or head == row.head_seal:
                 return  # another run of this job was here
-            if await _head(tx, row) != head:
+            if await _find_head(tx, row) != head:
                 continue
             if taken is None or head is None:
                 closed = {"reason": "head_deleted"}
@@ -142,12 +142,12 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
 
 async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
     proposal_row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
-    row = proposals.row(proposal_row) if proposal_row else None
+    row = proposals.to_row(proposal_row) if proposal_row else None
     return row if row is not None and row.state == "open" else None
 
 
-async def _head(tx: Tx, row: ProposalRow) -> str | None:
+async def _find_head(tx: Tx, row: ProposalRow) -> str | None:
     """The head of the proposal's branch. Returns None if the branch or its repository is gone, or the
     repository has private paths now."""
     ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
-    return None if ref_row is None or ref_row[-1] is not None else refs.row(ref_row[:-1]).head
+    return None if ref_row is None or ref_row[-1] is not None else refs.to_row(ref_row[:-1]).head

@@ -32,7 +32,9 @@ from relay.memory.lanes import Desk
 CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines are not looked for
 
 
-async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) -> dict[str, LivePlace]:
+async def find_live_places(
+    view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]
+) -> dict[str, LivePlace]:
     """The live places, by thread, of open threads whose file has unsealed changes. {} for callers who may not
     see the live frontier, and for a head in another repository."""
     candidates = [
@@ -49,7 +51,7 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
         return {}
     async with view.read(snapshot=True) as tx:
         row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=proposal.head_id)
-        branch = refs.row(row) if row is not None else None
+        branch = refs.to_row(row) if row is not None else None
         if branch is None or branch.head != proposal.head_seal or branch.seq == branch.sealed_seq:
             return {}
         work = await _begin_work(tx, view, branch, candidates)
@@ -66,13 +68,13 @@ async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[Thre
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
     )
-    changed = {row.path: row for row in map(lanes.row, stored) if row.ver > branch.sealed_seq}
+    changed = {row.path: row for row in map(lanes.to_row, stored) if row.ver > branch.sealed_seq}
     todo = [thread for thread in threads if thread.at_path in changed]
     texts = {path: row for path, row in changed.items() if _is_readable(row)}
     others: dict[str, LaneRow] = {}
     if any(thread.at_path not in texts for thread in todo):
         since = [
-            lanes.row(lane_row)
+            lanes.to_row(lane_row)
             for lane_row in await tx.all(lanes.SINCE, branch_id=branch.id, since=branch.sealed_seq)
         ]
         room = SEARCHED
@@ -115,7 +117,7 @@ class _Comparisons:
         root = (await sealed.seal(view, seal)).root
         files = await sealed.find_entries(view, root, {thread.at_path for thread in self.todo})
         for path, file in files.items():
-            self.sealed[path] = await sealed.content(view, file)
+            self.sealed[path] = await sealed.read_content(view, file)
 
     def go_on(self, seconds: float) -> bool:
         """Place threads for at most `seconds`. Returns whether all are placed."""

@@ -33,7 +33,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
-    (proposal,) = await wire.proposals(tx, view, [row])
+    (proposal,) = await wire.to_proposals(tx, view, [row])
     unmet = await check.find_unmet(tx, view.repo.id, [row.head_seal])
     come_to = verdict.count_verdicts(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
@@ -56,7 +56,7 @@ async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[st
     """Codes of the obstacles to a merge of this seal into this branch. A merge without a proposal counts as
     not approved."""
     if proposal_rows := await proposals_of(tx, view, base, head):
-        wire_proposals = await wire.proposals(tx, view, proposal_rows)
+        wire_proposals = await wire.to_proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
     rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
     unmet = await check.find_unmet(tx, view.repo.id, [head])
@@ -71,7 +71,7 @@ async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, Ref
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
         raise HeadMoved(row.number, head_of(head))
-    base_ref = refs.row(base) if base else None
+    base_ref = refs.to_row(base) if base else None
     return _with_seal(base_ref, row.base), _with_seal(head, row.head)
 
 

@@ -27,7 +27,7 @@ async def publish_pending(tx: Tx, view: View, number: int, review: str) -> None:
     thread_ids = sorted({thread for _, thread in pending_rows})
     threads = {
         thread_row.id: thread_row
-        for thread_row in map(rows.row, await tx.all(rows.SOME, **mine, among=thread_ids))
+        for thread_row in map(rows.to_row, await tx.all(rows.SOME, **mine, among=thread_ids))
     }
     await tx.run(rows.SEND, **mine, now=now_ms())
     await tx.run(comments.SEND, **mine)

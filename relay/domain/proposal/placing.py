@@ -49,10 +49,10 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
             row = await tx.one(proposals.ONE, **of)
             if row is None:
                 return
-            newest = proposals.row(row)
+            newest = proposals.to_row(row)
             ends = {"head": newest.head_seal, "base": newest.merge_base or ""}
             threads = [
-                rows.row(thread_row)
+                rows.to_row(thread_row)
                 for thread_row in await tx.all(rows.TO_CARRY, **of, **ends, limit=AT_ONCE)
             ]
         if not threads:
@@ -160,11 +160,11 @@ class _Files:
     async def read(self, file: TreeEntry) -> bytes:
         return await self.node.objects.read(file.digest, self.repo_id)
 
-    async def renamed(self) -> dict[str, str]:
+    async def find_renamed(self) -> dict[str, str]:
         """Old path → new path of moved files."""
         changes = await self.changes()
-        removed = {path: _file(old) for path, (old, new) in changes.items() if old and not new}
-        added = {path: _file(new) for path, (old, new) in changes.items() if new and not old}
+        removed = {path: _to_file(old) for path, (old, new) in changes.items() if old and not new}
+        added = {path: _to_file(new) for path, (old, new) in changes.items() if new and not old}
         if not removed or not added:
             return {}
         moved = renames.exact(removed, added)
@@ -179,7 +179,7 @@ class _Files:
                 )
         return {rename.old: rename.new for rename in moved}
 
-    async def searched(self, but: str) -> dict[str, bytes]:
+    async def find_searched(self, but: str) -> dict[str, bytes]:
         """New and changed texts except `but`, smallest first, up to the limit of a search."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
@@ -209,7 +209,7 @@ async def _carry_step(
         paths = {thread.at_path for thread in threads}
         old, new = await files.lookup(files.before, paths), await files.lookup(files.after, paths)
         gone = [path for path in paths if path not in new]
-        ways = await files.renamed() if gone else {}
+        ways = await files.find_renamed() if gone else {}
         if moved := [ways[path] for path in gone if path in ways]:
             new |= await files.lookup(files.after, moved)
         for path in sorted(paths):
@@ -269,13 +269,13 @@ async def _find_elsewhere(
     no file or several files have them."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
-    for other, text in (await files.searched(path)).items():
+    for other, text in (await files.find_searched(path)).items():
         span = anchors.elsewhere(b"", text, Span(0, 0), lost)
         if span is not None:
             matches.append(place_thread(thread, text, other, span, seal))
     return matches[0] if len(matches) == 1 else None
 
 
-def _file(side: TreeEntry | None) -> File:
+def _to_file(side: TreeEntry | None) -> File:
     assert side is not None  # noqa: S101 - the callers left out what has no such side
     return File(side.digest, side.size, side.kind == "text")

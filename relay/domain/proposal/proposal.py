@@ -58,7 +58,7 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
                 filters[name] = value
         page_rows = await _read_rows(tx, view, filters, query.cursor, size + 1)
     async with view.read(near=size <= limits.PAGE_DEFAULT) as tx:
-        items = await wire.proposals(tx, view, list(map(rows.row, page_rows[:size])))
+        items = await wire.to_proposals(tx, view, list(map(rows.to_row, page_rows[:size])))
     more = len(page_rows) > size
     return Page(items=items, next_cursor=Cursor.write(page_rows[size - 1][0]) if more else None)
 
@@ -72,8 +72,8 @@ async def _read_rows(
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
-        lead = await subject.find_leading_filter(tx, view, some, rows.LEADERS, rows.amount)
-        keyset = rows.page(frozenset(some), lead)
+        lead = await subject.find_leading_filter(tx, view, some, rows.LEADERS, rows.count_statement)
+        keyset = rows.keyset_of(frozenset(some), lead)
         values = {**some, "of_repo": view.repo.id, "limit": limit}
         if cursor is None:
             page_rows += await tx.all(keyset.first, **values)
@@ -127,14 +127,14 @@ async def _create(
             subject.require_operation(view, "issue.assign")
         await posting.require_room(tx, view)
         if other is None or taken is None:
-            head, head_seal = await _branch(tx, view, _local(body.head), "/head")
+            head, head_seal = await _find_branch(tx, view, _local_branch_name(body.head), "/head")
         else:
             again = await elsewhere.find(tx, view, body.head)
             if again is None or (again.repo.id, again.seal) != (other.repo.id, other.seal):
                 raise _HeadMoved
             head, head_seal = again.ref, again.seal
             await holding.borrow(tx, view.node, view.repo.id, taken)
-        base, base_seal = await _branch(tx, view, body.base, "/base")
+        base, base_seal = await _find_branch(tx, view, body.base, "/base")
         await _require_first(tx, view, head.id, base)
         inserted = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)
         await tx.run(
@@ -164,7 +164,7 @@ class _HeadMoved(Exception):
     """Raised if the branch of another repository has moved since its seals were read."""
 
 
-def _local(head: str) -> str:
+def _local_branch_name(head: str) -> str:
     """The name of the branch in BRANCH or OWNER:BRANCH, for a branch of this repository."""
     return head.rpartition(":")[2]
 
@@ -220,7 +220,7 @@ async def remove_label(view: View, number: str, name: str) -> Proposal:
 
 
 async def _to_wire(tx: Tx, view: View, row: ProposalRow) -> Proposal:
-    return (await wire.proposals(tx, view, [row]))[0]
+    return (await wire.to_proposals(tx, view, [row]))[0]
 
 
 def _require_rights(view: View, author: str, patch: ProposalPatch) -> None:
@@ -269,7 +269,7 @@ async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
 
 
 async def _retarget(tx: Tx, view: View, old: ProposalRow, name: str) -> None:
-    base, _ = await _branch(tx, view, name, "/base")
+    base, _ = await _find_branch(tx, view, name, "/base")
     if base.id == old.head_id:
         raise Invalid(_SAME, pointer="/base")
     if old.state == "open":
@@ -286,15 +286,17 @@ async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
     row = await states.find(tx, view, number)
     same = await tx.value(rows.SAME, of_repo=view.repo.id, head_id=row.head_id, base_id=row.base_id)
     if same is not None:
-        raise _exists(same, row.head, row.base)
+        raise _proposal_exists(same, row.head, row.base)
     await states.put(tx, view, row.number, "open", "proposal.reopen")
 
 
 async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: ForeignBranch | None) -> None:
     """Raise NothingProposed if the base has all seals of the head."""
-    head_seal = other.seal if other else (await _branch(tx, view, _local(body.head), "/head"))[1]
-    _, base_seal = await _branch(tx, view, body.base, "/base")
-    if other is None and _local(body.head) == body.base:
+    head_seal = (
+        other.seal if other else (await _find_branch(tx, view, _local_branch_name(body.head), "/head"))[1]
+    )
+    _, base_seal = await _find_branch(tx, view, body.base, "/base")
+    if other is None and _local_branch_name(body.head) == body.base:
         raise Invalid(_SAME, pointer="/base")
     if (await find_relation(tx, base_seal, head_seal)).ahead == 0:
         raise NothingProposed(
@@ -303,7 +305,7 @@ async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Foreign
         )
 
 
-async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
+async def _find_branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
     """(branch, head) of an existing branch. Raises Invalid if it is missing or has no seal."""
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
     if row is None:
@@ -313,7 +315,7 @@ async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, 
             reason="unknown_branch",
             branch=name,
         )
-    ref = refs.row(row)
+    ref = refs.to_row(row)
     if ref.head is None:
         raise Invalid(
             f"branch {name} has no seal yet; push to it first: svc push", pointer=pointer, reason="no_seal"
@@ -324,10 +326,10 @@ async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, 
 async def _require_first(tx: Tx, view: View, head_id: str, base: RefRow) -> None:
     same = await tx.one(rows.SAME, of_repo=view.repo.id, head_id=head_id, base_id=base.id)
     if same is not None:
-        raise _exists(same[0], "this branch", base.name)
+        raise _proposal_exists(same[0], "this branch", base.name)
 
 
-def _exists(number: int, head: str, base: str) -> Conflict:
+def _proposal_exists(number: int, head: str, base: str) -> Conflict:
     return ProposalExists(
         f"#{number} proposes {head} for {base} already; see: svc pr view {number}", number=number
     )

@@ -28,7 +28,9 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
     await versions.settle(view.node, view.repo.id, row.number)
     async with view.read() as tx:
         of = {"of_repo": view.repo.id, "of_number": row.number}
-        return await paging.page(tx, rows.PAGE, query, lambda columns: wire.review(rows.row(columns)), **of)
+        return await paging.read_page(
+            tx, rows.PAGE, query, lambda columns: wire.to_review(rows.to_row(columns)), **of
+        )
 
 
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
@@ -150,4 +152,4 @@ async def _read_review(tx: Tx, view: View, number: int, review: str) -> Review:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, review=review)
     if row is None:
         raise NotFound
-    return wire.review(rows.row(row))
+    return wire.to_review(rows.to_row(row))

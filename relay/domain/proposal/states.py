@@ -23,7 +23,7 @@ async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n)
     if row is None:
         raise NotFound
-    return rows.row(row)
+    return rows.to_row(row)
 
 
 def subject_of(row: ProposalRow) -> Subject:

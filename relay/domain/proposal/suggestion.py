@@ -27,7 +27,7 @@ from relay.domain.proposal import mergeable, placing, states
 from relay.domain.proposal.applied import SUBJECT
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
-from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.payload import check_message, make_draft
 from relay.domain.sealing.trees import Chain, SealWords, require_budget
 from relay.memory import trees
 
@@ -69,7 +69,7 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
             if thread.author_id != view.me.account_id
         ]
         statement = SealWords(message(row.number, len(threads), authors, body.message), key.id)
-        seal_draft = draft(view, head.name, [tip], made_root, statement, changes)
+        seal_draft = make_draft(view, head.name, [tip], made_root, statement, changes)
         await require_budget(chain, seal_draft.root)
     subject = " ".join([SUBJECT, str(row.number), *(thread.id for thread in threads)])
     plan = seal.PreparedSeals("seals", head, key, [seal_draft], subject=subject)

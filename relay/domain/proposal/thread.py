@@ -28,7 +28,7 @@ from localstore.core.model.thread import (
     ThreadPatch,
     ThreadQuery,
 )
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -60,7 +60,7 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
     if query.path is not None:
         criteria["path"] = query.path
     filters = frozenset(criteria) | ({"draft"} if query.draft == "1" else set())
-    keyset = rows.page(filters, paths=view.policy is not None)
+    keyset = rows.keyset_of(filters, paths=view.policy is not None)
     async with view.read() as tx:
         values = {**of, **criteria, "limit": size + 1 if view.policy is None else limits.THREADS}
         if query.cursor is None:
@@ -72,15 +72,15 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
             page_rows = [row for row in page_rows if view.sees(row[1]) and view.sees(row[2])]
         listed, more = page_rows[:size], len(page_rows) > size
         if view.policy is None:
-            threads = [rows.row(row) for row in listed]
+            threads = [rows.to_row(row) for row in listed]
         else:
             some = await tx.all(rows.SOME, **of, among=[row[0] for row in listed])
-            threads = sorted(map(rows.row, some), key=lambda thread: (thread.created_at, thread.id))
+            threads = sorted(map(rows.to_row, some), key=lambda thread: (thread.created_at, thread.id))
         items = await _to_wire(tx, view, n, threads)
     if query.live == "1":
         async with view.read(near=True) as tx:
             newest = await states.find(tx, view, number)
-        now = await live_places.of(view, newest, threads)
+        now = await live_places.find_live_places(view, newest, threads)
         items = [replace(item, live=now.get(item.id)) for item in items]
     return Page(items=items, next_cursor=Cursor.write(*keyset.key(listed[-1])) if more else None)
 
@@ -202,7 +202,7 @@ async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
         file = await sealed.find_entry(view, root, body.path)
         if file.kind != "text" or file.size > DIFF_BYTES:
             raise NotFound
-        text = await sealed.content(view, file)
+        text = await sealed.read_content(view, file)
     except (NotFound, Invalid):
         raise _no_text(body.path, at) from None
     span = anchors.of_lines(text, body.start, body.end)
@@ -262,10 +262,10 @@ async def _read_thread(tx: Tx, view: View, number: int, thread: str) -> Thread:
 
 async def _to_wire(tx: Tx, view: View, number: int, threads: Sequence[ThreadRow]) -> list[Thread]:
     by_thread = await posts.of_threads(tx, view, number, [thread.id for thread in threads])
-    return [_thread(thread, by_thread.get(thread.id, ())) for thread in threads]
+    return [_to_thread(thread, by_thread.get(thread.id, ())) for thread in threads]
 
 
-def _thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
+def _to_thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
     place = None
     if thread.at_seal == thread.carried_to:
         place = Place(
@@ -280,7 +280,7 @@ def _thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
         suggestion = Suggestion(text=thread.suggestion, applied_seal=thread.applied_seal)
     return Thread(
         id=thread.id,
-        author=actor(thread.author_id, thread.author_handle, thread.author_kind),
+        author=to_actor(thread.author_id, thread.author_handle, thread.author_kind),
         path=thread.path,
         side=thread.side,
         start=thread.first_line,

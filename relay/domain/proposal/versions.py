@@ -15,7 +15,7 @@ from localstore.core.model.limits import DIFF_BYTES, VERSION_TEXT_BYTES
 from localstore.core.model.proposal import Version
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
 from relay.db import paging
@@ -39,7 +39,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
             raise NotFound
     await settle(view.node, view.repo.id, n)
     async with view.read() as tx:
-        return await paging.page(
+        return await paging.read_page(
             tx, rows.VERSIONS, query, lambda row: _to_wire(view, row), of_repo=view.repo.id, of_number=n
         )
 
@@ -153,6 +153,6 @@ def _to_wire(view: View, row: Row) -> Version:
         base=base,
         merge_base=merge_base,
         change_id=change if view.policy is None else None,
-        by=actor(who, handle, kind),
+        by=to_actor(who, handle, kind),
         at=rfc3339(created),
     )

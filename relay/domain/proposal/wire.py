@@ -11,7 +11,7 @@ from localstore.core.model import limits
 from localstore.core.model.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
 from localstore.core.model.protection import matching
 from localstore.core.model.review import Review
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db.collaboration import fork as forks
@@ -29,7 +29,7 @@ from relay.domain.proposal.rows import merge_trial as trials
 from relay.domain.protection import protection
 
 
-async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> list[Proposal]:
+async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> list[Proposal]:
     numbers = [row.number for row in proposal_rows]
     if not numbers:
         return []
@@ -39,11 +39,11 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
     reactions = await reaction.on_issues(tx, view, numbers)
     standing: dict[int, list[Review]] = {}
     for n, *columns in await tx.all(reviews.STANDING, **of):
-        standing.setdefault(n, []).append(review(reviews.row(columns)))
-    reviewers = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
+        standing.setdefault(n, []).append(to_review(reviews.to_row(columns)))
+    reviewers = _find_reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
-    others = await _others(tx, view, proposal_rows)
+    others = await _find_head_repos(tx, view, proposal_rows)
     heads = list({row.head_seal for row in proposal_rows})
     checked = await check.combine_states(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
@@ -59,7 +59,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
             come_to = verdict.count_verdicts(stand, not unmet[row.head_seal], talk[n].open)
             blocked = verdict.find_obstacles(matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
-        conflicts = _conflicts(view, row, base_now, tried.get(n))
+        conflicts = _visible_conflicts(view, row, base_now, tried.get(n))
         items.append(
             Proposal(
                 number=n,
@@ -67,7 +67,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
                 body=row.body,
                 state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
                 draft=bool(row.draft),  # a number where the database has no such type
-                author=actor(row.author_id, row.author_handle, row.author_kind),
+                author=to_actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,
                 head_repo=others.get(row.head_repo_id),
@@ -93,7 +93,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
                 updated_at=rfc3339(row.updated_at),
                 closed_at=rfc3339_or_none(row.closed_at),
                 merged_seal=row.merged_seal,
-                auto_merge=_auto(waiting.get(n)),
+                auto_merge=_to_auto_merge(waiting.get(n)),
                 cross_repository=row.head_repo_id is not None,
                 conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
                 mergeable=verdict.is_mergeable(row.merge_base, base_now, conflicts),
@@ -102,7 +102,7 @@ async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) ->
     return items
 
 
-def _conflicts(
+def _visible_conflicts(
     view: View, row: ProposalRow, base_now: str | None, tried: Sequence[str] | None
 ) -> list[str] | None:
     """The files with conflicts that the caller sees; None if the merge was not tried."""
@@ -112,14 +112,16 @@ def _conflicts(
     return [path for path in paths if view.sees(path)]
 
 
-def _auto(columns: Sequence[Any] | None) -> AutoMerge | None:
+def _to_auto_merge(columns: Sequence[Any] | None) -> AutoMerge | None:
     if columns is None:
         return None
     who, handle, kind, strategy, created_at = columns
-    return AutoMerge(by=actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
+    return AutoMerge(by=to_actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
 
 
-async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
+async def _find_head_repos(
+    tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]
+) -> dict[str | None, HeadRepo]:
     """The repositories of head branches that the caller sees, by `head_repo_id` of the proposals; None is
     this repository."""
     repositories: dict[str | None, HeadRepo] = {
@@ -132,10 +134,10 @@ async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> d
     return repositories
 
 
-def review(row: ReviewRow) -> Review:
+def to_review(row: ReviewRow) -> Review:
     return Review(
         id=row.id,
-        reviewer=actor(row.account_id, row.handle, row.kind),
+        reviewer=to_actor(row.account_id, row.handle, row.kind),
         verdict=row.verdict,
         body=row.body,
         seal_id=row.seal_id,
@@ -147,13 +149,15 @@ def review(row: ReviewRow) -> Review:
     )
 
 
-def _reviewers(reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
+def _find_reviewers(
+    reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]
+) -> dict[int, list[Reviewer]]:
     """Reviewers by proposal number. A reviewer who was asked again counts as requested, regardless of the
     last verdict."""
     by_id = {given.id: given for stand in standing.values() for given in stand}
     by_number: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in reviewer_rows:
-        person, latest = actor(who, handle, kind), by_id.get(review_id)
+        person, latest = to_actor(who, handle, kind), by_id.get(review_id)
         if requested or latest is None:
             reviewer = Reviewer(who=person, state="requested")
         else:

@@ -45,7 +45,7 @@ class Standing:
 async def page(view: View, query: PageQuery) -> Page[Protection]:
     """Protection rules by pattern"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
 
 
 async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:

@@ -21,7 +21,7 @@ from localstore.core.model.release import (
     check_asset_name,
 )
 from localstore.core.paths import case_key
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
@@ -42,7 +42,7 @@ POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "defau
 async def page(view: View, query: PageQuery) -> Page[Release]:
     """Releases, newest first"""
     async with view.read() as tx:
-        listed = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
+        listed = await paging.read_page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
         return Page(items=await to_wire(tx, listed.items), next_cursor=listed.next_cursor)
 
 
@@ -118,7 +118,7 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
     """
     async with view.read() as tx:
         row = await _find(tx, view, version)
-        return await paging.page(tx, rows.ASSET_PAGE, query, _asset_of_row, of_release=row.id)
+        return await paging.read_page(tx, rows.ASSET_PAGE, query, _asset_of_row, of_release=row.id)
 
 
 async def upload(
@@ -166,7 +166,7 @@ async def download(view: View, version: str, name: str) -> Reply:
     headers = {
         **POLICY,
         "cache-control": "public, no-cache" if view.repo.public else "private, no-cache",
-        "content-disposition": disposition(asset.name),
+        "content-disposition": to_disposition(asset.name),
     }
     return await file.reply(view, asset.digest, asset.size, asset.content_type, headers)
 
@@ -181,7 +181,7 @@ async def delete_asset(view: View, version: str, name: str) -> None:
         await _announce(tx, view, "asset.delete", version, name=name)
 
 
-def disposition(name: str) -> str:
+def to_disposition(name: str) -> str:
     """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and in UTF-8."""
     plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
     whole = quote(name, safe="")
@@ -246,7 +246,7 @@ async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
         asset = rows.asset_row(row)
         by_release[asset.release_id].append(_asset_to_wire(asset))
     signed = {
-        row[0]: _publication_to_wire(publications.row(row))
+        row[0]: _publication_to_wire(publications.to_row(row))
         for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if releases else [])
     }
     return [
@@ -254,7 +254,7 @@ async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
             version=release.version,
             seal_id=release.seal_id,
             notes=release.notes,
-            author=actor(release.author_id, release.author_handle, release.author_kind),
+            author=to_actor(release.author_id, release.author_handle, release.author_kind),
             assets=by_release[release.id],
             created_at=rfc3339(release.created_at),
             publication=signed.get(release.id, UNSIGNED),
@@ -269,7 +269,7 @@ def _publication_to_wire(row: PublicationRow) -> Publication:
         key_id=row.key_id,
         public_key=b64u(row.key_ed25519),
         signature=b64u(row.signature),
-        signed_by=actor(row.account_id, row.handle, row.kind),
+        signed_by=to_actor(row.account_id, row.handle, row.kind),
         signed_at=rfc3339(row.created_at),
     )
 
@@ -284,6 +284,6 @@ def _asset_to_wire(row: AssetRow) -> Asset:
         size=row.size,
         blake3=bytes(row.digest).hex(),
         content_type=row.content_type,
-        uploaded_by=actor(row.uploader_id, row.uploader_handle, row.uploader_kind),
+        uploaded_by=to_actor(row.uploader_id, row.uploader_handle, row.uploader_kind),
         created_at=rfc3339(row.created_at),
     )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from localstore.core.model.audit import AuditEntry
 from localstore.core.model.base import Page, PageQuery
-from relay.base.actors import actor as actor_of
+from relay.base.actors import to_actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import paging
@@ -30,7 +30,7 @@ async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
     rule.
     """
     async with view.read() as tx:
-        entries = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        entries = await paging.read_page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
         ids = {
             str(entry.data["change"])
             for entry in entries.items

@@ -111,7 +111,7 @@ async def find_position(place: ShownRepository, at: str | None, path: str) -> Po
 async def folder(position: Position) -> list[Child]:
     """The entries of a folder, folders first. Raises NotFound if there is none at the path."""
     try:
-        entries = await history.directory(position.place.view, position.seal, position.path)
+        entries = await history.list_directory(position.place.view, position.seal, position.path)
     except PathInvalid:
         raise NotFound from None
     return sorted(entries, key=_is_file)
@@ -260,7 +260,7 @@ async def seals(
     """(seals, cursor): a page of the seals that changed the path, newest first, and the cursor of the next
     page."""
     try:
-        page = await history.commits(
+        page = await history.list_seals(
             position.place.view, None, position.seal, position.path or None, cursor, limit
         )
     except PathInvalid:

@@ -35,7 +35,7 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
     me = view.principal.account_id if view.principal else ""
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     async with view.read() as tx:
-        forks = await paging.page(
+        forks = await paging.read_page(
             tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
         )
         items = await social.of_several(tx, view, forks.items)

@@ -44,7 +44,7 @@ from relay.domain.repository.act_form import ActForm
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, ShownRepository, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
-from relay.pages import HTML, moved, redirect, show, visit
+from relay.pages import HTML, redirect, redirect_for_good, show, visit
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights", "settings"]
 FORM_REFUSALS = (401, 404, 409, 410, 413, 415, 422, 501, 503, 507)  # of the rules that forms call
@@ -183,7 +183,7 @@ def _elsewhere(place: ShownRepository, request: Request, rest: str) -> Reply | N
     address = place.page + rest
     if request.path == address:
         return None
-    return moved(visit.with_query(address, request))
+    return redirect_for_good(visit.with_query(address, request))
 
 
 async def _dev_overview(place: ShownRepository, query: DevQuery) -> Reply:
@@ -410,7 +410,7 @@ async def _security(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _insights(place: ShownRepository, query: DevQuery) -> Reply:
-    depends = await dependency.of(place.view, None)
+    depends = await dependency.find_dependencies(place.view, None)
     used = await dependents.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "insights", "insights", depends=depends, used=used.items, cursor=used.next_cursor)
 

@@ -10,7 +10,7 @@ from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.path import PathChange, PathRule, PathRuleSet
 from localstore.core.tree.policy import Visibility
-from relay.base.actors import actor
+from relay.base.actors import to_actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
@@ -23,13 +23,13 @@ from relay.domain.repository.rows import path as rows
 async def page(view: View, query: PageQuery) -> Page[PathRule]:
     """Rules for paths, by path"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
 
 
 async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
     """Changes of the rules for paths, newest first"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.CHANGES, query, _change, of_repo=view.repo.id)
+        return await paging.read_page(tx, rows.CHANGES, query, _change, of_repo=view.repo.id)
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
@@ -119,5 +119,5 @@ def _rule(columns: Row) -> PathRule:
 def _change(columns: Row) -> PathChange:
     _, path, was, became, created_at, author, handle, kind = columns
     return PathChange(
-        at=rfc3339(created_at), by=actor(author, handle, kind), path=path, was=was, became=became
+        at=rfc3339(created_at), by=to_actor(author, handle, kind), path=path, was=was, became=became
     )

@@ -33,7 +33,7 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
         parent = await parent_of(tx, caller, row)
-    head = refs.row(ref).head if ref is not None else None
+    head = refs.to_row(ref).head if ref is not None else None
     answer = _to_wire(caller, row, head, listing_id, parent)
     answer = replace(answer, clone_url=repos.clone_url(caller.node, row, role))
     return answer, row.kind if kind not in (row.kind, ANY) else None

@@ -43,7 +43,7 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
             after = after if kind == start_kind else ""
             room = size + 1 - len(refs)
             refs += map(
-                rows.row,
+                rows.to_row,
                 await tx.all(rows.PAGE, repo_id=view.repo.id, type=kind, after=after, limit=room),
             )
     more = len(refs) > size
@@ -161,7 +161,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
     row = await tx.one(rows.ONE, repo_id=repo_id, type=type, name=name)
     if row is None:
         raise NotFound
-    return rows.row(row)
+    return rows.to_row(row)
 
 
 def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
@@ -213,7 +213,7 @@ async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:
-        ref = rows.row(row)
+        ref = rows.to_row(row)
         if body.expected_head is not None and body.expected_head != ref.head:
             raise StaleHead(start, ref.head)
         return ref.head

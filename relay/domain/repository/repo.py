@@ -100,14 +100,16 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            repos = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
+            repos = await paging.read_page(
+                tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me
+            )
         elif query.name is not None:  # under a former handle of the owner's too
             repo = await _find_by_name(tx, caller, query.owner, query.name)
             repos = Page(items=[repo] if repo else [])
         elif owner_id is None:
             return Page(items=[])
         else:
-            repos = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+            repos = await paging.read_page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
         return replace(repos, items=await social.of_several(tx, caller, repos.items))
 
 
@@ -157,7 +159,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
         row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
         if row is None:
             raise NotFound
-        return await _to_wire_with_parent(tx, view, rows.row(row), view.role_of(row))
+        return await _to_wire_with_parent(tx, view, rows.to_row(row), view.role_of(row))
 
 
 async def delete(view: View) -> Deleted:
@@ -191,7 +193,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
         row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
         if row is None:
             raise NotFound
-        return await _to_wire_with_parent(tx, caller, rows.row(row), caller.role_of(row))
+        return await _to_wire_with_parent(tx, caller, rows.to_row(row), caller.role_of(row))
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
@@ -201,13 +203,13 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
         row = await tx.one(rows.BY_ALIAS, owner=owner, name=name, account=me, now=now_ms())
-    return None if row is None else (rows.row(row), caller.role_of(row))
+    return None if row is None else (rows.to_row(row), caller.role_of(row))
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """Turns a row of a list into the repository that answers show. A fork's parent is only included when a
     single repository is read."""
-    return to_wire(caller, rows.row(row), caller.role_of(row))
+    return to_wire(caller, rows.to_row(row), caller.role_of(row))
 
 
 # --- creation
@@ -376,7 +378,7 @@ async def _page_of_deleted(tx: Tx, caller: Caller, owner_id: str | None, query: 
     if query.owner is not None and owner_id is None:
         return Page(items=[])
     to_wire, values = partial(shown_row, caller), {"owner_id": owner_id or me, "account": me}
-    return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
+    return await paging.read_page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
 
 
 async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
@@ -424,6 +426,6 @@ def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
     see all of it."""
     whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
     readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
-    if not readable or git.program() is None:
+    if not readable or git.find_program() is None:
         return None
     return f"{node.config.public_url}/{row.full_name}.git"

@@ -36,7 +36,7 @@ async def repos(
     if len(matches) <= size:
         return Page(items=items)
     row = matches[size - 1]
-    key = rows.row(row).updated_at if sort == "recent" else row[-1]
+    key = rows.to_row(row).updated_at if sort == "recent" else row[-1]
     return Page(items=items, next_cursor=Cursor.write(key, items[-1].id))
 
 

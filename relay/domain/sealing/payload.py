@@ -54,7 +54,7 @@ def check_message(message: str) -> None:
         raise TooLarge(f"a message has at most {in_words(MESSAGE_BYTES)}")
 
 
-def capability(view: View) -> str:
+def capability_of(view: View) -> str:
     """The authority under which a seal is made, as `ROLE/KIND/ID`: the caller's role, and the kind and id of
     the session or token. `KIND` ends with `+narrowed` if the token was narrowed. A key without a session
     gives `self` and the key's id."""
@@ -69,13 +69,13 @@ def require_same_capability(view: View, seal_draft: SealDraft) -> None:
     payload = seals.decode(seal_draft.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
-    if payload.provenance.capability != capability(view):
+    if payload.provenance.capability != capability_of(view):
         raise PrepareExpired(
             "this seal was prepared under another session or role; nothing was sealed, push again"
         )
 
 
-def draft(
+def make_draft(
     view: View,
     branch: str,
     parents: list[str],
@@ -98,7 +98,7 @@ def draft(
         provenance=Provenance(
             account_id=view.me.account_id,
             device_key_id=body.device_key_id,
-            capability=capability(view),
+            capability=capability_of(view),
             author=body.author,
             git=git,
             merge=merge,
@@ -125,7 +125,7 @@ async def are_bytes_held_and_safe(view: View, prepare_id: str) -> bool:
         row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
         if row is None:
             return False
-        seal_draft = _DRAFTS.decode(rows.prepared(row).seals)[-1]
+        seal_draft = _DRAFTS.decode(rows.to_prepared(row).seals)[-1]
         files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
         return await content.is_held_and_safe(view.node, tx, view.repo.id, files)
 
@@ -148,7 +148,7 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
             raise Invalid(f"no seal {seal_id[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
-async def record(
+async def record_seal(
     tx: Tx, view: View, ref: RefRow, seal_draft: SealDraft, signature: bytes, key: KeyRow
 ) -> None:
     """Insert the signed seal with its parents, merge sources and changes."""

@@ -49,8 +49,8 @@ from relay.domain.sealing.payload import (
     are_bytes_held_and_safe,
     bytes_of,
     check_message,
-    draft,
-    record,
+    make_draft,
+    record_seal,
     require_bytes,
     require_same_capability,
     require_seals,
@@ -74,8 +74,8 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         _require_head(ref, body)
         parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
         lane_rows = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
-        changed = [lanes.row(row) for row in lane_rows]
-        load, directories = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changed = [lanes.to_row(row) for row in lane_rows]
+        load, directories = trees.loader_of(view.node.objects, tx), dict[bytes, tree.Directory]()
         changes = await _changes_of(load, parent, changed, directories)
         if not changes and not body.merged:
             return _nothing_to_seal(ref, parent)
@@ -87,7 +87,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
         live_by = await frontier.live_by(tx, ref, key.id, changes)
     merged = MergeOrigin("merge", body.merged) if body.merged else None
-    seal_draft = draft(
+    seal_draft = make_draft(
         view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
     )
     plan = PreparedSeals("seal", ref, key, [seal_draft], at=ref.seq)
@@ -152,9 +152,9 @@ async def _finalize(
         ends = await epochs.find_ending(tx, ref.id, prepared.at_seq, states)
         if not rests:
             await require_bytes(tx, view, seal_draft)
-        await record(tx, view, ref, seal_draft, signature, key)
+        await record_seal(tx, view, ref, seal_draft, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": seal_draft.id}])  # a repeat finds the seal itself
-        await live_updates.sealed_up_to(tx, view.node, ref, seal_draft.id, prepared.at_seq)
+        await live_updates.assign_to_seal(tx, view.node, ref, seal_draft.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
         await branch_event.announce_move(tx, view, ref, seal_draft.id, prepared.expected_head)
@@ -182,7 +182,7 @@ async def take_prepared(
 ) -> PrepareRow:
     """The seals that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
     Forbidden for another key, NotFound for another purpose, account or branch."""
-    prepared = await prepared_for(purpose, tx, prepare_id)
+    prepared = await find_prepared(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
     if prepared.device_key_id != device_key_id:
@@ -192,13 +192,13 @@ async def take_prepared(
     return prepared
 
 
-async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
+async def find_prepared(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
     """The row of the seals that were prepared under this id for this purpose. Raises NotFound if there is
     none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    if row is None or rows.prepared(row).purpose != purpose:
+    if row is None or rows.to_prepared(row).purpose != purpose:
         raise NotFound
-    return rows.prepared(row)
+    return rows.to_prepared(row)
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
@@ -212,7 +212,7 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
         landed: str = "seal"
     else:
         prepare = await tx.one(rows.PREPARED, prepare_id=row.id)
-        landed = rows.prepared(prepare).purpose if prepare else "seals"
+        landed = rows.to_prepared(prepare).purpose if prepare else "seals"
     if landed != purpose:
         raise NotFound
 
@@ -230,7 +230,7 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     """Seals of the repository by id, in the given order; unknown ids are left out."""
-    by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
+    by_id = {row.id: row for row in map(rows.to_row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
     return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
@@ -351,7 +351,7 @@ async def store(
         if files:
             await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:
-            replica = await replicas.mine(tx, view, ref, key, settling.replica)
+            replica = await replicas.find_own(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
         await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
         own = {"branch_id": ref.id, "device_key_id": key.id, "purpose": plan.purpose}

@@ -48,8 +48,8 @@ from relay.domain.sealing import branch_event, seal
 from relay.domain.sealing.payload import (
     Wish,
     check_message,
-    draft,
-    record,
+    make_draft,
+    record_seal,
     require_bytes,
     require_same_capability,
     require_seals,
@@ -183,7 +183,7 @@ async def _finalize(
         await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
         for seal_draft, signature in zip(drafts, signatures, strict=True):
             await require_bytes(tx, view, seal_draft)
-            await record(tx, view, ref, seal_draft, signature, key)
+            await record_seal(tx, view, ref, seal_draft, signature, key)
         await branch_event.announce_move(tx, view, ref, drafts[-1].id, prepared.expected_head)
         await view.node.landings.tell_landed(tx, view, prepared.subject, drafts[-1].id)
         landed = await seal.find(tx, view.repo.id, [draft.id for draft in drafts])
@@ -206,7 +206,7 @@ async def _draft_seals(
         others = [] if git else [parent_id for parent_id in delta.parents if parent_id != parent]
         parents = ([parent] if parent else []) + others
         require_parents(chain.view, parents)
-        drafts.append(draft(chain.view, ref.name, parents, root, wish, changes, git, merge))
+        drafts.append(make_draft(chain.view, ref.name, parents, root, wish, changes, git, merge))
         parent = drafts[-1].id
     return drafts
 
@@ -320,13 +320,13 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     """The branch for which the seal with this id was prepared."""
-    prepared = await seal.prepared_for("seals", tx, prepare_id)
+    prepared = await seal.find_prepared("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:
         raise NotFound
-    return refs.row(branch)
+    return refs.to_row(branch)
 
 
 async def _read_drafts(tx: Tx, prepare_id: str) -> list[SealDraft]:
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
-    return _DRAFTS.decode(rows.prepared(row).seals) if row else []
+    return _DRAFTS.decode(rows.to_prepared(row).seals) if row else []

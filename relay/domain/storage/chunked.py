@@ -69,7 +69,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     return stored, True
 
 
-async def manifest(view: View, name: str) -> bytes:
+async def read_manifest(view: View, name: str) -> bytes:
     """The manifest of a large file that this repository holds. `name`: the digest of the file itself."""
     async with view.read() as tx:
         digest = await tx.value(rows.MANIFEST, repo_id=view.repo.id, digest=unhex(name))
@@ -121,7 +121,7 @@ async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: byte
     may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
-    for part in _portions(chunk_manifest.chunks, CHECKED_CHUNKS):
+    for part in _split_portions(chunk_manifest.chunks, CHECKED_CHUNKS):
         located = await _locate_chunks(node, repo_id, part)
         in_order = [located[bytes.fromhex(chunk.blake3)] for chunk in part]
         await node.objects.show(in_order, whole.update)
@@ -135,7 +135,7 @@ async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: byte
         await node.objects.admit(tx, placed, repo_id, [name])
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
         await node.objects.touch(tx, digests)
-        if await node.objects.missing(tx, repo_id, digests):
+        if await node.objects.find_missing(tx, repo_id, digests):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         row = {
             "repo_id": repo_id,
@@ -165,7 +165,7 @@ async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> 
     return located
 
 
-def _portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
+def _split_portions(listed: Sequence[ChunkRow], count: int) -> Iterator[Sequence[ChunkRow]]:
     for start in range(0, len(listed), count):
         yield listed[start : start + count]
 
@@ -194,12 +194,12 @@ def reply(
 async def read(view: View, digest: bytes, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
     """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
     it."""
-    raw = await manifest(view, digest.hex())
+    raw = await read_manifest(view, digest.hex())
     chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
     end = chunk_manifest.size if end is None else end
     chunks, skip = _chunks_between(chunk_manifest.chunks, start, end)
     bytes_left = end - start
-    for part in _portions(chunks, READ_CHUNKS):
+    for part in _split_portions(chunks, READ_CHUNKS):
         located = await _locate_chunks(view.node, view.repo.id, part)
         data = await view.node.objects.read_located(list(located.values()), cache=False)
         for chunk in part:

@@ -27,7 +27,7 @@ from relay.capacity import quota
 from relay.db.engine.database import Tx
 from relay.db.storage import chunked_file
 from relay.domain.storage import chunked
-from relay.domain.storage.pack import STEP, steps
+from relay.domain.storage.pack import STEP, split_steps
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply, Upload
 from relay.objects.store import FrameAt
@@ -126,7 +126,7 @@ class _ChunkedUpload:
 
     async def receive(self, upload: Upload) -> ReceivedFile:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
-        async for step in steps(upload.chunks()):
+        async for step in split_steps(upload.chunks()):
             self.view.node.reserve.require()
             await self._write(await run_in_pool(self._cut_chunks, step))
         await self._write(await run_in_pool(self._last_chunks))

@@ -40,7 +40,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
-        missing = await view.node.objects.missing(tx, view.repo.id, digests)
+        missing = await view.node.objects.find_missing(tx, view.repo.id, digests)
         await view.node.objects.touch(tx, [digest for digest in digests if digest not in missing])
         if missing and await chunked.any_held(tx, view.repo.id):
             files = await chunked.find_sizes(tx, view.repo.id, missing)
@@ -58,7 +58,7 @@ async def store(view: View, upload: Upload) -> PackStored:
     if upload.length is None:
         raise BadRequest("a pack is sent with a Content-Length")
     intake = _Intake(view)
-    async for step in steps(upload.chunks()):
+    async for step in split_steps(upload.chunks()):
         await intake.append(step, upload)
     intake.reader.close()
     await upload.finish()
@@ -192,7 +192,7 @@ class _Intake:
         `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
-            missing = await self._store.missing(tx, self._view.repo.id, digests)
+            missing = await self._store.find_missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
@@ -206,7 +206,7 @@ class _Intake:
         return frames, texts
 
 
-async def steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+async def split_steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """Yields the chunks in lists, each of STEP bytes or a little more."""
     waiting: list[bytes] = []
     size = 0

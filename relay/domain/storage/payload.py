@@ -65,6 +65,6 @@ async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Re
     """The chunk manifest of the large file `name`; readable by the same callers as the file in `get`."""
     require_plaintext(view)
     await require_named([unhex(name)])
-    raw = await chunked.manifest(view, name)
+    raw = await chunked.read_manifest(view, name)
     await view.lease.wait(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

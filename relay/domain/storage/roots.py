@@ -19,7 +19,7 @@ import msgspec
 from localstore.core import tree
 from localstore.core.errors import Unavailable
 from localstore.core.model.limits import MIB
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db.engine.database import Database, Tx
 from relay.db.seal import SealDraft
 from relay.db.storage import collect as rows
@@ -46,9 +46,9 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
                 f"the tree {min(missing).hex()[:12]} is missing, so what it refers to is unknown; "
                 "run: relay audit"
             )
-        for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+        for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
             data = await objects.read_located(part)
-            directories, files = await asyncio.to_thread(_children, list(data.values()))
+            directories, files = await asyncio.to_thread(_find_children, list(data.values()))
             await marks.add(files)
             pending += await marks.add(directories)
 
@@ -75,7 +75,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
     return await marks.add(root for root in trees if root != tree.EMPTY_ROOT)
 
 
-def _children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+def _find_children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
     """(digests of directories, digests of files) that are children of these directories."""
     directories: list[bytes] = []
     files: list[bytes] = []

@@ -40,23 +40,23 @@ SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
 Check = Callable[[Node], Awaitable[None]]
 
 
-async def ready(node: Node) -> Health:
+async def check_ready(node: Node) -> Health:
     """Whether the node can serve requests: the database takes a write, and the node is not stopping."""
-    return await _run_checks(node, {"database": _database, "sync": _sync})
+    return await _run_checks(node, {"database": _check_database, "sync": _sync})
 
 
 async def node_ready(node: Node) -> Health:
     """Readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space it is
     degraded and reports `space: low`: pushes are refused, while reading, deleting and signing in work."""
     checks: dict[str, Check] = {
-        "database": _database,
+        "database": _check_database,
         "sync": _sync,
         "data_folder": _data_folder,
         "object_store": _object_store,
-        "signer": _signer,
-        "schema": _schema,
+        "signer": _check_signer,
+        "schema": _check_schema,
     }
-    if _e2ee(node).status != "disabled":
+    if _describe_e2ee(node).status != "disabled":
         checks["e2ee"] = _e2ee_processes
     health = await _run_checks(node, checks)
     with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ async def node_ready(node: Node) -> Health:
     return health
 
 
-def version(node: Node) -> Version:
+def describe_version(node: Node) -> Version:
     return Version(
         edition=edition.EDITION,
         api_version=edition.API_VERSION,
@@ -90,20 +90,20 @@ def client_config(node: Node) -> ClientConfig:
             edition=config.edition,
             screening="unscreened",  # no edition of this build looks at what is uploaded
             source_url=config.source_url,
-            e2ee=_e2ee(node),
+            e2ee=_describe_e2ee(node),
             sign_in=_sign_in_methods(node),
         ),
-        git=config.flags.on("TR_REPOS_ENABLED") and git.program() is not None,
+        git=config.flags.on("TR_REPOS_ENABLED") and git.find_program() is not None,
     )
 
 
-async def source() -> bytes:
+async def pack_source() -> bytes:
     """The source code of this node as a gzip tarball; the same code gives the same bytes."""
-    return await asyncio.to_thread(_source)
+    return await asyncio.to_thread(_pack_source)
 
 
 @functools.cache
-def _source() -> bytes:
+def _pack_source() -> bytes:
     root = Path(__file__).resolve().parents[3]
     files = sorted(file for room in ROOMS for file in (root / room).rglob("*") if file.suffix in SOURCES)
     contents = {file.relative_to(root).as_posix(): file for file in files}
@@ -124,7 +124,7 @@ def _source() -> bytes:
     return packed.getvalue()
 
 
-async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
+async def read_gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
     """Current values for the metrics. Only for requests from this machine and holders of the admin secret;
     for others the path does not exist."""
     admin = caller.node.config.secrets.admin
@@ -154,7 +154,7 @@ async def _run_checks(node: Node, checks: dict[str, Check]) -> Health:
     return Health(status="ok" if well else "unavailable", checks=states)
 
 
-async def _database(node: Node) -> None:
+async def _check_database(node: Node) -> None:
     await node.probes.look("database", partial(_write_heartbeat, node))
 
 
@@ -190,11 +190,11 @@ async def _object_store(node: Node) -> None:
     await node.probes.look("object_store", node.objects.packs.check)
 
 
-async def _signer(node: Node) -> None:
+async def _check_signer(node: Node) -> None:
     await node.signer.public_keys()
 
 
-async def _schema(node: Node) -> None:
+async def _check_schema(node: Node) -> None:
     if (await node.db.schema_version() or "") < HEAD:
         raise Unavailable("the schema is not this build's")
 
@@ -203,7 +203,7 @@ async def _e2ee_processes(node: Node) -> None:
     raise Unavailable("the mode-5 processes are not running")
 
 
-def _e2ee(node: Node) -> E2ee:
+def _describe_e2ee(node: Node) -> E2ee:
     scopes = node.config.e2ee
     if not (scopes.single_user or scopes.org or scopes.private):
         return E2ee(status="disabled")

@@ -27,7 +27,7 @@ async def health(caller: Caller) -> Health:
 @serves(node.READY, operation="node.health", name="node.ready", errors=(503,), cost=0)
 async def ready(caller: Caller) -> Reply:
     """Database and event hub work"""
-    return _health(await nodes.ready(caller.node))
+    return _health(await nodes.check_ready(caller.node))
 
 
 @serves(node.READYZ, operation="node.health", name="node.readyz", errors=(503,), cost=0)
@@ -39,7 +39,7 @@ async def readyz(caller: Caller) -> Reply:
 @serves(node.VERSION, operation="node.describe", name="node.version")
 async def version(caller: Caller) -> Version:
     """Edition, version and source of this build"""
-    return nodes.version(caller.node)
+    return nodes.describe_version(caller.node)
 
 
 @serves(node.CONFIG, operation="node.describe", name="node.client_config")
@@ -53,13 +53,13 @@ async def openapi_document(caller: Caller) -> Reply:
     """This description of the interface (OpenAPI 3.1)"""
     flags = caller.node.config.flags
     off = frozenset(route.flag for route in TABLE if route.flag and not flags.on(route.flag))
-    return Reply(openapi.document(off), headers=ANY_ORIGIN)
+    return Reply(openapi.make_document(off), headers=ANY_ORIGIN)
 
 
 @route("GET", "/metrics", operation="node.metrics", name="node.metrics", media=MEDIA, errors=(404,), cost=0)
 async def metrics(caller: Caller, request: Request) -> Reply:
     """Counters for Prometheus; on this machine, or with the admin secret in X-Admin-Secret"""
-    figures = await nodes.gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
+    figures = await nodes.read_gauges(caller, is_loopback(request), request.headers.get("x-admin-secret"))
     return Reply(caller.node.metrics.render(figures), content_type=MEDIA)
 
 
@@ -74,7 +74,7 @@ async def metrics(caller: Caller, request: Request) -> Reply:
 )
 async def source(caller: Caller) -> Reply:
     """The source code this node runs (AGPL-3.0-or-later, section 13)"""
-    archive = await nodes.source()
+    archive = await nodes.pack_source()
     return Reply(archive, content_type="application/gzip", etag=f'"{hex_digest(archive)}"')
 
 

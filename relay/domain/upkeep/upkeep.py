@@ -69,7 +69,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         await trial.version_job(node, data["repo_id"], data["number"])
 
     async def trials_job(data: dict[str, Any]) -> None:
-        await trial.job(node, data)
+        await trial.run_trials(node, data)
 
     async def head_job(data: dict[str, Any]) -> None:
         await elsewhere.follow(node, data)

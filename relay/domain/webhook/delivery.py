@@ -136,12 +136,12 @@ async def queue(
         **blank,
     )
     if not full:
-        job = _job(delivery_id, hook_id, host, 0)
+        job = _job_data(delivery_id, hook_id, host, 0)
         await node.jobs.add(tx, AGAIN if failing else JOB, job, lane=host)
     return delivery_id
 
 
-def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
+def _job_data(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
     """The data of the job of one attempt. `attempt`: the number of previous attempts."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
@@ -220,7 +220,7 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
         new_reason=out.reason,
         new_duration=out.took,
         new_sent=msgspec.json.encode(sent_headers).decode(),
-        new_headers=msgspec.json.encode(_excerpt(answer)).decode() if answer else None,
+        new_headers=msgspec.json.encode(_to_excerpt(answer)).decode() if answer else None,
         new_body=answer.body[:WEBHOOK_EXCERPT] if answer else None,
         now=now,
         new_next_at=next_at,
@@ -228,7 +228,7 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
     if not changed:  # somebody else has tried it, or the webhook is gone
         return
     if again:
-        job = _job(delivery, to_send.hook_id, to_send.host, tried)
+        job = _job_data(delivery, to_send.hook_id, to_send.host, tried)
         await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=to_send.host)
     if out.reason is None:
         await tx.run(rows.SET_FAILING, of_hook=to_send.hook_id, since=None)
@@ -253,6 +253,6 @@ async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> 
         )
 
 
-def _excerpt(answer: OutboundAnswer) -> dict[str, str]:
+def _to_excerpt(answer: OutboundAnswer) -> dict[str, str]:
     first = list(answer.headers.items())[:HEADERS_KEPT]
     return {name[:HEADER_CHARS]: value[:HEADER_CHARS] for name, value in first}

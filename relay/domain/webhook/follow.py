@@ -18,7 +18,7 @@ NAME = "webhooks"
 KINDS = tuple(sorted(message.TYPES))
 
 
-def follower(node: Node) -> Follow:
+def make_follower(node: Node) -> Follow:
     """The follower that queues deliveries for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:

@@ -13,7 +13,7 @@ from localstore.core.model.base import Actor
 from localstore.core.model.limits import WEBHOOK_SEALS
 from localstore.core.model.webhook import EventKind, Message
 from localstore.core.tree.policy import Policy
-from relay.base.actors import actor as actor_of
+from relay.base.actors import to_actor as actor_of
 from relay.base.clock import rfc3339
 from relay.db import repo as repos
 from relay.db.collaboration import proposal as proposals
@@ -21,7 +21,7 @@ from relay.db.collaboration import review as reviews
 from relay.db.engine.database import Row, Tx
 from relay.domain.checks.rows import run as runs
 from relay.domain.checks.wire import to_wire as run_to_wire
-from relay.domain.proposal.wire import review as review_to_wire
+from relay.domain.proposal.wire import to_review as review_to_wire
 from relay.domain.release import release
 from relay.domain.release.rows import release as releases
 from relay.domain.webhook.rows import webhook as rows
@@ -96,14 +96,14 @@ async def encode(
     id, or the name of another author; `more`: the members of its type."""
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
-        "actor": await _actor(tx, actor),
+        "actor": await _find_actor(tx, actor),
         "action": action,
         **more,
     }
     return msgspec.json.encode(Message(type=type_, timestamp=rfc3339(at), data=data))
 
 
-async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+async def _describe_push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     """The members of a message about a moved branch or a new ref. Its `seals` are the newest of the seals
     that are new on the branch, along first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
@@ -114,11 +114,11 @@ async def _push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
         "after": after,
     }
     named = "branch" not in data and before is None  # a new ref, of seals that were there
-    seals, more = ([], False) if after is None or named else await _seals(tx, repo_id, before, after)
+    seals, more = ([], False) if after is None or named else await _newest_seals(tx, repo_id, before, after)
     return {**message, "seals": seals, "more": more}
 
 
-async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
+async def _newest_seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
     """(seals, more): the newest seals from `before` (exclusive) to `after`, oldest first, and whether there
     are more."""
     base = await _seal(tx, repo_id, before)
@@ -140,7 +140,7 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
     return None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
 
 
-async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
+async def _describe_release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     """The members of a message about a release; for a deleted release only version and seal. `asset`: the
     name of the asset that was added or removed."""
     asset: Data = {"asset": data["name"]} if "name" in data else {}
@@ -153,18 +153,18 @@ async def _release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
 
 async def _run(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
     row = await tx.one(runs.ONE, of_repo=repo_id, of_run=data["run"])
-    return {"run": None if row is None else run_to_wire(runs.row(row))}
+    return {"run": None if row is None else run_to_wire(runs.to_row(row))}
 
 
-async def _issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    return {"issue": await _subject(tx, repo_id, number), **await _label_and_account(tx, data)}
+async def _describe_issue(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    return {"issue": await _describe_subject(tx, repo_id, number), **await _label_and_account(tx, data)}
 
 
-async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    subject = await _subject(tx, repo_id, number)
+async def _describe_proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    subject = await _describe_subject(tx, repo_id, number)
     row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
     if subject is not None and row is not None:
-        proposal = proposals.row(row)
+        proposal = proposals.to_row(row)
         subject |= {
             "draft": bool(proposal.draft),
             "head": proposal.head,
@@ -176,17 +176,17 @@ async def _proposal(tx: Tx, repo_id: str, number: int | None, data: Data) -> Dat
     return {"proposal": subject, **await _label_and_account(tx, data)}
 
 
-async def _review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    message = await _proposal(tx, repo_id, number, data)
+async def _describe_review(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+    message = await _describe_proposal(tx, repo_id, number, data)
     if "id" in data:
         row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=data["id"])
-        message["review"] = None if row is None else review_to_wire(reviews.row(row))
+        message["review"] = None if row is None else review_to_wire(reviews.to_row(row))
     if "thread" in data:
         message["thread"] = {"id": data["thread"]}
     return message
 
 
-async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
+async def _describe_comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
     """The members of a message about a comment; for a deleted comment only its id. A comment in a `thread`
     whose path is now hidden counts as deleted."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
@@ -202,7 +202,7 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data
             "created_at": rfc3339(created),
             "updated_at": rfc3339(updated),
         }
-    subject = await _subject(tx, repo_id, number)
+    subject = await _describe_subject(tx, repo_id, number)
     if subject is not None:
         subject = {name: subject[name] for name in ("number", "kind", "state", "title", "author")}
     thread = {"thread": {"id": data["thread"]}} if "thread" in data else {}
@@ -216,7 +216,7 @@ async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
     return paths is not None and all(policy.sees(path) for path in paths)
 
 
-async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
+async def _describe_subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
     row = await tx.one(rows.SUBJECT, of_repo=repo_id, of_number=number)
     if row is None:
         return None
@@ -239,21 +239,21 @@ async def _label_and_account(tx: Tx, data: Data) -> Data:
     them."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):
-        message["account"] = await _actor(tx, data["account_id"])
+        message["account"] = await _find_actor(tx, data["account_id"])
     return message
 
 
-async def _actor(tx: Tx, account_id: str) -> Actor | None:
+async def _find_actor(tx: Tx, account_id: str) -> Actor | None:
     row = await tx.one(rows.ACTOR, who=account_id)
     return None if row is None else actor_of(*row)
 
 
 _TELL: Final[dict[EventKind, Callable[[Tx, str, int | None, Data], Awaitable[Data]]]] = {
-    "push": _push,
-    "release": _release,
+    "push": _describe_push,
+    "release": _describe_release,
     "run": _run,
-    "issue": _issue,
-    "proposal": _proposal,
-    "review": _review,
-    "comment": _comment,
+    "issue": _describe_issue,
+    "proposal": _describe_proposal,
+    "review": _describe_review,
+    "comment": _describe_comment,
 }

@@ -42,7 +42,7 @@ MINUTE, DAY = 60_000, 24 * 3600_000
 async def page(view: View, query: PageQuery) -> Page[Webhook]:
     """Webhooks of a repository, the oldest first"""
     async with view.read() as tx:
-        return await paging.page(
+        return await paging.read_page(
             tx, rows.PAGE, query, lambda row: _to_wire(rows.webhook_row(row)), of_repo=view.repo.id
         )
 
@@ -157,7 +157,7 @@ async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delive
     filters = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:
         await _find(tx, view, hook)
-        return await paging.page(tx, keyset, query, _delivery_of_row, of_hook=hook, **filters)
+        return await paging.read_page(tx, keyset, query, _delivery_of_row, of_hook=hook, **filters)
 
 
 async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:

@@ -26,9 +26,9 @@ from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
 from localstore.core.model.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
-from relay.base.words import words
+from relay.base.words import find_words
 from relay.db.collaboration import issue as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import compile_statement
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
 from scripts.bench.shared import report
@@ -95,7 +95,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
             state = "closed" if closed else "open"
             author = me if hit else f"author-{n % AUTHORS}"
             subjects.append((repo_id, n, state, title, "text", author, now + n, now + n))
-            found += [(repo_id, n, word, state) for word in words(title, "text")]
+            found += [(repo_id, n, word, state) for word in find_words(title, "text")]
             parts.append((repo_id, n, author, state, True, False))
             if hit:
                 labels.append((repo_id, n, state))
@@ -124,7 +124,7 @@ def plans(data: Path) -> str:
     with database(data) as db:
         said = []
         for name, filters in PLANS.items():
-            form = compiled(rows.page(frozenset(filters)).first)
+            form = compile_statement(rows.keyset_of(frozenset(filters)).first)
             steps = db.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?")).fetchall()
             said += [f"{name}:", *(f"    {step[3]}" for step in steps)]
         return "\n".join(said)

@@ -23,9 +23,9 @@ from localstore.core.model import issue as issues
 from localstore.core.model import proposal as proposals
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import RepoCreate
-from relay.base.words import words
+from relay.base.words import find_words
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import compile_statement
 from scripts.bench.collaboration.__main__ import AUTHORS, HITS, MOST, SMALL, database, people
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
@@ -88,7 +88,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
         tables["proposal"].append({**one, "state": state, "draft": n % every == 4, **branches, **at})
         made = {"n": 1, "head": f"s{n}", "base": "s", "settled": True, "by_id": author, "created_at": now}
         tables["version"].append({**one, **made})
-        tables["subject_word"] += [{**of, "word": word} for word in words(title, "text")]
+        tables["subject_word"] += [{**of, "word": word} for word in find_words(title, "text")]
         tables["part"].append({**of, "account_id": author, "posted": True, "assigned": False})
         if hit:
             tables["subject_label"].append({**of, "folded": "rare"})
@@ -114,7 +114,7 @@ def plans(data: Path) -> str:
     with database(data) as db:
         said = []
         for filters in names:
-            form = compiled(rows.page(frozenset(filters)).first)
+            form = compile_statement(rows.keyset_of(frozenset(filters)).first)
             steps = db.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?")).fetchall()
             said += [f"{', '.join(filters)}:", *(f"    {step[3]}" for step in steps)]
         return "\n".join(said)

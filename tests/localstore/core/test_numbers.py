@@ -6,7 +6,7 @@ import pytest
 
 from localstore.core.numbers import whole_number
 from relay.domain.repository.code import parse_marked_lines
-from relay.http.bytes_reply import span
+from relay.http.bytes_reply import parse_range
 
 ARABIC, FULLWIDTH = "٣", "３"
 
@@ -23,5 +23,5 @@ def test_numbers() -> None:
 
 @pytest.mark.parametrize("digit", [ARABIC, FULLWIDTH])
 def test_digits_of_other_scripts_name_no_range_and_no_line(digit: str) -> None:
-    assert span(f"bytes=0-{digit}", None, None, 10) is None
+    assert parse_range(f"bytes=0-{digit}", None, None, 10) is None
     assert not parse_marked_lines(digit, 10)

@@ -86,7 +86,7 @@ def test_registration_is_kept_for_readers_of_seals(relay, device, name):
 
     async def kept():
         async with relay.node.db.read() as tx:
-            return rows.row(await tx.one(rows.ONE, id=one.key.id))
+            return rows.to_row(await tx.one(rows.ONE, id=one.key.id))
 
     key = relay.run(kept())
     verify_registration(relay.url, grant["user_id"], one.key.public, key.registration)

@@ -56,7 +56,7 @@ def used(relay: Relay, account: Any) -> dict[str, int]:
 
     async def read() -> dict[str, int]:
         async with relay.node.db.read() as tx:
-            row = usage.row(await tx.one(usage.ONE, of_account=account.id))
+            row = usage.to_row(await tx.one(usage.ONE, of_account=account.id))
         told = {name: getattr(row, name) for name in row.__struct_fields__ if name != "account_id"}
         return {name: value for name, value in told.items() if value}
 
@@ -65,7 +65,7 @@ def used(relay: Relay, account: Any) -> dict[str, int]:
 
 def stored(relay: Relay) -> int:
     async def size() -> int:
-        return sum([info.size async for info in relay.node.objects.packs.stored()])
+        return sum([info.size async for info in relay.node.objects.packs.list_packs()])
 
     return relay.run(size())
 

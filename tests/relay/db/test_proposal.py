@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from relay.db.collaboration import issue as issues
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.sqlite import _expand, compiled
+from relay.db.engine.sqlite import _expand, compile_statement
 from relay.db.schema.base import metadata
 
 LEADING = {
@@ -45,7 +45,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
 @pytest.mark.parametrize("filters", LEADING)
 @pytest.mark.parametrize("page", ["first", "next"])
 def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page: str) -> None:
-    form = compiled(getattr(rows.page(frozenset(filters.split())), page))
+    form = compile_statement(getattr(rows.keyset_of(frozenset(filters.split())), page))
     values = [None] * form.sql.count("?")
     steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", values)]
     walked = next(step for step in steps if "account_1" not in step)
@@ -57,7 +57,7 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
 @pytest.mark.parametrize("lead", ["author", "label"])
 @pytest.mark.parametrize("of", [rows, issues])
 def test_the_rarest_filter_leads(database: sqlite3.Connection, of: Any, lead: str) -> None:
-    form = compiled(of.page(frozenset({"label", "author", "state"}), lead).first)
+    form = compile_statement(of.page(frozenset({"label", "author", "state"}), lead).first)
     steps = [
         row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
     ]
@@ -69,7 +69,7 @@ def test_the_rarest_filter_leads(database: sqlite3.Connection, of: Any, lead: st
 @pytest.mark.parametrize("of", [rows, issues])
 def test_what_a_filter_has_is_counted_in_its_index(database: sqlite3.Connection, of: Any) -> None:
     for name in of.LEADERS:
-        form = compiled(of.amount(name, True))
+        form = compile_statement(of.amount(name, True))
         steps = [
             row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
         ]
@@ -89,7 +89,7 @@ def test_what_a_page_depends_on_is_found_by_its_branches(database: sqlite3.Conne
 def test_a_statement_about_few_does_not_walk_all_open_proposals(
     database: sqlite3.Connection, name: str
 ) -> None:
-    sql = compiled(getattr(rows, name)).sql
+    sql = compile_statement(getattr(rows, name)).sql
     steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))]
     assert any(step.endswith(NARROW[name]) for step in steps), steps
     assert not any(step.endswith("ix_proposal_of_state (repo_id=? AND state=?)") for step in steps), steps

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.sql import ClauseElement
 
 from relay.db import history, repo
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import compile_statement
 from relay.db.identity import device_key, gate
 from relay.db.live import lane
 from relay.domain.history.rows import blame as blames
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(POSTGRES, reason="these are SQLite's plans")
 
 async def plan(relay: Relay, statement: ClauseElement) -> list[str]:
     """SQLite's plan for the statement, a line for each step."""
-    form = compiled(statement)
+    form = compile_statement(statement)
     sql = form.sql
     for name in form.lists:
         sql = sql.replace(f"__[POSTCOMPILE_{name}]", "?")

@@ -248,7 +248,7 @@ async def test_work_beyond_the_budget_is_refused_with_a_time(w: World) -> None:
     w.node.share = Share(Limiter())
     a, b = await w.device(), await w.device(await w.account())
     gen, lane = await a.text("x", b"text\n")
-    w.node.share.spent(a.view.me.account_id, WORK.burst + 1)
+    w.node.share.count_spent(a.view.me.account_id, WORK.burst + 1)
     edit = a.edit("x", lane, gen, b"more\n")
     for _ in range(2):
         with pytest.raises(RateLimited) as refused:

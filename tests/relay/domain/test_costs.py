@@ -232,7 +232,7 @@ async def test_a_walk_over_many_files_gives_others_a_turn(w: World) -> None:
             await asyncio.sleep(0)
 
     task, seen = asyncio.create_task(other()), []
-    async for _ in sealed.files(a.view, (await sealed.seal(a.view, head)).root):
+    async for _ in sealed.walk_files(a.view, (await sealed.seal(a.view, head)).root):
         seen.append(turns)
     task.cancel()
     assert len(seen) == 3500

@@ -126,7 +126,7 @@ def test_two_ends_pair_with_a_commitment(
 
     async def stored() -> Any:
         async with relay.node.db.read() as tx:
-            return device_keys.row(await tx.one(device_keys.ONE, id=new.machine.key.id))
+            return device_keys.to_row(await tx.one(device_keys.ONE, id=new.machine.key.id))
 
     key = relay.run(stored())
     verify_registration(relay.url, owner.id, key.ed25519, key.registration)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relay.http.address import network
+from relay.http.address import network_of
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from relay.http.address import network
     ],
 )
 def test_addresses_of_one_customer_count_as_one(address, counted):
-    assert network(address) == counted
+    assert network_of(address) == counted

@@ -20,7 +20,7 @@ ROUTES = rounds(8, 1)  # every eighth in the suite; the other tests check each a
 domain.load()
 NAMES = [
     (method, path, operation["operationId"])
-    for path, methods in openapi.document()["paths"].items()
+    for path, methods in openapi.make_document()["paths"].items()
     for method, operation in methods.items()
 ]
 

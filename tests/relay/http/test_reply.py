@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from localstore.core.errors import RateLimited
-from relay.http.bytes_reply import cut, not_modified, span
+from relay.http.bytes_reply import cut, not_modified, parse_range
 from relay.http.limiter import Limiter, Rate
 from relay.http.router import Router, parameters
 from relay.http.routing import TABLE
@@ -30,18 +30,18 @@ from relay.http.routing import TABLE
     ],
 )
 def test_span(header, expected):
-    assert span(header, None, '"e"', 10) == expected
+    assert parse_range(header, None, '"e"', 10) == expected
 
 
 @pytest.mark.parametrize("header", ["bytes=10-", "bytes=-0", "bytes=99999999999-"])
 def test_a_range_outside_is_refused(header):
     with pytest.raises(ValueError, match=r"\*/10"):
-        span(header, None, '"e"', 10)
+        parse_range(header, None, '"e"', 10)
 
 
 def test_a_stale_if_range_means_everything():
-    assert span("bytes=0-1", '"old"', '"new"', 10) is None
-    assert span("bytes=0-1", '"new"', '"new"', 10) == (0, 2)
+    assert parse_range("bytes=0-1", '"old"', '"new"', 10) is None
+    assert parse_range("bytes=0-1", '"new"', '"new"', 10) == (0, 2)
 
 
 @given(st.lists(st.binary(max_size=9), max_size=9), st.integers(0, 90), st.integers(0, 90))

@@ -30,7 +30,7 @@ def used(relay: Relay, repo: Repository) -> int:
 
     async def read() -> int:
         async with relay.node.db.read() as tx:
-            return int(rows.row(await tx.one(rows.OF_OWNER, of_repo=repo.id)).bytes)
+            return int(rows.to_row(await tx.one(rows.OF_OWNER, of_repo=repo.id)).bytes)
 
     return relay.run(read())
 

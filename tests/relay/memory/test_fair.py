@@ -97,7 +97,7 @@ def share(clock):
 
 def test_what_was_spent_comes_back(share, clock):
     share.require("a")
-    share.spent("a", WORK.burst + 1)
+    share.count_spent("a", WORK.burst + 1)
     with pytest.raises(RateLimited) as refused:
         share.require("a")
     share.require("b")
@@ -118,15 +118,15 @@ async def test_a_job_is_done_slice_by_slice_and_counted(share):
 
     await share.finish("a", work)
     assert len(slices) == 3
-    assert share.spent("a", WORK.burst - 0.029) > 0
+    assert share.count_spent("a", WORK.burst - 0.029) > 0
 
 
 async def test_a_job_that_its_budget_does_not_allow_is_refused(share):
     def work(_):
-        share.spent("a", PATIENCE * WORK.per_second / 2)
+        share.count_spent("a", PATIENCE * WORK.per_second / 2)
         return False
 
-    share.spent("a", WORK.burst)
+    share.count_spent("a", WORK.burst)
     with pytest.raises(RateLimited):
         await asyncio.wait_for(share.finish("a", work), 60)
 

@@ -46,18 +46,18 @@ async def test_readers_take_turns_and_none_that_has_begun_is_refused(share: Shar
 
 async def test_what_a_step_goes_through_counts_also_if_it_fails(share: Share) -> None:
     streams = Streams(share)
-    share.spent("a", WORK.burst)
+    share.count_spent("a", WORK.burst)
     with pytest.raises(ZeroDivisionError):
         async with streams.turn("a", unlimited()) as step:
             step.count(1000)
             raise ZeroDivisionError
-    assert share.owed("a") >= 1000 * FILE / WORK.per_second
-    assert share.owed("b") == 0
+    assert share.seconds_owed("a") >= 1000 * FILE / WORK.per_second
+    assert share.seconds_owed("b") == 0
 
 
 async def test_who_owes_much_begins_no_answer(share: Share) -> None:
     streams = Streams(share)
-    share.spent("a", WORK.burst * 2)
+    share.count_spent("a", WORK.burst * 2)
     with pytest.raises(RateLimited):
         streams.require("a")
     streams.require("b")

@@ -34,9 +34,9 @@ def refuse() -> None:
 
 async def test_results_and_errors_come_back_and_little_work_stays_here(workers: TextWorker) -> None:
     sides = FileSides("a", b"one\n", "a", b"two\n", None)
-    near = await workers.run("ann", LITTLE, texts.patches, [sides], 1000)
+    near = await workers.run("ann", LITTLE, texts.make_patches, [sides], 1000)
     assert not workers.started
-    assert await workers.run("ann", MUCH, texts.patches, [sides], 1000) == near
+    assert await workers.run("ann", MUCH, texts.make_patches, [sides], 1000) == near
     assert workers.started
     assert await workers.run("ann", MUCH, os.getpid) != os.getpid()
     with pytest.raises(NotFound, match="what was asked for"):
@@ -63,7 +63,7 @@ async def test_who_leaves_takes_nobody_elses_answer(workers: TextWorker) -> None
 
 
 async def test_work_counts_on_the_budget_of_who_asks(workers: TextWorker) -> None:
-    workers._share.spent("ann", 1000.0)
+    workers._share.count_spent("ann", 1000.0)
     with pytest.raises(RateLimited):
         await workers.run("ann", MUCH, os.getpid)
     assert await workers.run("bob", MUCH, os.getpid)

@@ -57,13 +57,13 @@ async def test_large_writes_are_sent_in_parts_and_before_they_are_durable(tmp_pa
 async def test_listing_deleting_and_what_is_gone():
     packs = await buckets.packs()
     (place,) = await packs.append([b"x" * 100])
-    assert [(one.name, one.size) async for one in packs.stored()] == [(place.pack, 100)]
+    assert [(one.name, one.size) async for one in packs.list_packs()] == [(place.pack, 100)]
     with pytest.raises(PackGone):
         await packs.read("nothing", [(0, 1)])
     with pytest.raises(Unavailable):
         await packs.read(place.pack, [(50, 100)])
     await packs.delete([place.pack, "nothing"])
-    assert [one async for one in packs.stored()] == []
+    assert [one async for one in packs.list_packs()] == []
     await packs.check()
 
 

@@ -93,7 +93,7 @@ def test_what_goes_in_comes_out_and_only_to_those_who_put_it(s3, batches, random
                         assert found == {one: held[one] for one in some}
                     assert await store.read_many(list(held), repo) == held
                     async with store._db.read() as tx:
-                        assert await store.missing(tx, repo, list(every)) == set(every) - set(held)
+                        assert await store.find_missing(tx, repo, list(every)) == set(every) - set(held)
                     for name_, _ in set(every.items()) - set(held.items()):
                         with pytest.raises(NotFound):
                             await store.read(name_, repo)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.outbound.reach import Reach, literal, public
+from relay.outbound.reach import Reach, parse_address, public
 
 INSIDE = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.0.1 169.254.169.254
@@ -49,7 +49,7 @@ def test_what_is_outside_is_public(text: str) -> None:
     ],
 )
 def test_an_address_is_known_in_any_spelling(text: str, address: str | None) -> None:
-    assert literal(text) == (ipaddress.ip_address(address) if address else None)
+    assert parse_address(text) == (ipaddress.ip_address(address) if address else None)
 
 
 @given(st.ip_addresses())

@@ -147,7 +147,7 @@ def test_a_database_of_before_is_opened_as_it_is(tmp_path, postgres, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "HEAD", migrations.BASE)
         migrations.check(url)
-        assert migrations.upgrade(url) == migrations.current(url) == migrations.BASE
+        assert migrations.upgrade(url) == migrations.read_revision(url) == migrations.BASE
     assert rows_of(url) == before
     assert postgres or file.read_bytes() == whole
     migrations.upgrade(url)

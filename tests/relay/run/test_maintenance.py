@@ -262,7 +262,7 @@ async def test_a_backup_waits_for_the_collector(tmp_path):
     async with filled.opened() as (one, store), filled.opened() as (other, _):
         first = Maintenance(filled.data, one, store, serving=True)
         second = Maintenance(filled.data, other, store, serving=True) if other.shared else first
-        async with first._locked(said.append):
+        async with first._hold_lock(said.append):
             work = asyncio.create_task(second.backup(tmp_path / "b", said.append))
             if other.shared:
                 while not said:
@@ -282,7 +282,7 @@ def test_a_pack_that_is_adopted_is_private_and_whole(tmp_path):
         for packs in (PackFiles(tmp_path / "objects"), await buckets.packs()):
             await packs.adopt("name", tmp_path / "source")
             assert await packs.read("name", [(0, 6), (len(data) - 9, 9)]) == [data[:6], data[-9:]]
-            assert [(one.name, one.size) async for one in packs.stored()] == [("name", len(data))]
+            assert [(one.name, one.size) async for one in packs.list_packs()] == [("name", len(data))]
             await packs.close()
 
     asyncio.run(run())

@@ -18,7 +18,7 @@ from relay.db.schema import metadata
 
 def test_migrations_make_the_schema(tmp_path):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
-    assert migrations.current(url) is None
+    assert migrations.read_revision(url) is None
     assert migrations.upgrade(url) == migrations.HEAD
     with create_engine(url).connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})

@@ -37,10 +37,10 @@ def rows(url, query):
 
 def test_migrations_make_the_schema_and_again_change_nothing():
     url = postgres_url("template1")
-    assert migrations.current(url) is None
+    assert migrations.read_revision(url) is None
     with pytest.raises(StartRefused, match="not migrated"):
         migrations.check(url)
-    assert migrations.upgrade(url) == migrations.HEAD == migrations.current(url)
+    assert migrations.upgrade(url) == migrations.HEAD == migrations.read_revision(url)
     assert migrations.upgrade(url) == migrations.HEAD
     migrations.check(url)
     found = []

@@ -119,7 +119,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 
 @cache
-def page(filters: frozenset[str]) -> Keyset:
+def keyset_of(filters: frozenset[str]) -> Keyset:
     """The statements of a page of inbox rows, newest first. `filters`: names of the filters."""
     chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")

@@ -72,7 +72,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == fals
 
 
 @cache
-def page(filters: frozenset[str]) -> Keyset:
+def keyset_of(filters: frozenset[str]) -> Keyset:
     """The statements of a page of an account's open invitations, newest first. `filters`: names of the
     filters."""
     return _filter_newest_first(_ROWS, filters)

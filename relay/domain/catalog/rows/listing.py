@@ -46,5 +46,5 @@ COUNTS = (
 )
 
 
-def row(values: Row) -> ListingRow:
+def to_row(values: Row) -> ListingRow:
     return ListingRow(*values)

@@ -73,7 +73,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 
 @cache
-def page(filters: frozenset[str]) -> Keyset:
+def keyset_of(filters: frozenset[str]) -> Keyset:
     """The statements of a page of runs, newest first. `filters`: names of the filters, which are also the
     names of their parameters."""
     return Keyset(_RUNS.where(_OF_REPO, *(_FILTERS[name] for name in sorted(filters))), "-id")
@@ -130,5 +130,5 @@ ROLLUP_UPDATE = (
 )
 
 
-def row(values: Row) -> RunRow:
+def to_row(values: Row) -> RunRow:
     return RunRow(*values)

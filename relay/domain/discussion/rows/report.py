@@ -50,7 +50,7 @@ _REPORTS = (
 
 
 @cache
-def page(by_state: bool, by_reporter: bool) -> Keyset:
+def keyset_of(by_state: bool, by_reporter: bool) -> Keyset:
     """The statements of a page of reports, newest first; with `by_state` only reports in the state
     `of_state`, with `by_reporter` only reports by the account `who`."""
     reports = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
@@ -68,5 +68,5 @@ DECIDE = (
 WROTE = select(func.count()).where(_r.reporter_id == bindparam("who"), _r.created_at > bindparam("since"))
 
 
-def row(values: Row) -> ReportRow:
+def to_row(values: Row) -> ReportRow:
     return ReportRow(*values)

@@ -52,7 +52,7 @@ class ThreadRow(msgspec.Struct, frozen=True):
 COLUMNS = ThreadRow.__struct_fields__[:-2]  # of the table itself
 
 
-def row(values: Row) -> ThreadRow:
+def to_row(values: Row) -> ThreadRow:
     return ThreadRow(*values)
 
 
@@ -74,7 +74,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 
 @cache
-def page(filters: frozenset[str], paths: bool = False) -> Keyset:
+def keyset_of(filters: frozenset[str], paths: bool = False) -> Keyset:
     """The statements of a page of threads, oldest first. `filters`: names of the filters; `paths`: only the
     columns with paths. The parameter `me` is the caller's account, whose own drafts are included."""
     start = _PATHS if paths else _SHOWN

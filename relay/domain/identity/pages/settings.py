@@ -73,7 +73,7 @@ async def revoke_token(caller: Caller, request: Request, id: str) -> Reply:
         return late
     await sessions.revoke(caller, id)
     if id == caller.me.session_id:
-        return redirect("/auth/login", cookies=cookies.cleared(caller.node.config))
+        return redirect("/auth/login", cookies=cookies.cleared_cookies(caller.node.config))
     return redirect(f"{HERE}?tab=tokens")
 
 
@@ -94,9 +94,11 @@ async def link(caller: Caller, request: Request, id: str) -> Reply:
         begun = await logins.begin(caller, id, f"{HERE}?tab=sign-in", link=True)
     except Unavailable as error:
         return await _ways(caller, error)
-    flow = cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN)
+    flow = cookies.flow_cookie(caller.node.config, begun.flow, OIDC_SIGN_IN)
     # A page, since browsers do not let a form of ours lead to another site (Content-Security-Policy).
-    return page(caller, "leave.html", cookies=(flow,), path=begun.location, provider=logins.label(caller, id))
+    return page(
+        caller, "leave.html", cookies=(flow,), path=begun.location, provider=logins.label_of(caller, id)
+    )
 
 
 @route(

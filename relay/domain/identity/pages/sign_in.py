@@ -16,7 +16,7 @@ from relay.base.providers import CALLBACK
 from relay.caller import Caller
 from relay.domain.identity import account as accounts
 from relay.domain.identity import login as logins
-from relay.domain.identity.routes import signed_in
+from relay.domain.identity.routes import browser_cookies
 from relay.domain.identity.rows.login import FlowRow
 from relay.http import cookies
 from relay.http.routing import Reply, route
@@ -79,10 +79,10 @@ async def login_page(caller: Caller, query: LoginQuery) -> Reply:
 async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
     """Where an identity provider sends the browser back"""
     config = caller.node.config
-    over = cookies.flow(config, "", 0)
+    over = cookies.flow_cookie(config, "", 0)
     return_to = "/"
     try:
-        row = await logins.use_up(caller, cookies.value(request, cookies.flow_name(config)))
+        row = await logins.use_up(caller, cookies.read_cookie(request, cookies.flow_name(config)))
         return_to = row.return_to  # another way to sign in leads there too
         if query.error is not None:
             raise Unauthorized("the provider did not sign you in; try again, or sign in another way")
@@ -90,10 +90,10 @@ async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Re
     except SvcError as error:
         return _login(caller, return_to, error, set_cookies=(over,))
     if arrived.flow is not None:
-        return redirect(ARRIVAL, cookies=(cookies.flow(config, arrived.flow, OIDC_SIGN_IN),))
+        return redirect(ARRIVAL, cookies=(cookies.flow_cookie(config, arrived.flow, OIDC_SIGN_IN),))
     if arrived.session is None:
         return redirect(arrived.return_to, cookies=(over,))
-    return redirect(arrived.return_to, cookies=(*signed_in(caller, arrived.session), over))
+    return redirect(arrived.return_to, cookies=(*browser_cookies(caller, arrived.session), over))
 
 
 for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.callback_of")):
@@ -112,7 +112,7 @@ for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.c
 @route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))
 async def arrival_page(caller: Caller, request: Request) -> Reply:
     """Choose a handle, the first time an identity provider names somebody"""
-    flow = cookies.value(request, cookies.flow_name(caller.node.config))
+    flow = cookies.read_cookie(request, cookies.flow_name(caller.node.config))
     return _arrival(caller, await logins.find_arriving(caller, flow))
 
 
@@ -130,7 +130,7 @@ async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
     """Create the account of somebody whom an identity provider named"""
     config = caller.node.config
     cookies.require_own_page(config, request)
-    flow = cookies.value(request, cookies.flow_name(config))
+    flow = cookies.read_cookie(request, cookies.flow_name(config))
     row = await logins.find_arriving(caller, flow)
     try:
         arrived = await logins.choose_handle(caller, flow, body.handle)
@@ -138,8 +138,8 @@ async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
         raise
     except SvcError as error:
         return _arrival(caller, row, body.handle, error)
-    over = cookies.flow(config, "", 0)
-    session = () if arrived.session is None else signed_in(caller, arrived.session)
+    over = cookies.flow_cookie(config, "", 0)
+    session = () if arrived.session is None else browser_cookies(caller, arrived.session)
     return redirect(arrived.return_to, cookies=(*session, over))
 
 
@@ -184,7 +184,9 @@ async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
         begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:
         return _login(caller, return_to, error)
-    return redirect(begun.location, cookies=(cookies.flow(caller.node.config, begun.flow, OIDC_SIGN_IN),))
+    return redirect(
+        begun.location, cookies=(cookies.flow_cookie(caller.node.config, begun.flow, OIDC_SIGN_IN),)
+    )
 
 
 def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: SvcError | None = None) -> Reply:
@@ -195,7 +197,7 @@ def _arrival(caller: Caller, row: FlowRow, handle: str | None = None, error: Svc
         error,
         problem=error.detail if error else "",
         is_taken=isinstance(error, NameTaken),
-        provider=logins.label(caller, row.provider),
+        provider=logins.label_of(caller, row.provider),
         handle=terminal_safe(typed[:64]),
     )
 
@@ -208,7 +210,7 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
         session = await act(caller, body.handle, body.password)
     except SvcError as error:
         return _login(caller, return_to, error, sign_up=sign_up, handle=body.handle)
-    return redirect(return_to, cookies=signed_in(caller, session))
+    return redirect(return_to, cookies=browser_cookies(caller, session))
 
 
 def _login(

@@ -57,5 +57,5 @@ DROP_ALIAS = repo_alias.delete().where(
 INSERT_ALIAS = insert(repo_alias)
 
 
-def row(values: Row) -> AccountRow:
+def to_row(values: Row) -> AccountRow:
     return AccountRow(*values)

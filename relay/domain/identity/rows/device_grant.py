@@ -61,5 +61,5 @@ CLAIM = delete(device_code).where(device_code.c.hash == bindparam("hash"))
 SWEEP = delete(device_code).where(device_code.c.expires_at < bindparam("now"))
 
 
-def row(values: Row) -> DeviceCodeRow:
+def to_row(values: Row) -> DeviceCodeRow:
     return DeviceCodeRow(*values)

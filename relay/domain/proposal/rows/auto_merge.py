@@ -70,5 +70,5 @@ SHOWN = (
 )
 
 
-def row(values: Row) -> AutoRow:
+def to_row(values: Row) -> AutoRow:
     return AutoRow(*values)

@@ -47,5 +47,5 @@ INSERT = insert(publication)
 DROP = delete(publication).where(_p.release_id == bindparam("of_release"))
 
 
-def row(columns: Row) -> PublicationRow:
+def to_row(columns: Row) -> PublicationRow:
     return PublicationRow(*columns)

@@ -28,6 +28,6 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             yield f"{name}: its manifest is of another file"
         async with db.read() as tx:
             digests = sorted({bytes.fromhex(chunk.blake3) for chunk in chunk_manifest.chunks})
-            missing = await store.missing(tx, repo_id, digests)
+            missing = await store.find_missing(tx, repo_id, digests)
         if missing:
             yield f"{name}: {len(missing)} of {len(digests)} chunks are missing"

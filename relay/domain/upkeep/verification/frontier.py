@@ -26,22 +26,22 @@ AT_ONCE = 32 * MIB  # bytes of text
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     async with db.read() as tx:
-        branches = [refs.row(row) for row in await tx.all(rows.BRANCHES)]
+        branches = [refs.to_row(row) for row in await tx.all(rows.BRANCHES)]
     for ref in branches:
         async with db.read(snapshot=True) as tx:
-            for line in await _branch(tx, store, ref):
+            for line in await _check_branch(tx, store, ref):
                 yield f"branch {ref.name} of repository {ref.repo_id}: {line}"
 
 
-async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
+async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     """The errors of one branch's frontier, a sentence each."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
-        base = await trees.drive(tree.walk(ref.base), trees.stored(store, tx))
+        base = await trees.drive(tree.walk(ref.base), trees.loader_of(store, tx))
     except SvcError as error:
         return [f"the tree that it began with cannot be read ({error.detail})"]
-    changed = [lanes.row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]
+    changed = [lanes.to_row(lane) for lane in await tx.all(lanes.ALL, branch_id=branch_id)]
     living = [lane for lane in changed if lane.living]
     wrong = [
         f"{lane.path} is of change {max(lane.ver, lane.last_seq)}, the branch has {seq}"
@@ -51,7 +51,7 @@ async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
     wrong += await _wrong_directories(tx, branch_id, changed, base)
     wrong += await _wrong_files(tx, repo_id, living)
     edited = [lane for lane in living if lane.kind == "text" and lane.edited]
-    for lot in _lots(edited):
+    for lot in _split_lots(edited):
         wrong += await _wrong_lanes(tx, store, branch_id, lot)
     for final in await tx.all(rows.FINALS, branch_id=branch_id):
         wrong += await _wrong_final(tx, store, branch_id, final)
@@ -94,7 +94,7 @@ async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]
     return wrong
 
 
-def _lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
+def _split_lots(edited: list[LaneRow]) -> list[list[LaneRow]]:
     lots: list[list[LaneRow]] = []
     size = AT_ONCE
     for lane in edited:

@@ -17,7 +17,7 @@ AT_ONCE = 16 * MIB  # raw bytes of frames in memory
 
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    sizes = {info.name: info.size async for info in store.packs.stored()}
+    sizes = {info.name: info.size async for info in store.packs.list_packs()}
     async with db.read() as tx:
         packs = await tx.all(rows.PACKS)
     for pack_id, name, size in packs:

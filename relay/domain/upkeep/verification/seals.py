@@ -25,29 +25,31 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             page = await tx.all(rows.SEALS, after=after, limit=PAGE)
             if not page:
                 break
-            parents = await _parents(tx, [row[0] for row in page])
-            generations = await _generations(tx, {seal_id for ids in parents.values() for seal_id in ids})
-            lineages = await _lineages(tx, {row[1] for row in page})
+            parents = await _find_parents(tx, [row[0] for row in page])
+            generations = await _find_generations(
+                tx, {seal_id for ids in parents.values() for seal_id in ids}
+            )
+            lineages = await _find_lineages(tx, {row[1] for row in page})
         after = page[-1][0]
         for line in await asyncio.to_thread(_wrong_seals, page, parents, generations, lineages):
             yield line
     async with db.read(snapshot=True) as tx:
-        for line in await _lost_heads(tx) + await _shared_places(tx):
+        for line in await _lost_heads(tx) + await _find_shared_places(tx):
             yield line
 
 
-async def _parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
+async def _find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     parents: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     for child, parent in await tx.all(rows.PARENTS, ids=ids):
         parents[child].append(parent)
     return parents
 
 
-async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
+async def _find_generations(tx: Tx, ids: set[str]) -> dict[str, int]:
     return {row[0]: row[1] for row in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
 
 
-async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
+async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
     """For each repository the repositories, including itself, whose seals it may have taken over."""
     lineages = {repo_id: {repo_id} for repo_id in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
@@ -105,7 +107,7 @@ async def _lost_heads(tx: Tx) -> list[str]:
     ]
 
 
-async def _shared_places(tx: Tx) -> list[str]:
+async def _find_shared_places(tx: Tx) -> list[str]:
     """Sentences about seals of one branch that have the same parent, one for each parent. Branches that were
     moved back, or deleted and created again, are left out, because they may have such seals."""
     wrong: list[str] = []

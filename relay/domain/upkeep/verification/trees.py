@@ -12,7 +12,7 @@ from localstore.core.errors import SvcError
 from localstore.core.tree import Directory, TreeEntry
 from localstore.core.tree.directory import directory_digest, join
 from localstore.core.tree.partial import name_of
-from relay.base.batches import batches
+from relay.base.batches import split_batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
 from relay.db.storage.object import Located
@@ -57,7 +57,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             lot = pending[-AT_ONCE:]
             del pending[-AT_ONCE:]
             located = await store.locate([directory.digest for directory in lot])
-            for part in _parts(lot, located):
+            for part in _split_lots(lot, located):
                 raws = await _read(
                     store, [directory.digest for directory in part if directory.digest in located]
                 )
@@ -72,14 +72,14 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
         marks.close()
 
 
-def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
+def _split_lots(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
     """Splits the directories into lots that are read at once; those that are not stored come first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
     for directory in lot:
         by_digest.setdefault(directory.digest, []).append(directory)
     if missing := [directory for directory in lot if directory.digest not in located]:
         yield missing
-    for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+    for part in split_batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
         yield [directory for place in part for directory in by_digest[place.digest]]
 
 
@@ -154,8 +154,8 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> 
     wrong: list[str] = []
     for repo_id, named in files.items():
         async with db.read() as tx:
-            plain = await _sizes(tx, rows.HELD, repo_id, named, large=False)
-            large = await _sizes(tx, chunked_files.SIZES, repo_id, named, large=True)
+            plain = await _find_sizes(tx, rows.HELD, repo_id, named, large=False)
+            large = await _find_sizes(tx, chunked_files.SIZES, repo_id, named, large=True)
         for path, entry in named.items():
             held = large if entry.kind == "chunked" else plain
             if held.get(entry.digest) != entry.size:
@@ -164,7 +164,7 @@ async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> 
     return wrong
 
 
-async def _sizes(
+async def _find_sizes(
     tx: Tx, statement: Statement, repo_id: str, named: dict[str, TreeEntry], *, large: bool
 ) -> dict[bytes, int]:
     digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})

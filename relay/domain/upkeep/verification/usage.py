@@ -59,8 +59,8 @@ async def repair(db: Database) -> int:
 
 async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
     now = await _read(tx, repo_ids)
-    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
-    await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id) for repo_id in now])
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused_row(account_id)])
+    await tx.many(rows.ENSURE_REPO, [rows.empty_row(repo_id) for repo_id in now])
     for repo_id, repo in now.items():
         size, objects, deleted = repo.real
         await tx.run(rows.SET_REPO, of_repo=repo_id, new_bytes=size, new_objects=objects, new_deleted=deleted)

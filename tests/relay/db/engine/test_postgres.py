@@ -19,7 +19,7 @@ from localstore.core.errors import Unavailable
 from localstore.core.model.sync import Event
 from relay.db.engine.database import Contended, ForeignKeyViolation, NotNullViolation, UniqueViolation
 from relay.db.engine.postgres import STAMP_BITS, PostgresDatabase
-from relay.db.engine.postgres_sql import compiled
+from relay.db.engine.postgres_sql import compile_statement
 from relay.db.schema import tables
 from relay.db.storage import collect
 from relay.db.storage import object as objects
@@ -74,7 +74,7 @@ async def test_postgres_understands_every_statement():
     assert len(known) > 150
     for name, statement in known.items():
         try:
-            await connection.prepare(compiled(statement).sql)
+            await connection.prepare(compile_statement(statement).sql)
         except asyncpg.PostgresError as error:
             pytest.fail(f"{name}: {error}")
     await connection.close()

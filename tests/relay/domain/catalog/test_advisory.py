@@ -40,7 +40,7 @@ def _publish(relay: Relay, who: Account, repo: Repository, draft: AdvisoryDraft)
             relay.node,
             None,
             "127.0.0.1",
-            repo=repos.row(found),
+            repo=repos.to_row(found),
             role="owner",
             operation=OPERATIONS["report.decide"],
         )

@@ -20,7 +20,7 @@ from relay.db.schema import tables
 from relay.domain.git import build as building
 from relay.domain.git import process, serving
 from relay.domain.git.build import Unfinished, build
-from relay.domain.git.cache import Cache, caches, size_of
+from relay.domain.git.cache import Cache, list_caches, size_of
 from relay.node import Node
 from tests.patience import until
 from tests.relay.conftest import Account, Relay, two_relays
@@ -178,12 +178,12 @@ async def test_what_was_read_longest_ago_is_deleted_first(sealed: World) -> None
     try:
         object.__setattr__(node.config, "git_cache", 3 * size_of(_cache(sealed)))
         serving._make_room(node, sealed.repo_id)
-        left = {one.repo_id for one in caches(node.config.data) if one.exists()}
+        left = {one.repo_id for one in list_caches(node.config.data) if one.exists()}
         assert left == {sealed.repo_id, "old", "held"}
     finally:
         os.close(held)
     await serving.sweep(node)
-    assert {one.repo_id for one in caches(node.config.data)} == {sealed.repo_id}, (
+    assert {one.repo_id for one in list_caches(node.config.data)} == {sealed.repo_id}, (
         "the others are no repositories"
     )
 
@@ -267,8 +267,8 @@ def test_a_build_does_not_wait_for_the_budget_of_another_repository(
 
     async def seconds_owed() -> list[float]:
         views = [await serving.whole_view(relay.node, mine.id) for mine in (greedy, modest)]
-        relay.node.share.spent(views[0].payer, 100.0)
-        return [relay.node.share.owed(view.payer) for view in views]
+        relay.node.share.count_spent(views[0].payer, 100.0)
+        return [relay.node.share.seconds_owed(view.payer) for view in views]
 
     waits = relay.run(seconds_owed())
     assert [wait > 0 for wait in waits] == [True, False]

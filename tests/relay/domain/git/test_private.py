@@ -431,6 +431,6 @@ def test_the_address_is_named_where_git_can_read(
     assert named(mine.owner) == [None, None]
     set_state(relay, mine, **{"class": "published_public"})
     assert ok(client().get("/api/v1/client-config"))["git"] is True
-    monkeypatch.setattr(git_here, "program", lambda: None)
+    monkeypatch.setattr(git_here, "find_program", lambda: None)
     assert ok(client().get("/api/v1/client-config"))["git"] is False
     assert named(mine.owner) == [None, None]

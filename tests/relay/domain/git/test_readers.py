@@ -107,7 +107,7 @@ def test_who_finds_no_place_is_told(
 def test_a_server_without_git_says_so(
     relay: Relay, git: Git, large: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "program", lambda: None)
+    monkeypatch.setattr(machine, "find_program", lambda: None)
     refused = git.tried("clone", git.address(large), "work")
     assert "remote: this server has no git; clone with svc" in refused.stderr
 

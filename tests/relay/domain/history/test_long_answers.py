@@ -23,7 +23,7 @@ from relay.domain.catalog import artifact
 from relay.domain.history import sealed
 from relay.domain.history.archive import archive
 from relay.domain.history.compare import compare
-from relay.domain.history.history import tree
+from relay.domain.history.history import list_tree
 from relay.domain.history.history_pack import history_pack
 from relay.domain.history.proof import proof, require_named
 from relay.http.buffers import Buffers, Lease
@@ -45,11 +45,11 @@ async def slice_of_history(view: View, seal_id: str) -> Reply:
 
 
 async def whole_tree(view: View, seal_id: str) -> Tree:
-    return await tree(view, seal_id, "", recursive=True)
+    return await list_tree(view, seal_id, "", recursive=True)
 
 
 async def directory(view: View, seal_id: str) -> Tree:
-    return await tree(view, seal_id, "", recursive=False)
+    return await list_tree(view, seal_id, "", recursive=False)
 
 
 async def artifacts(view: View, seal_id: str) -> Page[Artifact]:
@@ -113,7 +113,7 @@ async def test_it_counts_on_the_budget_of_who_reads(w: World, asked: Asked) -> N
     before = left(a.view)
     await read(await asked(a.view, head))
     assert left(a.view) < before
-    w.node.share.spent(a.view.payer, 10 * WORK.burst)
+    w.node.share.count_spent(a.view.payer, 10 * WORK.burst)
     with pytest.raises(RateLimited):
         await asked(a.view, head)
     assert await read(await asked(b.view, head))
@@ -134,7 +134,7 @@ async def test_who_walks_a_whole_tree_does_it_on_their_budget(
     if isinstance(answer, Reply):
         await read(answer)
     assert left(view) < before
-    w.node.share.spent(view.payer, 10 * WORK.burst)
+    w.node.share.count_spent(view.payer, 10 * WORK.burst)
     if hides:
         view = replace(view, policy=Policy(2, {"below/file-0": "private"}))  # nothing of it is known yet
     with pytest.raises(RateLimited):
@@ -171,7 +171,7 @@ async def test_an_archive_that_has_begun_goes_on_when_the_budget_is_used_up(w: W
     reply = await archive(a.view, head)
     assert reply.stream is not None
     parts = [await anext(reply.stream)]
-    w.node.share.spent(a.view.payer, left(a.view))
+    w.node.share.count_spent(a.view.payer, left(a.view))
     parts += [part async for part in reply.stream]
     assert gzip.decompress(b"".join(parts))
 
@@ -211,7 +211,7 @@ async def test_nobody_waits_for_a_comparison_whose_payer_waits_for_budget(
         return 0.0
 
     monkeypatch.setattr(w.node.workers, "afford", afford)
-    monkeypatch.setattr(share, "owed", owed)
+    monkeypatch.setattr(share, "seconds_owed", owed)
     async with asyncio.timeout(PATIENCE):
         poor = asyncio.create_task(compare(a.view, asked))
         await waits.wait()
@@ -263,6 +263,6 @@ async def test_a_page_of_a_comparison_counts_again_for_each_who_reads_it(w: Worl
         before = left(view)
         assert await compare(view, asked) == page
         assert left(view) < before
-    w.node.share.spent(a.view.payer, 10 * WORK.burst)
+    w.node.share.count_spent(a.view.payer, 10 * WORK.burst)
     with pytest.raises(RateLimited):
         await compare(a.view, asked)

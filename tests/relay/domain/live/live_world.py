@@ -108,7 +108,7 @@ class World:
             node=self.node,
             principal=principal,
             address="127.0.0.1",
-            repo=repos.row(row),
+            repo=repos.to_row(row),
             role=repos.role(row),
             operation=OPERATIONS["live.updates"],
         )
@@ -140,7 +140,7 @@ class World:
         async with self.node.db.read() as tx:
             root = await seal_rows.root_of(tx, self.repo_id, seal_id)
             steps = tree.walk(root, verification=tree.Verification(view.repo.tree_key))
-            found = await trees.drive(steps, trees.stored(self.node.objects, tx))
+            found = await trees.drive(steps, trees.loader_of(self.node.objects, tx))
         return {path: await self.node.objects.read(one.digest, self.repo_id) for path, one in found.items()}
 
     async def put(self, data: bytes) -> str:

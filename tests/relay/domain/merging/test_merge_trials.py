@@ -137,7 +137,7 @@ def test_the_move_of_the_base_tries_its_proposals(repo: Repository, relay: Relay
     assert stands(repo, n) == ("clean", [])
     repo.seal({"page": put(5, b"mine")})
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
-    relay.run(trial.job(relay.node, branch))
+    relay.run(trial.run_trials(relay.node, branch))
     (listed,) = repo.get("/proposals")["items"]
     assert (listed["merge_state"], listed["conflicts"]) == ("conflicts", ["page"])
 
@@ -156,9 +156,9 @@ def test_a_proposal_whose_merge_a_job_tries_between_its_reads(
     read = proposal.get
 
     async def read_around_the_job(view: View, number: str) -> Any:
-        await trial.job(relay.node, branch)
+        await trial.run_trials(relay.node, branch)
         shown = await read(view, number)
-        await trial.job(relay.node, branch)
+        await trial.run_trials(relay.node, branch)
         return shown
 
     monkeypatch.setattr(proposal, "get", read_around_the_job)
@@ -251,7 +251,7 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
     monkeypatch.setattr(trial, "_try_merge", moving)
     before = repo.head()
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
-    relay.run(trial.job(relay.node, branch))
+    relay.run(trial.run_trials(relay.node, branch))
     assert tried == [(numbers[1], before), (numbers[0], repo.head())]
 
 
@@ -456,6 +456,8 @@ def test_the_move_of_a_base_tries_the_newest_of_each_proposer(
         numbers.append(propose(repo, name))
         assert stands(repo, numbers[-1])[0] == "clean"
     repo.seal({"page": put(5, b"mine")})
-    relay.run(trial.job(relay.node, {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}))
+    relay.run(
+        trial.run_trials(relay.node, {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])})
+    )
     listed = {one["number"]: one["merge_state"] for one in repo.get("/proposals")["items"]}
     assert [listed[n] for n in numbers] == ["unknown", "conflicts", "conflicts"]

@@ -69,7 +69,9 @@ def used(relay: Relay, repo: Repository) -> int:
 def test_it_is_tried_by_who_asks_and_by_no_push(relay: Relay, base: Repository, mine: Repository) -> None:
     made = propose(base, mine)
     (moved,) = base.seal({"page": put(9, b"another nine")})
-    relay.run(trial.job(relay.node, {"repo_id": base.id, "branch_id": base.get("/refs/branch/main")["id"]}))
+    relay.run(
+        trial.run_trials(relay.node, {"repo_id": base.id, "branch_id": base.get("/refs/branch/main")["id"]})
+    )
     relay.run(trial.version_job(relay.node, base.id, made["number"]))  # after a push of the fork
     (listed,) = base.get("/proposals")["items"]
     assert (listed["base_seal"], listed["merge_state"]) == (moved, "unknown")

@@ -45,7 +45,7 @@ async def count(made: World, table: object) -> int:
 
 async def stored(made: World) -> int:
     """Bytes of all packs."""
-    return sum([info.size async for info in made.node.objects.packs.stored()])
+    return sum([info.size async for info in made.node.objects.packs.list_packs()])
 
 
 async def gc(made: World, grace: int = NOW, dry_run: bool = False, quiet: int = NOW) -> tuple[int, int]:
@@ -78,7 +78,7 @@ async def test_only_what_nobody_refers_to_goes(tmp_path):
         with pytest.raises(NotFound):
             await made.node.objects.read(dead)
         async with made.node.db.read() as tx:
-            assert await made.node.objects.missing(tx, made.repo_id, [dead]) == {dead}
+            assert await made.node.objects.find_missing(tx, made.repo_id, [dead]) == {dead}
         for data in (b"first", b"\0" * 3000, b"live only"):
             assert await made.node.objects.read(digest(data), made.repo_id) == data
         await sound(made)
@@ -283,8 +283,8 @@ async def test_the_collector_reads_a_portion_of_large_trees_at_once(
             size = max(size, sum(map(len, raws)))
             return found(raws)
 
-        found = roots._children
-        monkeypatch.setattr(roots, "_children", children)
+        found = roots._find_children
+        monkeypatch.setattr(roots, "_find_children", children)
         monkeypatch.setattr(roots, "DIRECTORY_BYTES", 50_000)
         await gc(w)
         assert 20_000 < size < 100_000
