@@ -63,7 +63,7 @@ WORDS: dict[str, str] = {
     "ls-remote": "svc repo branch lists branches, svc repo tag list lists tags",
     "list": "svc repo list lists your repositories, svc llm list the models of this machine",
     "lock": "files are not locked; of a binary that two people changed both versions stay: svc conflicts",
-    "man": "svc help COMMAND explains a command, svc --help lists them",
+    "man": "every command explains itself: svc push --help; svc --help lists them",
     "models": "svc llm list lists the models of this machine",
     "llm create": "svc llm pull FILE.gguf --as NAME takes a model from a file; a chat has /set for the rest",
     "llm push": "models are published in a repository: svc repo create NAME --kind model, then svc push",
