@@ -120,7 +120,7 @@ async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
         text = await sees(pilot, "two", "text      ")
         assert "1 line" not in text
         await press(pilot, "g", "j", "enter", "enter")  # the template once more: what was written is not lost
-        await sees(pilot, "put the template in the place of the text?")
+        await sees(pilot, "Put the template in the place of the text?")
         await press(pilot, "n")
         await sees(pilot, "two")
         await press(pilot, "G", "g", "j", "j", "j", "j", "enter", " ", "enter")
