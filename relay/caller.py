@@ -122,7 +122,7 @@ class Caller:
     def role_of(self, row: Row) -> Role | None:
         """The caller's role in the repository of this row, None without one; limited by the credential: with
         a read-only token it is `read`."""
-        role = repos.role(row)
+        role = repos.to_role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
         most: Role = "write" if "write" in self.principal.caps else "read"

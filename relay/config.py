@@ -23,7 +23,7 @@ from localstore.core.numbers import whole_number
 from relay.base import database_url as urls
 from relay.base import edition, providers, ssh_settings
 from relay.base.environment import Environment, StartRefused
-from relay.base.flags import ConditionalPut, Flags, switch
+from relay.base.flags import ConditionalPut, Flags, parse_switch
 from relay.base.providers import Provider
 from relay.capacity import creation
 from relay.capacity.quota import Quota
@@ -183,25 +183,25 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         source_link=env.get("TR_SOURCE_URL") or edition.SOURCE_URL,
         flags=Flags.read(env.get),
         e2ee=E2eeScopes(
-            single_user=_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),
-            org=_switch(env, "TR_ORG_E2EE_ENABLED", False),
-            private=_switch(env, "TR_PRIVATE_E2EE_ENABLED", False),
+            single_user=_read_switch(env, "TR_SINGLE_USER_E2EE_ENABLED", False),
+            org=_read_switch(env, "TR_ORG_E2EE_ENABLED", False),
+            private=_read_switch(env, "TR_PRIVATE_E2EE_ENABLED", False),
         ),
         database_url=database_url,
         migration_database_url=_database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"),
-        secrets=_secrets(env, dev),
+        secrets=_read_secrets(env, dev),
         providers=providers.read(env, public_url, dev=dev),
-        oidc_sign_up=_switch(env, "TR_OIDC_SIGN_UP", dev),
-        storage=_storage(env, folder),
-        tls=_tls(env, dev),
+        oidc_sign_up=_read_switch(env, "TR_OIDC_SIGN_UP", dev),
+        storage=_read_storage(env, folder),
+        tls=_read_tls(env, dev),
         operator_email=env.get("INITIAL_RELAY_ADMIN_EMAIL"),
-        device_key_sign_in=_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
-        device_key_sign_up=_switch(env, "TR_DEVICE_KEY_SIGN_UP", dev),
-        local_sign_up=_switch(env, "TR_LOCAL_SIGN_UP", dev),
-        rate_limits=_switch(env, "TR_RATE_LIMITS", True),
+        device_key_sign_in=_read_switch(env, "TR_DEVICE_KEY_SIGN_IN", True),
+        device_key_sign_up=_read_switch(env, "TR_DEVICE_KEY_SIGN_UP", dev),
+        local_sign_up=_read_switch(env, "TR_LOCAL_SIGN_UP", dev),
+        rate_limits=_read_switch(env, "TR_RATE_LIMITS", True),
         proxy_hops=env.number("TR_PROXY_HOPS", 0, 0, 8),
         log_level=log_level(env),
-        quota=_quota(env, dev),
+        quota=_read_quota(env, dev),
         reserve=Space(
             env.number("TR_RESERVE_BYTES", RESERVE_BYTES, 0, 2**62),
             env.number("TR_RESERVE_INODES", RESERVE_INODES, 0, 2**62),
@@ -209,7 +209,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         git_cache=env.number("TR_GIT_CACHE_BYTES", GIT_CACHE_BYTES, 0, 2**62),
         audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
         client_builds=_client_builds(env),
-        outbound_allow=_networks(env, "TR_OUTBOUND_ALLOW"),
+        outbound_allow=_read_networks(env, "TR_OUTBOUND_ALLOW"),
         ssh=ssh_settings.read(env, host),
     )
 
@@ -222,7 +222,7 @@ def _client_builds(env: Environment) -> Path | None:
     return folder
 
 
-def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+def _read_networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     """The addresses and networks that the variable `name` lists, separated by commas. Raises StartRefused for
     other text."""
     parts = [part.strip() for part in (env.get(name) or "").split(",")]
@@ -232,22 +232,22 @@ def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipad
         raise StartRefused(f"{name} names addresses and networks, such as 10.1.2.0/24: {error}") from None
 
 
-def quotas(variables: Mapping[str, str]) -> Quota:
+def read_quotas(variables: Mapping[str, str]) -> Quota:
     """The limits of accounts, without reading the rest of the configuration."""
-    return _quota(Environment(variables), False)
+    return _read_quota(Environment(variables), False)
 
 
-def _quota(env: Environment, dev: bool) -> Quota:
+def _read_quota(env: Environment, dev: bool) -> Quota:
     return Quota(
         bytes=env.number("TR_QUOTA_BYTES", QUOTA_BYTES, 0, 2**61),
         objects=env.number("TR_QUOTA_OBJECTS", QUOTA_OBJECTS, 0, 2**61),
         repositories=env.number("TR_QUOTA_REPOSITORIES", QUOTA_REPOSITORIES, 0, 2**61),
         accounts=env.number("TR_QUOTA_ACCOUNTS", DEV_ACCOUNTS if dev else QUOTA_ACCOUNTS, 0, 2**31),
-        creations=_creations(env),
+        creations=_read_creations(env),
     )
 
 
-def _creations(env: Environment) -> dict[str, int]:
+def _read_creations(env: Environment) -> dict[str, int]:
     """The limits on creations by kind: the defaults, overridden by TR_QUOTA_CREATIONS
     (`labels=100,refs=1000`)."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
@@ -269,18 +269,18 @@ def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str
     return _database_url(env, folder, "MIGRATION_DATABASE_URL", "DATABASE_URL"), served
 
 
-def storage(variables: Mapping[str, str], data: Path | None) -> Storage:
+def read_storage(variables: Mapping[str, str], data: Path | None) -> Storage:
     """Where packs are stored, without reading the rest of the configuration."""
     env = Environment(variables)
     try:
-        return _storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
+        return _read_storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
     except Invalid as error:
         raise StartRefused(error.detail) from None
 
 
-def _storage(env: Environment, folder: Path) -> Storage:
+def _read_storage(env: Environment, folder: Path) -> Storage:
     owner = (env.get("TR_PUBLIC_URL") or f"{folder}").rstrip("/").lower()
-    return Storage(folder, _s3(env), Flags.read(env.get).conditional_put, owner)
+    return Storage(folder, _read_s3(env), Flags.read(env.get).conditional_put, owner)
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
@@ -301,8 +301,8 @@ def log_level(env: Environment) -> str:
     raise StartRefused(f"RUST_LOG names none of the levels {', '.join(_LEVELS)}")
 
 
-def _switch(env: Environment, name: str, default: bool) -> bool:
-    return switch(name, env.get(name), default)
+def _read_switch(env: Environment, name: str, default: bool) -> bool:
+    return parse_switch(name, env.get(name), default)
 
 
 def _public_url(env: Environment, dev: bool, host: str, port: int) -> str:
@@ -332,7 +332,7 @@ def _check_edition(env: Environment, dev: bool) -> None:
         raise StartRefused(f"TR_EDITION={edition_name} does not match the compiled edition {edition.EDITION}")
 
 
-def _secrets(env: Environment, dev: bool) -> Secrets:
+def _read_secrets(env: Environment, dev: bool) -> Secrets:
     managed = env.secret("MANAGED_KEY_SECRET")
     if managed is not None and not re.fullmatch("[0-9a-fA-F]{64}", managed):
         raise StartRefused("MANAGED_KEY_SECRET is not 32 bytes in hex (64 digits)")
@@ -355,7 +355,7 @@ def _boot_secret(env: Environment, name: str, dev: bool) -> str:
     return value or ""
 
 
-def _s3(env: Environment) -> S3 | None:
+def _read_s3(env: Environment) -> S3 | None:
     endpoint, bucket = env.get("S3_ENDPOINT"), env.get("S3_BUCKET")
     if endpoint is None and bucket is None:
         return None
@@ -369,7 +369,7 @@ def _s3(env: Environment) -> S3 | None:
     return S3(endpoint, bucket, region, access, secret)
 
 
-def _tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
+def _read_tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
     """Certificate and key if the node terminates TLS itself; None behind a proxy, where neither file
     exists."""
     named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")

@@ -57,7 +57,7 @@ async def write(tx: Tx, to: Path) -> int:
         out = _Items(writing)
         for table, statement in statements.TABLES:
             out.item(_encode(_begin(table)))
-            booleans = statements.booleans(table)
+            booleans = statements.find_booleans(table)
             lot: list[Sequence[Any]] = []
             async for row in tx.stream(statement):
                 lot.append(row)

@@ -21,7 +21,7 @@ def rfc3339(ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def milliseconds(moment: datetime) -> int:
+def to_milliseconds(moment: datetime) -> int:
     """The moment, which has a time zone, in milliseconds since 1970."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 

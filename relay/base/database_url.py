@@ -39,7 +39,7 @@ def sqlite_path(url: str) -> Path:
     return Path(path)
 
 
-def role(url: str) -> str | None:
+def role_of(url: str) -> str | None:
     """The role with which a PostgreSQL URL signs in; None if it names none."""
     name = urlsplit(url).username
     return unquote(name) if name else None

@@ -30,7 +30,7 @@ CONDITIONAL_PUT = "TR_LAKEFS_S3_CONDITIONAL_PUT"
 _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off", "no"})
 
 
-def switch(name: str, value: str | None, default: bool) -> bool:
+def parse_switch(name: str, value: str | None, default: bool) -> bool:
     """Whether the switch is on. Raises Invalid unless the value is on or off in one of the accepted
     spellings, in any case."""
     if value is None or value == "":
@@ -53,7 +53,7 @@ class Flags:
         put = get(CONDITIONAL_PUT) or "emulated"
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
-        values = {name: switch(name, get(name), default) for name, default in DEFAULTS.items()}
+        values = {name: parse_switch(name, get(name), default) for name, default in DEFAULTS.items()}
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:

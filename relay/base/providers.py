@@ -69,7 +69,7 @@ class _ProviderEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 def read(env: Environment, public_url: str, *, dev: bool) -> tuple[Provider, ...]:
     """The providers, in the order of their buttons. Raises StartRefused for settings that cannot work."""
-    providers = [*_rauthy(env, public_url, dev), *_of_file(env, dev)]
+    providers = [*_read_rauthy(env, public_url, dev), *_of_file(env, dev)]
     names = [provider.name for provider in providers]
     for name in names:
         if names.count(name) > 1:
@@ -77,7 +77,7 @@ def read(env: Environment, public_url: str, *, dev: bool) -> tuple[Provider, ...
     return tuple(providers)
 
 
-def _rauthy(env: Environment, public_url: str, dev: bool) -> list[Provider]:
+def _read_rauthy(env: Environment, public_url: str, dev: bool) -> list[Provider]:
     url, client_id = env.get("RAUTHY_URL"), env.get("RAUTHY_CLIENT_ID")
     expected = f"{public_url}{CALLBACK}"
     redirect = env.get("RAUTHY_REDIRECT_URI") or expected
@@ -109,10 +109,10 @@ def _of_file(env: Environment, dev: bool) -> list[Provider]:
         raise StartRefused(f"{where} is not a list of providers: {error}") from None
     if len(entries) > OIDC_PROVIDERS:
         raise StartRefused(f"{where} has more than {OIDC_PROVIDERS} providers")
-    return [_provider(entry, where, dev) for entry in entries]
+    return [_read_provider(entry, where, dev) for entry in entries]
 
 
-def _provider(entry: _ProviderEntry, where: str, dev: bool) -> Provider:
+def _read_provider(entry: _ProviderEntry, where: str, dev: bool) -> Provider:
     if entry.name in RESERVED:
         raise StartRefused(f"{where}: the name {entry.name} means another way to sign in; choose another")
     if not _NAME.fullmatch(entry.name):

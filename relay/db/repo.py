@@ -243,6 +243,6 @@ def to_row(columns: Row) -> RepoRow:
     return RepoRow(*columns[: len(COLUMNS)])
 
 
-def role(columns: Row) -> Role | None:
+def to_role(columns: Row) -> Role | None:
     value: Role | None = columns[len(COLUMNS)]
     return value

@@ -186,7 +186,7 @@ class Credentials:
         if session_row is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
         if self._reads_repository:
-            session_row, row = gate.parts(session_row)
+            session_row, row = gate.split_row(session_row)
             caller.sight = Sight(row)
         live = sessions.to_live_session(session_row)
         bound = verdict.device_key_id

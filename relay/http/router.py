@@ -93,7 +93,7 @@ def _walk(
     return None
 
 
-def parameters(path: str) -> tuple[str, ...]:
+def parameters_of(path: str) -> tuple[str, ...]:
     """Names of the parameters of a declared path, in order."""
     return tuple(match[1] for match in _PARAMETER.finditer(path))
 

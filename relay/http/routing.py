@@ -37,7 +37,7 @@ from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.identity.request_signature import SAFE_METHODS
 from localstore.core.model.limits import JSON_BODY
 from localstore.core.model.rights import OPERATIONS, Operation
-from relay.http.router import parameters
+from relay.http.router import parameters_of
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ def route(
             status=status,
             body=types.get("body"),
             query=types.get("query"),
-            params=parameters(path),
+            params=parameters_of(path),
             filled=filled,
             wants=frozenset(filled.values()),
             max_body=max_body,
@@ -229,7 +229,7 @@ def route(
             forms=forms,
             gzip=gzip,
             password=password,
-            name=name or f"{_noun(handler.__module__)}.{handler.__name__}",
+            name=name or f"{_noun_of(handler.__module__)}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )
         TABLE.append(declared)
@@ -246,9 +246,9 @@ def _sources_of(handler: Handler, path: str) -> dict[str, str]:
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
     not_of_path = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
-    of_path = [name for name in parameters(path) if name not in not_of_path]
+    of_path = [name for name in parameters_of(path) if name not in not_of_path]
     for name in names:
-        if name in FILLED or name in parameters(path):
+        if name in FILLED or name in parameters_of(path):
             filled[name] = name
         elif isinstance(hints.get(name), type) and issubclass(hints[name], msgspec.Struct):
             filled[name] = "body"
@@ -259,7 +259,7 @@ def _sources_of(handler: Handler, path: str) -> dict[str, str]:
     return filled
 
 
-def _noun(module: str) -> str:
+def _noun_of(module: str) -> str:
     """The noun of a module's routes: the name of the module, or of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
     return folder.rpartition(".")[2] if name in ("routes", "pages") else name

@@ -17,7 +17,7 @@ HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\x03"  # of a gzip file: no name, no time
 LAST_BLOCK = b"\x03\0"  # an empty one, which ends the stream
 
 
-class Part(NamedTuple):
+class FilePiece(NamedTuple):
     """A piece of a file in the archive. `path`: path of the file in its first piece, else None. `size`: size
     of the whole file. `last`: whether this is the file's last piece."""
 
@@ -55,7 +55,7 @@ def end_of_tar(written: int) -> bytes:
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
 
-def pack_members(parts: Sequence[Part], seconds: int, before: ArchivePart) -> ArchivePart:
+def pack_members(parts: Sequence[FilePiece], seconds: int, before: ArchivePart) -> ArchivePart:
     """The compressed members of these parts. `before`: the result of the previous call."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:

@@ -64,7 +64,7 @@ def upgrade(url: str, served: str | None = None) -> str:
     if urls.is_postgres(url) and served is not None:
         from relay.migrations import postgres
 
-        postgres.grant(url, urls.role(served))
+        postgres.grant(url, urls.role_of(served))
     return revision
 
 

@@ -16,7 +16,7 @@ from localstore.core.errors import NotFound, SvcError
 from relay.caller import Caller
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
-from relay.render.templates import environment, readable
+from relay.render.templates import escape_unreadable, make_environment
 
 HTML = "text/html; charset=utf-8"
 
@@ -39,10 +39,10 @@ def page(
     page explains; it sets the status of the answer, and for a rate limit the headers. The template shows the
     refusal's sentence as `problem`, unless `values` contains another `problem`."""
     values = {"problem": error.detail if error else "", **values}
-    values["problem"] = readable(values["problem"])
+    values["problem"] = escape_unreadable(values["problem"])
     status = error.status if error else status
     html = (
-        environment()
+        make_environment()
         .get_template(template)
         .render(me=caller.principal, node=caller.node.config.node_name, **values)
     )
@@ -64,14 +64,14 @@ def refusal(error: SvcError) -> HTTPResponse:
     """The page for a refusal. Hidden and missing things give the same bytes."""
     is_missing = isinstance(error, NotFound)
     html = (
-        environment()
+        make_environment()
         .get_template("refusal.html")
         .render(
             me=None,
             node="svc",
             title="Not found" if is_missing else error.title,
             status=404 if is_missing else error.status,
-            detail="" if is_missing else readable(error.detail),
+            detail="" if is_missing else escape_unreadable(error.detail),
         )
     )
     headers = {"cache-control": "no-store", **rate_headers(error)}

@@ -51,7 +51,7 @@ class Templates:
 
 
 @cache
-def environment() -> Environment:
+def make_environment() -> Environment:
     """The environment from which templates are taken, with the filters that they use."""
     environment = Environment(
         loader=PackageLoader("relay", "pages"),
@@ -62,18 +62,18 @@ def environment() -> Environment:
     )
     environment.globals.update(words=words, run_state_of=run.state_of)
     environment.filters["minute"] = _to_minute
-    environment.filters["readable"] = readable
+    environment.filters["readable"] = escape_unreadable
     return environment
 
 
-def readable(text: str) -> str:
+def escape_unreadable(text: str) -> str:
     """A sentence that may contain a stranger's text, with characters escaped that could hide or reverse the
     words that follow."""
     return terminal_safe(text, PROSE)
 
 
 def _compile(folder: str) -> None:
-    templates = environment()
+    templates = make_environment()
     for name in templates.list_templates(extensions=["html"]):
         if name.rpartition("/")[0] == folder:
             templates.get_template(name)

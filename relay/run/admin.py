@@ -18,7 +18,7 @@ import msgspec
 
 from localstore.core.errors import SvcError, Unavailable
 from relay.base.logs import logger
-from relay.db.engine.damage import damage
+from relay.db.engine.damage import find_damage
 from relay.run.maintenance import Maintenance
 
 SOCKET_NAME = "admin.sock"
@@ -128,7 +128,7 @@ class Admin:
         except SvcError as error:
             return AdminLine(error=error.detail)
         except Exception as error:
-            if (damage_text := damage(error)) is not None:
+            if (damage_text := find_damage(error)) is not None:
                 return AdminLine(
                     error=f"the database is damaged ({damage_text}); restore a backup: relay restore"
                 )

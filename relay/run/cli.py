@@ -35,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("relay: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        from relay.db.engine.damage import damage
+        from relay.db.engine.damage import find_damage
 
-        if (damage_text := damage(error)) is None:
+        if (damage_text := find_damage(error)) is None:
             raise
         print(
             f"relay: the database is damaged ({damage_text}); restore a backup: relay restore",
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     repo = commands.add_parser("repo", parents=[common], help="take a repository offline or back")
     repo.add_argument("action", choices=STATES)
-    repo.add_argument("repository", metavar="OWNER/NAME", type=_text)
+    repo.add_argument("repository", metavar="OWNER/NAME", type=_parse_text)
     repo.set_defaults(run=_repo)
 
     account = commands.add_parser("account", help="create, list, suspend and resume accounts")
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add = actions.add_parser(
         "add", parents=[common], help="create an account and a pairing code for its first device"
     )
-    add.add_argument("handle", metavar="HANDLE", type=_text)
+    add.add_argument("handle", metavar="HANDLE", type=_parse_text)
     add.add_argument("--hours", type=int, default=24, help="that its pairing code is valid (24)")
     add.set_defaults(run=_account)
     for word, meaning in (
@@ -89,23 +89,25 @@ def _parser() -> argparse.ArgumentParser:
         ("resume", "let a suspended person in again"),
     ):
         state = actions.add_parser(word, parents=[common], help=meaning)
-        state.add_argument("handle", metavar="HANDLE", type=_text)
+        state.add_argument("handle", metavar="HANDLE", type=_parse_text)
         state.set_defaults(run=_account_state, suspend=word == "suspend")
     listing = actions.add_parser("list", parents=[common], help="list accounts with what they use, by name")
     listing.add_argument("--kind", choices=KINDS, help="only these")
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="on one page (100)")
-    listing.add_argument("--after", metavar="NAME", type=_text, help="begin after this handle, or guest's id")
+    listing.add_argument(
+        "--after", metavar="NAME", type=_parse_text, help="begin after this handle, or guest's id"
+    )
     listing.add_argument("--json", action="store_true", help="print one JSON object: items, next")
     listing.set_defaults(run=_account_list)
 
     quota = commands.add_parser("quota", parents=[common], help="usage and limits of accounts")
     quota.add_argument(
-        "handle", metavar="HANDLE", nargs="?", type=_text, help="this account; all of them if omitted"
+        "handle", metavar="HANDLE", nargs="?", type=_parse_text, help="this account; all of them if omitted"
     )
     for what in QUOTAS:
         quota.add_argument(
             f"--{what}",
-            type=_limit,
+            type=_parse_limit,
             metavar="N",
             default=argparse.SUPPRESS,
             help=f"its limit of {what} (10G, 5M), or 'default'",
@@ -293,10 +295,10 @@ def _quota(options: argparse.Namespace) -> int:
     handle = options.handle.lower() if options.handle else None
     if handle and limits:
         asyncio.run(operator_commands.set_limits(url, handle, limits))
-    of_node = config.quotas(os.environ)
+    of_node = config.read_quotas(os.environ)
     heads = [f"{what.upper()}{end}" for what in QUOTAS for end in ("", "_LIMIT", "_DELETED")]
     print("\t".join(["ACCOUNT", *heads]))
-    for name, used in asyncio.run(operator_commands.usages(url, handle)):
+    for name, used in asyncio.run(operator_commands.list_usages(url, handle)):
         cells = [
             str(count)
             for what in QUOTAS
@@ -306,7 +308,7 @@ def _quota(options: argparse.Namespace) -> int:
     return 0
 
 
-def _text(text: str) -> str:
+def _parse_text(text: str) -> str:
     """The argument itself. Raises ArgumentTypeError for a text with characters that no name has, such as
     bytes that are not UTF-8: no database stores these."""
     if not text.isprintable():
@@ -314,7 +316,7 @@ def _text(text: str) -> str:
     return text
 
 
-def _limit(text: str) -> int | None:
+def _parse_limit(text: str) -> int | None:
     """The number in the text, with K, M, G or T for powers of 1024; None for `default`."""
     if text == "default":
         return None
@@ -350,7 +352,7 @@ def _restore(options: argparse.Namespace) -> int:
     from relay import config
     from relay.backup.restore import restore
 
-    storage = config.storage(os.environ, options.data)
+    storage = config.read_storage(os.environ, options.data)
     restore(options.folder.absolute(), storage, *config.migration_urls(os.environ, storage.data), print)
     print(f"check it with: relay audit --data {options.data}")
     return 0

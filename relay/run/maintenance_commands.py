@@ -22,7 +22,7 @@ def run(variables: Mapping[str, str], folder: Path | None, request: admin.Reques
 
 
 async def _run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
-    storage = config.storage(variables, folder)
+    storage = config.read_storage(variables, folder)
     answered = await admin.ask(storage.data, request, _say)
     return answered if answered is not None else await _carry_out_here(variables, storage, request)
 
@@ -36,7 +36,7 @@ async def _carry_out_here(
     shared = urls.is_postgres(url)  # then others may serve it meanwhile, from other folders
     with data_folder.serving(storage.data, shared):
         await asyncio.to_thread(migrations.check, url)
-        db = connect.database(url)
+        db = connect.make_database(url)
         try:
             await db.open()
             store = ObjectStore(storage.data, db, await open_packs(storage))

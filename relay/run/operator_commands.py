@@ -122,7 +122,7 @@ async def list_accounts(
     return listed, listed[-1].account if len(rows_read) > limit else None
 
 
-async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
+async def list_usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
     """Usage of accounts, highest first, or of one account. Raises NotFound for an unknown handle."""
     async with _open_database(url) as db, db.read() as tx:
         if handle is None:
@@ -157,7 +157,7 @@ async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -
 @contextlib.asynccontextmanager
 async def _open_database(url: str) -> AsyncIterator[Database]:
     await asyncio.to_thread(migrations.check, url)
-    db = connect.database(url)
+    db = connect.make_database(url)
     try:
         await db.open()
         yield db

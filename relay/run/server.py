@@ -152,7 +152,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
         stack.push_async_callback(signer.close)
-        db = connect.database(config.database_url)
+        db = connect.make_database(config.database_url)
         stack.push_async_callback(db.close)
         await db.open()
         objects = ObjectStore(config.data, db, await open_packs(config.storage), quota=config.quota)

@@ -193,7 +193,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 confined = await self._front.processes.start(
                     files,
                     link.theirs.fileno(),
-                    terminal.environment(self._channel.get_environment_bytes(), self._term),
+                    terminal.environment_of(self._channel.get_environment_bytes(), self._term),
                 )
             finally:
                 for fd in set(files):

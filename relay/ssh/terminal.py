@@ -23,7 +23,7 @@ _CHECKED = {
 }
 
 
-def environment(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
+def environment_of(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
     """The environment variables of a session: TERM, LANG, those of the client's variables that are allowed
     and well formed, and a mark that the app runs over SSH. `term`: the terminal type that the client
     requested."""

@@ -47,7 +47,7 @@ async def write_for_ever(folder: Path) -> None:
 
 async def _bucket(folder: Path) -> Packs | None:
     """The store of packs that the environment names, as an S3 bucket; None: the folder."""
-    storage = config.storage(os.environ, folder)
+    storage = config.read_storage(os.environ, folder)
     return await open_packs(storage) if storage.s3 else None
 
 

@@ -21,7 +21,7 @@ DAY = 24 * 3600_000
 
 @contextlib.asynccontextmanager
 async def database(folder: Path) -> AsyncIterator[Database]:
-    db = connect.database(await asyncio.to_thread(new_url, folder))
+    db = connect.make_database(await asyncio.to_thread(new_url, folder))
     await db.open()
     try:
         yield db

@@ -65,7 +65,7 @@ class Place:
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple[Database, ObjectStore]]:
-        db = connect.database(self.url)
+        db = connect.make_database(self.url)
         await db.open()
         packs = await buckets.packs(where=self.s3) if self.s3 else None
         store = ObjectStore(self.data, db, packs, verify=True)

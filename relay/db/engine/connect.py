@@ -6,7 +6,7 @@ from relay.base import database_url as urls
 from relay.db.engine.database import Database
 
 
-def database(url: str) -> Database:
+def make_database(url: str) -> Database:
     """The database of this URL, not opened yet."""
     if urls.is_postgres(url):
         from relay.db.engine.postgres import PostgresDatabase

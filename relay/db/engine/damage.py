@@ -8,7 +8,7 @@ _SQLITE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
 
 
-def damage(error: BaseException | None) -> str | None:
+def find_damage(error: BaseException | None) -> str | None:
     """The database's message about damage, if this error or its cause reports damage; else None."""
     while error is not None:
         code = getattr(error, "sqlite_errorcode", None)

@@ -27,7 +27,7 @@ Look = Callable[..., Awaitable[Row | None]]  # `Tx.one` or `Database.lookup`: a 
 LIST_CHUNK = 10_000
 
 
-def positions(
+def to_positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
     """The values of `rows` by position, in the order of the columns `order`. A column that a row lacks gets

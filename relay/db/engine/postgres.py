@@ -27,7 +27,7 @@ from relay.db.engine.database import (
     Row,
     Tx,
     UniqueViolation,
-    positions,
+    to_positions,
 )
 from relay.db.engine.named_locks import Names
 from relay.db.engine.postgres_pool import Pool
@@ -106,7 +106,7 @@ class PostgresTx:
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
         form = compile_statement(statement)
-        values = positions(rows, form.order, form.defaults)
+        values = to_positions(rows, form.order, form.defaults)
         if values:
             with _translate_errors():
                 await self._connection.executemany(form.sql, values)

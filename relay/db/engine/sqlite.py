@@ -30,7 +30,7 @@ from relay.db.engine.database import (
     Tx,
     UniqueViolation,
     Violation,
-    positions,
+    to_positions,
 )
 
 _VIOLATIONS: dict[str, type[Violation]] = {
@@ -164,7 +164,7 @@ class SqliteTx:
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
         form = compile_statement(statement)
-        values = positions(rows, form.order, form.defaults)
+        values = to_positions(rows, form.order, form.defaults)
         if values:
             self.waiting.append((form.sql, values))
             self._bytes += sum([len(value) for row in values for value in row if type(value) is bytes])

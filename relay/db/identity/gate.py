@@ -69,7 +69,7 @@ LIVE_BY_KEY = _recheck(
 )
 
 
-def parts(columns: Row) -> tuple[Row, Row | None]:
+def split_row(columns: Row) -> tuple[Row, Row | None]:
     """Split a row into (row of `sessions.LIVE`, row of `repos.VISIBLE`); the latter is None if the repository
     is hidden or missing."""
     width = len(sessions.LIVE_COLUMNS)

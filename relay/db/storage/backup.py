@@ -11,6 +11,6 @@ TABLES = tuple((table, select(table)) for table in metadata.sorted_tables)
 PACKS = select(pack.c.name, pack.c.size).order_by(pack.c.id)
 
 
-def booleans(table: Table) -> list[int]:
+def find_booleans(table: Table) -> list[int]:
     """The indexes of the table's boolean columns, whose values SQLite stores as numbers."""
     return [n for n, column in enumerate(table.columns) if isinstance(column.type, Boolean)]

@@ -73,7 +73,7 @@ async def add_collaborator(
         and collaborator[5] is not None
         and collaborator[6] is None
     )
-    if repos.role(repo_row) is not None and not by_org:
+    if repos.to_role(repo_row) is not None and not by_org:
         raise AlreadyCollaborator("this account has a role in the repository already")
     await require_room(tx, repo_id, 0)
     if by_org:

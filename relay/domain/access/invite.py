@@ -53,7 +53,7 @@ async def create(view: View, body: InviteCreate) -> Invite:
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
         repo_row = await tx.one(repos.ONE, id=view.repo.id, account=who)
-        role = None if repo_row is None else repos.role(repo_row)
+        role = None if repo_row is None else repos.to_role(repo_row)
         if role == "owner":
             raise AlreadyCollaborator(
                 f"@{handle} owns {view.repo.full_name} and may do everything there; "

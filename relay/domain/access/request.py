@@ -57,7 +57,7 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     request = {**place, "role": body.role, "note": body.note}
     async with caller.write() as tx:
         repo_row = await tx.one(repos.BY_NAME, **place, account=me.account_id)
-        held = None if repo_row is None else repos.role(repo_row)
+        held = None if repo_row is None else repos.to_role(repo_row)
         if RANK[held] >= RANK[body.role]:
             raise AlreadyCollaborator(f"you have the role {held} in {body.repo} already")
         await caller.node.jobs.add(tx, KIND, {**request, "account": me.account_id})
@@ -113,7 +113,7 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
         current = await tx.one(repos.ONE, id=repo.id, **who)
         if current is None or repos.to_row(current).state not in ("active", "archived"):
             return
-        if RANK[repos.role(current)] >= RANK[data["role"]]:
+        if RANK[repos.to_role(current)] >= RANK[data["role"]]:
             return
         if await tx.value(rows.OPEN_REQUESTS, of_repo=repo.id) >= limits.OPEN_ACCESS_REQUESTS:
             return

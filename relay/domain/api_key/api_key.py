@@ -21,7 +21,7 @@ from localstore.core.model.api_key import (
     ApiKeyVerdict,
 )
 from localstore.core.model.base import Page, PageQuery
-from relay.base.clock import LAST_MS, milliseconds, now_ms, rfc3339, rfc3339_or_none
+from relay.base.clock import LAST_MS, now_ms, rfc3339, rfc3339_or_none, to_milliseconds
 from relay.base.ids import new_id
 from relay.caller import Caller
 from relay.db import paging
@@ -52,7 +52,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
 async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
     """Create an API key; its secret is shown only once"""
     account, now = _require_own(caller, user_id), now_ms()
-    expires_at = None if body.expires_at is None else milliseconds(body.expires_at)
+    expires_at = None if body.expires_at is None else to_milliseconds(body.expires_at)
     if expires_at is not None and expires_at <= now:
         raise Invalid("a key ends in the future, or never", pointer="/expires_at")
     if expires_at is not None and expires_at > LAST_MS:
@@ -70,7 +70,7 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
             id=key_id,
             account_id=account,
             name=body.name,
-            hash=_hash(secret),
+            hash=_hash_secret(secret),
             previous_hash=None,
             previous_until=None,
             prefix=secret[:SHOWN_CHARS],
@@ -116,7 +116,7 @@ async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) 
             of_key=key_id,
             of_account=account,
             until=now + body.overlap_seconds * 1000,
-            new_hash=_hash(secret),
+            new_hash=_hash_secret(secret),
             new_prefix=secret[:SHOWN_CHARS],
         )
         await audit.record(tx, account, "api_key.rotate", key_id, address=caller.address)
@@ -127,7 +127,7 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
     """Validity and scopes of a secret of one of the caller's keys"""
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
-        row = await tx.one(rows.VALID, of_account=account, shown=_hash(body.key), now=now)
+        row = await tx.one(rows.VALID, of_account=account, shown=_hash_secret(body.key), now=now)
     key = api_key_row(_DECOY if row is None else row)
     verdict = ApiKeyVerdict(
         valid=True,
@@ -167,7 +167,7 @@ def _new_secret() -> str:
     return PREFIX + b64u(secrets.token_bytes(SECRET_BYTES))
 
 
-def _hash(secret: str) -> bytes:
+def _hash_secret(secret: str) -> bytes:
     """The hash under which a secret is stored. A fast hash is enough, because the secret has 32 random
     bytes."""
     return sha256(secret.encode()).digest()

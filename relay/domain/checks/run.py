@@ -53,7 +53,7 @@ async def get(view: View, run_id: str) -> Run:
 
 async def create(view: View, body: RunCreate) -> Run:
     """Record a run of a check on a seal: its first attempt, or the next one"""
-    status, conclusion = _outcome(body.status or "queued", body.status, body.conclusion)
+    status, conclusion = _outcome_after(body.status or "queued", body.status, body.conclusion)
     async with view.write(account_name(view.me.account_id)) as tx:
         branch = await tx.value(rows.BRANCH_OF_SEAL, of_repo=view.repo.id, of_seal=body.seal_id)
         if branch is None:
@@ -89,7 +89,7 @@ async def update(view: View, run_id: str, patch: RunPatch) -> Run:
     """
     async with view.write() as tx:
         old = await _find_unfinished(tx, view, run_id)
-        status, conclusion = _outcome(old.status, patch.status, patch.conclusion)
+        status, conclusion = _outcome_after(old.status, patch.status, patch.conclusion)
         if _STEP[status] < _STEP[old.status]:
             raise Invalid(f"the run is {old.status}, and does not go back to {status}", pointer="/status")
         return await _change(tx, view, "run.update", old, status, conclusion, patch)
@@ -106,7 +106,7 @@ def _row_to_wire(row: Any) -> Run:
     return to_wire(rows.to_row(row))
 
 
-def _outcome(
+def _outcome_after(
     was: Status, status: Status | None, conclusion: Conclusion | None
 ) -> tuple[Status, Conclusion | None]:
     """(status, conclusion) of a run after this change. `was`: its status before. A conclusion completes the

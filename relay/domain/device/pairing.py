@@ -335,7 +335,7 @@ def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> Pair
     return PairingStep(
         pairing_id=pairing.id,
         sas=sas,
-        status=_status(pairing),
+        status=_to_status(pairing),
         expires_at=rfc3339(pairing.expires_at),
         handle=handle,
         device=scanned_by,
@@ -343,7 +343,7 @@ def _to_step(text: PairingText, pairing: PairingRow, handle: str | None) -> Pair
     )
 
 
-def _status(pairing: PairingRow) -> PairingStatus:
+def _to_status(pairing: PairingRow) -> PairingStatus:
     if pairing.ended_at is not None:
         return "done"
     if pairing.ed25519 is None:

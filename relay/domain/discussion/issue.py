@@ -63,7 +63,7 @@ async def create(view: View, body: IssueCreate) -> Issue:
             subject.require_operation(view, "issue.assign")
         await posting.require_room(tx, view)
         issue = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
-        await subject.label(tx, view, issue, body.labels)
+        await subject.add_labels(tx, view, issue, body.labels)
         await subject.assign(tx, view, issue, body.assignees)
         return await one_to_wire(tx, view, await find(tx, view, str(issue.number)))
 
@@ -104,8 +104,8 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         if state != old[3]:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)
-        await subject.unlabel(tx, view, now, patch.remove_labels)
-        await subject.label(tx, view, now, patch.add_labels)
+        await subject.remove_labels(tx, view, now, patch.remove_labels)
+        await subject.add_labels(tx, view, now, patch.add_labels)
         await subject.unassign(tx, view, now, patch.remove_assignees)
         await subject.assign(tx, view, now, patch.add_assignees)
         return await one_to_wire(tx, view, await find(tx, view, number))
@@ -129,7 +129,7 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
 async def remove_label(view: View, number: str, name: str) -> Issue:
     """Take a label off an issue"""
     async with view.write() as tx:
-        await subject.unlabel(tx, view, _row_to_subject(await find(tx, view, number)), [name])
+        await subject.remove_labels(tx, view, _row_to_subject(await find(tx, view, number)), [name])
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 

@@ -133,10 +133,10 @@ async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bo
     if create and await labels.find(tx, view, name) is None:
         require_operation(view, "label.create")
         await labels.add(tx, view, validation.checked(LabelCreate(name=name)))
-    await label(tx, view, of, [name])
+    await add_labels(tx, view, of, [name])
 
 
-async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
+async def add_labels(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
     """Add labels. Raises Invalid for a label that the repository lacks, Conflict for too many."""
     on = {label.name.casefold() for label in await _labels_on(tx, view, of.number)}
     for folded, name in {name.casefold(): name for name in names}.items():
@@ -155,7 +155,7 @@ async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
         await record_change(tx, view, f"{of.kind}.label", of.number, name=known_label.name)
 
 
-async def unlabel(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
+async def remove_labels(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
     for name in names:
         values = {"of_repo": view.repo.id, "of_number": of.number, "label": name.casefold()}
         if await tx.run(rows.LABEL_OFF, **values):

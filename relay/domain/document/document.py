@@ -55,7 +55,7 @@ async def page(caller: Caller, query: DocumentQuery) -> Page[DocumentSummary]:
     keyset = {None: rows.ALL, True: rows.ARCHIVED, False: rows.ACTIVE}[query.archived]
     async with caller.read() as tx:
         return await paging.read_page(
-            tx, keyset, query, lambda row: _summary(document_row(row)), of_account=caller.me.account_id
+            tx, keyset, query, lambda row: _to_summary(document_row(row)), of_account=caller.me.account_id
         )
 
 
@@ -274,7 +274,7 @@ def _require_match(row: DocumentRow, if_match: str | None) -> None:
     if if_match is None:
         return
     tags = {tag.strip() for tag in if_match.split(",")}
-    tag = tag_of(_summary(row))
+    tag = tag_of(_to_summary(row))
     if "*" not in tags and tag not in tags:
         raise DocumentMoved("the document changed meanwhile; read it again", frontier=str(row.head))
 
@@ -293,7 +293,7 @@ def _update_to_wire(row: Row) -> DocumentUpdate:
     return DocumentUpdate(number=number, first=first, base=base, bytes=size, created_at=rfc3339(created_at))
 
 
-def _summary(row: DocumentRow) -> DocumentSummary:
+def _to_summary(row: DocumentRow) -> DocumentSummary:
     return DocumentSummary(
         id=row.id,
         title=row.title,
@@ -309,4 +309,4 @@ def _summary(row: DocumentRow) -> DocumentSummary:
 
 
 def _to_wire(row: DocumentRow, content: bytes) -> Document:
-    return Document(**msgspec.structs.asdict(_summary(row)), content=msgspec.Raw(content))
+    return Document(**msgspec.structs.asdict(_to_summary(row)), content=msgspec.Raw(content))

@@ -43,7 +43,7 @@ _SETTINGS = {
 }
 
 
-def environment(protocol: str = "") -> dict[str, str]:
+def environment_of(protocol: str = "") -> dict[str, str]:
     """The whole environment of a git process. `protocol`: GIT_PROTOCOL as the reader sent it."""
     return {
         "PATH": os.defpath if git.find_program() is None else str(Path(str(git.find_program())).parent),
@@ -66,7 +66,7 @@ def start(
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     process = subprocess.Popen(
         [git.find_program() or "git", *settings, *words],
-        env=environment(protocol),
+        env=environment_of(protocol),
         cwd="/",
         process_group=0,
         pass_fds=locks,

@@ -17,7 +17,7 @@ from relay.domain.history import sealed
 from relay.domain.history.history import cache_control_of, etag_of
 from relay.http.routing import Reply
 from relay.memory import tarred
-from relay.memory.tarred import ArchivePart, Part
+from relay.memory.tarred import ArchivePart, FilePiece
 
 STEP_BYTES, STEP_PARTS = 1 * MIB, 256  # that one turn goes through
 SHORT = 12  # digits of the seal id in the folder's name
@@ -54,12 +54,12 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 
 
 async def _compress_step(
-    view: View, parts: AsyncIterator[Part], seconds: int, before: ArchivePart
+    view: View, parts: AsyncIterator[FilePiece], seconds: int, before: ArchivePart
 ) -> ArchivePart | None:
     """Compress the next parts, as many as fit into one turn. `before`: the result of the previous step.
     Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
-        taken: list[Part] = []
+        taken: list[FilePiece] = []
         size = 0
         async for part in parts:
             taken.append(part)
@@ -75,7 +75,7 @@ async def _compress_step(
     return await view.node.workers.go_on_waiting(view.payer, size, tarred.pack_members, taken, seconds, done)
 
 
-async def _read_parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:
+async def _read_parts(view: View, root: bytes, folder: str) -> AsyncGenerator[FilePiece, None]:
     batch: list[tuple[str, TreeEntry]] = []
     weight = 0
     async for path, file in sealed.walk_files(view, root):
@@ -89,7 +89,9 @@ async def _read_parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Pa
         yield part
 
 
-async def _list_members(view: View, batch: list[tuple[str, TreeEntry]], folder: str) -> AsyncIterator[Part]:
+async def _list_members(
+    view: View, batch: list[tuple[str, TreeEntry]], folder: str
+) -> AsyncIterator[FilePiece]:
     async for piece in sealed.read_contents(view, [file for _, file in batch]):
         path, file = batch[piece.at]
-        yield Part(f"{folder}/{path}" if piece.first else None, file.size, piece.data, piece.last)
+        yield FilePiece(f"{folder}/{path}" if piece.first else None, file.size, piece.data, piece.last)

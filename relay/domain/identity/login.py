@@ -89,19 +89,19 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
     """Start a sign-in by the provider `name`. `link`: link the provider to the signed-in account, which may
     sign in by it from then on. Raises BadRequest for a provider that the node does not have, Unavailable if
     it is down."""
-    provider = _provider(caller, name)
+    provider = _find_provider(caller, name)
     account = None
     if link:
         if caller.me.is_guest:
             raise IdentityLevel("a guest has no account that a provider could lead to; sign in with one")
         account = caller.me.account_id
     _BEGUN.count(caller.node.limiter, caller.network)
-    state, nonce, verifier = _random(), _random(), _random()
+    state, nonce, verifier = _random_text(), _random_text(), _random_text()
     redirect_uri = _redirect_uri(caller, provider)
     location = await caller.node.providers.start(provider, redirect_uri, state, nonce, verifier)
     row = FlowRow(
         provider.name,
-        _hash(state),
+        _hash_text(state),
         nonce,
         verifier,
         return_to,
@@ -131,7 +131,7 @@ async def finish(
     """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `use_up` returned it.
     Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider confirms no
     person, Unavailable if the provider does not answer."""
-    if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash(state[:STATE_CHARS])):
+    if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash_text(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)
     if provider is None or path != provider.callback or not 0 < len(code) <= CODE_CHARS:
@@ -307,13 +307,13 @@ async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) ->
             None,
             person.issuer,
             person.subject,
-            await _suggest(caller, person.handle),
+            await _suggest_handle(caller, person.handle),
             now_ms() + OIDC_SIGN_IN * 1000,
         ),
     )
 
 
-async def _suggest(caller: Caller, wished: str) -> str:
+async def _suggest_handle(caller: Caller, wished: str) -> str:
     """The person's name at the provider, if it is a free handle here; else ""."""
     try:
         name = names.handle(wished)
@@ -325,12 +325,12 @@ async def _suggest(caller: Caller, wished: str) -> str:
 
 
 async def _store(caller: Caller, row: FlowRow) -> str:
-    flow = _random()
+    flow = _random_text()
     async with caller.node.db.write() as tx:
         await tx.run(rows.SWEEP_FLOWS, now=now_ms())
         await tx.run(
             rows.INSERT_FLOW,
-            hash=_hash(flow),
+            hash=_hash_text(flow),
             provider=row.provider,
             state_hash=row.state_hash,
             nonce=row.nonce,
@@ -345,7 +345,7 @@ async def _store(caller: Caller, row: FlowRow) -> str:
     return flow
 
 
-def _provider(caller: Caller, name: str) -> Provider:
+def _find_provider(caller: Caller, name: str) -> Provider:
     provider = caller.node.providers.find(name)
     if provider is None:
         names_here = ", ".join(provider.name for provider in caller.node.providers.all)
@@ -367,11 +367,11 @@ def _redirect_uri(caller: Caller, provider: Provider) -> str:
     return f"{caller.node.config.public_url}{provider.callback}"
 
 
-def _random() -> str:
+def _random_text() -> str:
     return b64u(secrets.token_bytes(SECRET_BYTES))
 
 
-def _hash(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -380,7 +380,7 @@ def _flow_hash(flow: str | None) -> bytes:
         unb64u(flow or "", SECRET_BYTES)
     except Invalid:
         raise _state_invalid() from None
-    return _hash(flow or "")
+    return _hash_text(flow or "")
 
 
 def _to_sign_up_closed(caller: Caller, provider: str) -> SignUpClosed:

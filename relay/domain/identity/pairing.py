@@ -33,7 +33,7 @@ async def create(caller: Caller) -> PairingCode:
         await tx.run(rows.SWEEP_PAIRING, now=now)
         await tx.run(
             rows.INSERT_PAIRING,
-            hash=_digest(code),
+            hash=_digest_of(code),
             account_id=me.account_id,
             expires_at=expires_at,
             used_at=None,
@@ -52,8 +52,8 @@ async def use(tx: Tx, account: AccountRow, digest: bytes | None) -> bool:
 def hash_of(code: str | None) -> bytes | None:
     """The digest under which a code is stored; None for None. Raises Invalid for a text that is not a
     code."""
-    return None if code is None else _digest(device_grant.normalise_pairing_code(code))
+    return None if code is None else _digest_of(device_grant.normalise_pairing_code(code))
 
 
-def _digest(code: str) -> bytes:
+def _digest_of(code: str) -> bytes:
     return hashlib.sha256(code.encode("ascii")).digest()

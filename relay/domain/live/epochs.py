@@ -33,7 +33,7 @@ _size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow]]
 
 
-class Texts(NamedTuple):
+class LaneTexts(NamedTuple):
     """`digests`: the texts that a repository will refer to. `placed`: where those that were newly written are
     stored."""
 
@@ -41,7 +41,7 @@ class Texts(NamedTuple):
     placed: Sequence[FrameAt] = ()
 
 
-async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
+async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> LaneTexts:
     """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only a
     portion of them is in memory at a time, because a few edited bytes make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
@@ -51,7 +51,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     for part in split_batches(lacking.values(), PORTION, _size):
         texts = await _work_on_lanes(tx, node, repo_id, branch_id, part, _read_texts)
         placed += await node.objects.place(texts, repo_id, tx)
-    return Texts([*lacking], placed)
+    return LaneTexts([*lacking], placed)
 
 
 class Ending(NamedTuple):

@@ -32,7 +32,7 @@ from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
 from relay.domain.history import sealed
-from relay.domain.live.epochs import Texts
+from relay.domain.live.epochs import LaneTexts
 from relay.domain.merging.subjects import About
 from relay.domain.merging.work import (
     MergeResult,
@@ -199,8 +199,8 @@ async def _compute_preview(view: View, body: PreviewRequest, ready: Ready) -> Pr
     if not drafts:
         return answer
     about = About("preview", 0, theirs, "merge")
-    plan = seal.PreparedSeals("merge", base, key, drafts, subject=about.to_text())
-    expires = await seal.store(view, plan, Texts(), chain.written)
+    plan = seal.SealsToStore("merge", base, key, drafts, subject=about.to_text())
+    expires = await seal.store(view, plan, LaneTexts(), chain.written)
     return msgspec.structs.replace(
         answer,
         preview_id=drafts[0].id,
@@ -310,8 +310,8 @@ async def _store(
     texts: dict[bytes, bytes],
     merged: list[str],
 ) -> PreparedMerge:
-    plan = seal.PreparedSeals("merge", task.onto, task.key, drafts, subject=about.to_text())
-    expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
+    plan = seal.SealsToStore("merge", task.onto, task.key, drafts, subject=about.to_text())
+    expires = await seal.store(view, plan, LaneTexts(), chain.written, files=texts)
     bases, update = task.sides.bases, task.way == "update"
     return PreparedMerge(
         prepare_id=drafts[-1].id,

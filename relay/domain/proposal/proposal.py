@@ -154,7 +154,7 @@ async def _create(
         )
         await versions.add(tx, view, inserted.number, 1, head_seal, base_seal)
         await _note_closes(tx, view, inserted.number, body.body)
-        await subject.label(tx, view, inserted, body.labels)
+        await subject.add_labels(tx, view, inserted, body.labels)
         await subject.assign(tx, view, inserted, body.assignees)
         await review.request(tx, view, inserted, body.reviewers)
         return await _to_wire(tx, view, await states.find(tx, view, inserted.number))
@@ -194,8 +194,8 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
             kind = "proposal.draft" if patch.draft else "proposal.ready"
             await subject.record_change(tx, view, kind, old.number)
         now = states.subject_of(await states.find(tx, view, number))
-        await subject.unlabel(tx, view, now, patch.remove_labels)
-        await subject.label(tx, view, now, patch.add_labels)
+        await subject.remove_labels(tx, view, now, patch.remove_labels)
+        await subject.add_labels(tx, view, now, patch.add_labels)
         await subject.unassign(tx, view, now, patch.remove_assignees)
         await subject.assign(tx, view, now, patch.add_assignees)
         await review.unrequest(tx, view, now, patch.remove_reviewers)
@@ -215,7 +215,7 @@ async def remove_label(view: View, number: str, name: str) -> Proposal:
     """Take a label off a proposal"""
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
-        await subject.unlabel(tx, view, old, [name])
+        await subject.remove_labels(tx, view, old, [name])
         return await _to_wire(tx, view, await states.find(tx, view, number))
 
 

@@ -22,7 +22,7 @@ from relay.db.engine.database import Tx
 from relay.domain.discussion import sight
 from relay.domain.discussion.rows.thread import ThreadRow
 from relay.domain.history import content, sealed
-from relay.domain.live.epochs import Texts
+from relay.domain.live.epochs import LaneTexts
 from relay.domain.proposal import mergeable, placing, states
 from relay.domain.proposal.applied import SUBJECT
 from relay.domain.protection import protection
@@ -72,8 +72,8 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
         seal_draft = make_draft(view, head.name, [tip], made_root, statement, changes)
         await require_budget(chain, seal_draft.root)
     subject = " ".join([SUBJECT, str(row.number), *(thread.id for thread in threads)])
-    plan = seal.PreparedSeals("seals", head, key, [seal_draft], subject=subject)
-    expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
+    plan = seal.SealsToStore("seals", head, key, [seal_draft], subject=subject)
+    expires = await seal.store(view, plan, LaneTexts(), chain.written, files=texts)
     prepared_seal = PreparedSeal(
         bytes=b64u(seal_draft.payload), digest=seal_draft.id, content_digest=seal_draft.root.hex()
     )

@@ -42,7 +42,7 @@ from relay.domain.history import live_updates
 from relay.domain.history.wire import to_wire
 from relay.domain.live import epochs, frontier
 from relay.domain.live import replica as replicas
-from relay.domain.live.epochs import Texts
+from relay.domain.live.epochs import LaneTexts
 from relay.domain.protection import protection
 from relay.domain.sealing import branch_event
 from relay.domain.sealing.payload import (
@@ -90,7 +90,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
     seal_draft = make_draft(
         view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged
     )
-    plan = PreparedSeals("seal", ref, key, [seal_draft], at=ref.seq)
+    plan = SealsToStore("seal", ref, key, [seal_draft], at=ref.seq)
     expires = await store(view, plan, texts, built.directories, body)
     return Prepared(
         prepare_id=seal_draft.id,
@@ -312,7 +312,7 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 
 @dataclass(slots=True, frozen=True)
-class PreparedSeals:
+class SealsToStore:
     """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
     trees. `subject`: see `PrepareRow`."""
 
@@ -326,8 +326,8 @@ class PreparedSeals:
 
 async def store(
     view: View,
-    plan: PreparedSeals,
-    texts: Texts,
+    plan: SealsToStore,
+    texts: LaneTexts,
     directories: dict[bytes, bytes],
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,

@@ -41,7 +41,7 @@ from relay.db.seal import SealDraft
 from relay.domain.history import content
 from relay.domain.history.wire import to_wire
 from relay.domain.live import frontier, landing
-from relay.domain.live.epochs import Texts
+from relay.domain.live.epochs import LaneTexts
 from relay.domain.live.rules import file_cap, over_cap
 from relay.domain.protection import protection
 from relay.domain.sealing import branch_event, seal
@@ -132,7 +132,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
         chain = Chain(view, tx)
         drafts = await _draft_seals(chain, ref, body, changes_by_seal)
         await require_budget(chain, drafts[-1].root)
-    expires = await seal.store(view, seal.PreparedSeals("seals", ref, key, drafts), Texts(), chain.written)
+    expires = await seal.store(view, seal.SealsToStore("seals", ref, key, drafts), LaneTexts(), chain.written)
     return PreparedSeals(
         prepare_id=drafts[-1].id,
         seals=[

@@ -165,7 +165,7 @@ async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
     async with view.read() as tx:
         await _find(tx, view, hook)
         row = await _find_delivery(tx, hook, delivery)
-    summary = msgspec.structs.asdict(_summary(row))
+    summary = msgspec.structs.asdict(_to_delivery(row))
     return DeliveryWhole(
         **summary,
         request_headers=_headers(row.sent_headers),
@@ -248,7 +248,7 @@ async def _find_delivery(tx: Tx, hook: str, delivery: str) -> DeliveryRow:
 
 
 async def _read_delivery(tx: Tx, hook: str, delivery: str) -> Delivery:
-    return _summary(await _find_delivery(tx, hook, delivery))
+    return _to_delivery(await _find_delivery(tx, hook, delivery))
 
 
 def _join_kinds(events: list[EventKind]) -> str:
@@ -269,10 +269,10 @@ def _to_wire(row: WebhookRow) -> Webhook:
 
 
 def _delivery_of_row(row: Row) -> Delivery:
-    return _summary(rows.delivery_row(row))
+    return _to_delivery(rows.delivery_row(row))
 
 
-def _summary(row: DeliveryRow) -> Delivery:
+def _to_delivery(row: DeliveryRow) -> Delivery:
     return Delivery(
         id=row.id,
         event_id=str(row.event_id),

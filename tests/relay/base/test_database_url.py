@@ -49,4 +49,4 @@ def test_the_two_kinds():
 def test_a_password_told_apart_is_put_in_where_none_is(given, whole):
     assert database_url.with_password(given, "p@/%") == whole
     assert database_url.with_password(given, None) == given
-    assert database_url.role("postgresql://re%40lay@db/relay") == "re@lay"
+    assert database_url.role_of("postgresql://re%40lay@db/relay") == "re@lay"

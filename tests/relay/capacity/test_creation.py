@@ -56,11 +56,11 @@ def test_whatever_can_be_created_is_counted_or_bounded_otherwise() -> None:
 
 
 def test_the_environment_sets_single_kinds() -> None:
-    found = config.quotas({"TR_QUOTA_CREATIONS": "labels=7, refs=8"}).creations
+    found = config.read_quotas({"TR_QUOTA_CREATIONS": "labels=7, refs=8"}).creations
     assert found == {**creation.DEFAULTS, "labels": 7, "refs": 8}
     for wrong in ("labels", "labels=-1", "labels=x", "houses=3", "=3"):
         with pytest.raises(StartRefused, match="TR_QUOTA_CREATIONS"):
-            config.quotas({"TR_QUOTA_CREATIONS": wrong})
+            config.read_quotas({"TR_QUOTA_CREATIONS": wrong})
 
 
 @pytest.fixture

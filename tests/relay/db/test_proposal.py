@@ -57,7 +57,7 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
 @pytest.mark.parametrize("lead", ["author", "label"])
 @pytest.mark.parametrize("of", [rows, issues])
 def test_the_rarest_filter_leads(database: sqlite3.Connection, of: Any, lead: str) -> None:
-    form = compile_statement(of.page(frozenset({"label", "author", "state"}), lead).first)
+    form = compile_statement(of.keyset_of(frozenset({"label", "author", "state"}), lead).first)
     steps = [
         row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
     ]
@@ -69,7 +69,7 @@ def test_the_rarest_filter_leads(database: sqlite3.Connection, of: Any, lead: st
 @pytest.mark.parametrize("of", [rows, issues])
 def test_what_a_filter_has_is_counted_in_its_index(database: sqlite3.Connection, of: Any) -> None:
     for name in of.LEADERS:
-        form = compile_statement(of.amount(name, True))
+        form = compile_statement(of.count_statement(name, True))
         steps = [
             row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
         ]

@@ -36,7 +36,7 @@ async def ledger(folder):
     """A database with a table that takes everything."""
     url = await asyncio.to_thread(databases.new_url, folder)
     await asyncio.to_thread(databases.rows, url, CREATE)
-    db = connect.database(url)
+    db = connect.make_database(url)
     await db.open()
     try:
         yield url, db

@@ -10,7 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from localstore.core.errors import RateLimited
 from relay.http.bytes_reply import cut, not_modified, parse_range
 from relay.http.limiter import Limiter, Rate
-from relay.http.router import Router, parameters
+from relay.http.router import Router, parameters_of
 from relay.http.routing import TABLE
 
 
@@ -100,7 +100,7 @@ def test_static_segments_win_and_the_rest_takes_slashes():
     assert found("/r/1/b/c//d") == ("/r/{id}/b/{path...}", {"id": "1", "path": "c//d"})
     assert found("/a/ff.tar.gz") == ("/a/{sha}.tar.gz", {"sha": "ff"})
     assert not any(found(path) for path in ("/r/", "/r/1/b/", "/a/.tar.gz", "r/1"))
-    assert parameters("/a/{sha}.tar.gz") == ("sha",)
+    assert parameters_of("/a/{sha}.tar.gz") == ("sha",)
 
 
 def test_the_openapi_document_is_valid_and_whole(client):

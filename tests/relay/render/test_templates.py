@@ -11,14 +11,14 @@ from tests.relay.conftest import Relay
 
 
 async def test_the_loop_goes_on_while_templates_are_compiled() -> None:
-    templates.environment.cache_clear()
+    templates.make_environment.cache_clear()
     compiling = asyncio.create_task(Templates().ready())
     turns = 0
     while not compiling.done():
         turns += 1
         await asyncio.sleep(0)
     assert turns > 10, "compiled in the loop it would be two"
-    names = {name for _, name in templates.environment().cache or ()}
+    names = {name for _, name in templates.make_environment().cache or ()}
     assert {"base.html", "login.html", "repository/talk.html", "repository/settings.html"} <= names
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import Boolean, Integer, LargeBinary, Text, select
 
 from relay import migrations
 from relay.base.environment import StartRefused
-from relay.db.engine.connect import database
+from relay.db.engine.connect import make_database
 from relay.db.schema import tables
 from tests.databases import empty_url, rows
 from tests.relay.run.test_start import GOOD, relay
@@ -159,7 +159,7 @@ def handles(url):
     """The handles of all accounts, read as a relay reads."""
 
     async def work():
-        db = database(url)
+        db = make_database(url)
         await db.open()
         try:
             async with db.read() as tx:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from relay.db.engine.damage import damage
+from relay.db.engine.damage import find_damage
 from relay.db.engine.database import Database
 from relay.domain.upkeep.verification import (
     assets,
@@ -47,6 +47,6 @@ async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             async for finding in part(db, store):
                 yield finding
         except Exception as error:
-            if (damage_text := damage(error)) is None:
+            if (damage_text := find_damage(error)) is None:
                 raise
             yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({damage_text}); {WAY_OUT}"

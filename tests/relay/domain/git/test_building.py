@@ -102,7 +102,7 @@ def _history(cache: Cache, to: Path) -> str:
 
 
 def _git(*words: str) -> str:
-    environment = {**process.environment(), "PATH": os.environ["PATH"]}
+    environment = {**process.environment_of(), "PATH": os.environ["PATH"]}
     done = subprocess.run(["git", *words], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), words
     return done.stdout

@@ -109,7 +109,7 @@ class World:
             principal=principal,
             address="127.0.0.1",
             repo=repos.to_row(row),
-            role=repos.role(row),
+            role=repos.to_role(row),
             operation=OPERATIONS["live.updates"],
         )
 
@@ -301,7 +301,7 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
     kept = folder / "database"
     if not kept.exists():
         kept.write_text(await asyncio.to_thread(new_url, folder))
-    db = connect.database(kept.read_text())
+    db = connect.make_database(kept.read_text())
     await db.open()
     objects = ObjectStore(folder, db, await buckets.packs_of(folder), verify=True)
     lanes = Lanes()
