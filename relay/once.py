@@ -50,7 +50,9 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class StoredAnswer:
-    """A stored answer. `headers`: all headers except those of the connection."""
+    """The HTTP response to a request with an Idempotency-Key, which is stored so that a repetition of the
+    request gets the same one. `media`: content type; `headers`: all headers except those of the
+    connection."""
 
     status: int
     body: bytes
@@ -101,7 +103,8 @@ class Once:
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
     async def find(self, look: Look) -> StoredAnswer | None:
-        """The stored answer; None without one. Raises Invalid when the key was used for another request."""
+        """The stored answer to this request; None without one. Raises Invalid when the key was used for
+        another request."""
         if self.key is None:
             return None
         row = await look(rows.ONE, account_id=self.account_id, key=self._name(), now=now_ms())

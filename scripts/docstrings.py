@@ -3,22 +3,29 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("llm", "localstore", "relay", "svc", "tui")
+ROOMS = ("llm", "localstore", "relay", "scripts", "svc", "tui")
 COUNT = 150
 
 
-def main(words: list[str]) -> None:
-    if not words:
-        raise SystemExit("usage: python -m scripts.docstrings SEED [COUNT]")
-    count = int(words[1]) if len(words) > 1 else COUNT
-    drawn = random.Random(words[0]).sample(list(documented()), count)
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.docstrings",
+        description="Prints docstrings drawn at random, to check that each is understood alone.",
+    )
+    parser.add_argument("seed", help="any word; the same one draws the same docstrings from the same tree")
+    parser.add_argument("count", nargs="?", type=int, default=COUNT, help=f"how many; {COUNT} unless given")
+    arguments = parser.parse_args()
+    everything = list(documented())
+    if not 1 <= arguments.count <= len(everything):
+        parser.error(f"count is a number from 1 to {len(everything)}, as there are so many docstrings")
+    drawn = random.Random(arguments.seed).sample(everything, arguments.count)
     for number, (place, signature, docstring) in enumerate(drawn, 1):
         print(f"{number:>3}  {place}\n     {signature}\n{docstring}\n")
 
@@ -45,4 +52,4 @@ def _signature(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunc
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

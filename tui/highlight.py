@@ -1,4 +1,4 @@
-"""Source text as lines of parts (text, role), with roles such as keyword, string, comment.
+"""Source text as lines of parts (text, role). A role is the name of a style: keyword, string, comment.
 
 A line is built when it is needed. Only the text and the starts of lines and roles are stored: 2 MB for a text
 of 1 MB, instead of 25 MB for the parts of all lines."""
@@ -79,8 +79,8 @@ def plain(text: str) -> Plain:
 
 
 def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
-    """The lines of a text with roles, by a lexer for its file name or language. None without a lexer, for a
-    text that is too long, or if the lexer takes too long. Call it on a thread."""
+    """The lines of a text with roles (names of styles), by a lexer for its file name or language. None
+    without a lexer, for a text that is too long, or if the lexer takes too long. Call it on a thread."""
     if not colourable(text):
         return None
     roles = COLOURING.roles(text, path, language)
@@ -88,7 +88,8 @@ def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
 
 
 def with_roles(roles: Roles) -> Coloured:
-    """The lines of a text whose roles were found already."""
+    """The coloured lines of a text. `roles`: the text, and the roles (names of styles) of its parts as a
+    lexer found them."""
     return Coloured(*roles)
 
 

@@ -1,8 +1,9 @@
 """Actions without a key: commands for collaboration to which no screen gives a key.
 
 The palette offers them everywhere; they open a form that is filled with values of the screen. `keys.toml` can
-give each a key: `label_create = "f2"`. Every command of these groups is here or has a key
-(tests/tui/test_every_action)."""
+give each a key: `label_create = "f2"`. Every command for issues, proposals, labels, the inbox and advisories,
+and those of `svc repo` for releases, runs, checks, reports, webhooks, people, rules, branches and tags, is
+here or has a key (tests/tui/test_every_action)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The backgrounds of changed lines, by theme and by what the terminal can show.
 
-A role `on GROUND ROLE` is the role ROLE on another background: six hex digits, or a number of the 256
-colours. `under ROLE` is ROLE underlined, `found ROLE` is ROLE where a search found it. `tui.theme.Styles`
-makes the styles of all three.
+A role is the name of a style. The role `on GROUND ROLE` is the role ROLE on another background: six hex
+digits, or a number of the 256 colours. `under ROLE` is ROLE underlined, `found ROLE` is ROLE where a search
+found it. `tui.theme.Styles` makes the styles of all three.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Tints(NamedTuple):
     delete_words: str
 
     def line(self, kind: Kind, role: str) -> str:
-        """The role that paints text of `role` on the background of a line that was added or deleted
-        (`kind`)."""
+        """The role (name of a style) that looks like `role`, but on the background of an added or deleted
+        line (`kind`)."""
         return f"on {self.add if kind == 'add' else self.delete} {role}"
 
     def mark(self, kind: Kind, role: str) -> str:
-        """The role that paints the number or sign of an added or deleted line (`kind`), with the text colour
-        of `role`."""
+        """The role that looks like `role`, but on the background of the number and sign of an added or
+        deleted line (`kind`)."""
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """The role that paints the changed words of an added or deleted line (`kind`), with the text colour
-        of `role`."""
+        """The role that looks like `role`, but on the background of the changed words of an added or deleted
+        line (`kind`)."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 

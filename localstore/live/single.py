@@ -62,8 +62,8 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Reports entries that svc cannot send, as skipped: at the scanned paths, in the folders above them, and
-    beside missing files."""
+    """Reports as skipped the entries of the folder that svc cannot send: at the scanned paths, at the folders
+    above them, and, where a recorded file is missing, in its folder."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan

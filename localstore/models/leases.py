@@ -18,8 +18,9 @@ _STAYS = "stays"
 
 @contextmanager
 def lease(folder: Path, who: str) -> Iterator[None]:
-    """A context that holds a lease on the LLM server. `folder`: the folder of the server's port; `who`: name
-    of the program. Raises DiskError."""
+    """A context during which the program `who` needs the LLM server, so that the server is not stopped as
+    unused. `folder`: the folder of the server on this port; the leases are in its subfolder FOLDER. Raises
+    DiskError."""
     file = folder / FOLDER / f"{who}-{os.getpid()}"
     with ExitStack() as stack:
         try:
@@ -35,12 +36,13 @@ def lease(folder: Path, who: str) -> Iterator[None]:
 
 
 def held(folder: Path) -> list[str]:
-    """The names of the leases whose programs are alive. Files of dead programs are removed."""
+    """The names of the leases, `WHO-PID`, whose programs are alive. `folder`: as for `lease`. Files of dead
+    programs are removed."""
     return held_files(folder / FOLDER)
 
 
 def stays(folder: Path) -> bool:
-    """Whether the server was started to run without leases."""
+    """Whether the server was started to run without leases. `folder`: as for `lease`."""
     return (folder / _STAYS).exists()
 
 

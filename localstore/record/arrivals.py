@@ -1,4 +1,5 @@
-"""The recent texts of each file: texts that svc has overwritten, and that an editor may still show.
+"""The recent texts of each file: the one that was saved here, and those that came from the branch since and
+that svc wrote to the file. An editor may still show any of them.
 
 Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction."""
 
@@ -39,7 +40,8 @@ _DECODE = msgspec.msgpack.Decoder(Arrivals).decode
 
 
 class ArrivalTable:
-    """Reads and writes the table `arrivals`: the recent texts of each file, by path."""
+    """Reads and writes the table `arrivals`: for each path, the texts that its file had recently, such as
+    those that arrived from the branch."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
         self._sql = sql

@@ -1,7 +1,9 @@
 """How the disk, as last scanned, differs from the folder's last seal.
 
 The differences are stored and updated with each change of either side, so that no command compares all files.
-The last functions compare lanes and frontier with the seal when they are called.
+What concerns the branch is not stored, but computed at each call: `unsettled` and `foreign` read the entries
+(what the record stores about each path, such as its lane, the CRDT text); `new_on_branch` and
+`gone_from_branch` compare the frontier (what the branch holds now) with the last seal.
 
 Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row equals its
 sealed version. Each function is part of its caller's transaction."""
@@ -113,8 +115,8 @@ def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
 
 
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
-    """Sorted paths where disk, last seal and entry are not all equal. Every path that needs an update is
-    among them."""
+    """Sorted paths where the disk, the last seal and the entry (what the record stores about the path) are
+    not all equal. Every path that needs an update is among them."""
     also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
     return only_column(sql.execute(f"{MOVED}{also}ORDER BY path"))
 
@@ -137,8 +139,8 @@ def foreign(sql: sqlite3.Connection) -> list[str]:
 
 
 def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]:
-    """(path, kind, digest, size) of the files of the frontier that are not in the last seal or differ from
-    it."""
+    """(path, kind, digest, size) of the files of the frontier (what the branch holds now) that are not in the
+    last seal or differ from it."""
     return sql.execute(
         "SELECT rows.path, rows.kind, rows.digest, rows.size FROM rows LEFT JOIN sealed USING(path) WHERE "
         "rows.digest IS NOT sealed.digest OR rows.kind IS NOT sealed.kind OR rows.size IS NOT sealed.size"
@@ -146,7 +148,7 @@ def new_on_branch(sql: sqlite3.Connection) -> list[tuple[str, Kind, bytes, int]]
 
 
 def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
-    """The paths in the last seal that the frontier does not have."""
+    """The paths in the last seal that the frontier (what the branch holds now) does not have."""
     return only_column(sql.execute("SELECT path FROM sealed WHERE path NOT IN (SELECT path FROM rows)"))
 
 

@@ -62,12 +62,14 @@ def compose(
     store: bool = True,
     only: Collection[str] | None = None,
 ) -> Composed:
-    """Capture all edits, and put one update in flight for each changed path that has none.
+    """Capture all edits, and put one update in flight (ready to be sent, until it is answered) for each
+    changed path that has none in flight. Returns what was done.
 
-    `delete`: also send removals. `barred`: paths to leave out, because the relay refused them in this run.
-    `whole`: paths to send as a new version, because the relay refuses their edits. `typed`: paths whose edits
-    are sent as typed edits, which the relay accepts regardless of changes by others. `store` False: put
-    nothing in flight. `only`: the paths to consider; None: all paths."""
+    `scan`: the files of the folder, just scanned. `delete`: also send removals. `barred`: paths to leave out,
+    because the relay refused them in this run. `whole`: paths to send as a new version, because the relay
+    refuses their edits. `typed`: paths whose edits are sent as typed character by character, which the relay
+    accepts regardless of changes by others. `store` False: put nothing in flight. `only`: the paths to
+    consider; None: all paths."""
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, edited(copy, moved, scan), scan)
@@ -142,7 +144,8 @@ def _members(
     copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
     """Kind and content of the update that a path needs. None if it needs no update, or if it cannot be sent
-    yet."""
+    yet. `stat`: the file on the disk, None if there is none. `delete`: a missing file is sent as a removal.
+    `whole`: an edited text is sent as a new version."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:

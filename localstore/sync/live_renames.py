@@ -145,7 +145,9 @@ def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool
 
 
 def _is_editable(copy: WorkingCopy, target: PathRecord) -> bool:
-    """Whether an edit can be added to the text now, after a save of its file is captured."""
+    """Whether an edit of another file can be added to the text `target`: its lane (the text as the branch has
+    it) is known, no update of it except an edit is in flight, and its file shows the text that the record
+    has. An edit that was saved in the file is captured first."""
     if not target.gen or target.foreign or target.shadow is None:
         return False
     if copy.db.flight_kinds().get(target.path, "edit_text") != "edit_text":

@@ -158,7 +158,7 @@ def _bring_edit(
 
 def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
     """Write `content` to the path, as if this folder's user had saved it. `base`: digest of the text that was
-    edited. Returns whether it was written."""
+    edited. Returns whether the file has the content now."""
     name = blake3(content)
     if name == base:
         return True
@@ -170,10 +170,10 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
-    """Rename an edited file as the branch renamed it. The text on which the edit is based then counts as an
-    older version of the branch's file, so that the edit is merged into it. The file is renamed before
-    anything is recorded: after a crash it is a new file at a path that the branch has, and nothing is
-    lost."""
+    """Rename an edited file as the branch renamed it. The text from which the edit was made is then recorded
+    as an older version of the branch's file, so that the edit is merged into the branch's version. The file
+    is renamed before anything is recorded: if the process ends in between, it counts as a new file at a path
+    that the branch has, and nothing is lost."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

@@ -67,8 +67,9 @@ class Sockets:
 
 
 class Socket:
-    """An open WebSocket. `connection` is Sanic's, which calls the methods at the end of this class. `toll`:
-    returns the seconds to wait after a number of frames from the client."""
+    """An open WebSocket. `connection`: Sanic's, which calls the methods at the end of this class. `protocol`:
+    parses and writes the frames. `toll`: is called with the number of frames that were just read, and returns
+    the seconds to wait before more is read."""
 
     def __init__(self, connection: Any, protocol: ServerProtocol, toll: Toll) -> None:
         self.ws_proto, self.loop = protocol, asyncio.get_running_loop()  # read by Sanic at shutdown

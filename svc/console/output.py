@@ -225,8 +225,8 @@ class Out:
         self.fail(self.worded(error))
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error, for the user. A time in it that is also a member `…_at` of the error is
-        shown like other times: `2 h ago` on a terminal."""
+        """The sentence of an error, for the user. If the error has a member `…_at` and the sentence contains
+        its time, that time is shown like other times: `2 h ago` on a terminal."""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:

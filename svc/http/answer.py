@@ -61,7 +61,7 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
 
 
 def nothing(response: httpx.Response) -> None:
-    """Raise the error of an answer that is not a success. Its body is ignored."""
+    """Raise the error of an answer that is not a success. The body of a success is ignored."""
     opened(response)
 
 
@@ -76,15 +76,16 @@ def raw(response: httpx.Response, cap: int) -> Raw:
 
 
 def opened(response: httpx.Response) -> httpx.Response:
-    """The response itself, with its body unread, if it is a success. Raises its error otherwise."""
+    """The response itself, with its body unread, if it is a success. Raises the error that it contains
+    otherwise."""
     if response.is_success:
         return response
     raise problem(response)
 
 
 def switched(response: httpx.Response) -> httpx.Response:
-    """The response itself, if the server has switched to the requested protocol. Raises its error
-    otherwise."""
+    """The response itself, if the server has switched to the requested protocol. Otherwise raises the error
+    that it contains; ServerMisbehaved for another success."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:

@@ -33,10 +33,11 @@ HEADINGS = 200  # rows among which there may be headings
 
 
 class Item(NamedTuple):
-    """One row of a list. `key` None: it cannot be chosen, such as a heading. `text`: in which filters search.
-    `targets`: where the links in its parts lead, in order. `below`: the second line, in lists whose rows have
-    two; a row that cannot be chosen has its content there, so that a heading is separated from the rows
-    above. `rest`: the role that paints what is right of the parts."""
+    """One row of a list, made of parts: pairs of a text and a role (name of a style). `key` None: it cannot
+    be chosen, such as a heading. `left`, `right`: the parts at the left and at the right edge. `text`: in
+    which filters search. `targets`: where the links in its parts lead, in order. `below`: the second line, in
+    lists whose rows have two; a row that cannot be chosen has its content there, so that a heading is
+    separated from the rows above. `rest`: the role that paints what is right of the parts."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -405,7 +406,8 @@ class Lines(Framed, can_focus=True):
 
     @property
     def _over(self) -> str:
-        """The role that is put over the cursor's row. If another list has the focus, it shows only a mark."""
+        """The role (name of a style) that is put over the cursor's row. If another list has the focus, it
+        shows only a mark."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -415,8 +417,8 @@ class Lines(Framed, can_focus=True):
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
     def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """The web addresses of the row's links, by index of the part; none unless the terminal opens
-        links."""
+        """The web addresses of the row's links, by index of the part in the painted line; none unless the
+        terminal opens links. `marks`: the number of parts that are painted before the row's own."""
         if not self.linked or not getattr(self.app, "opens_links", False):
             return NO_LINKS
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -424,8 +426,9 @@ class Lines(Framed, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The index of the part that keeps its own style in the cursor's row: the chosen one of several
-        links; -1 without one."""
+        """The index of the part of the painted line that keeps its own style in the cursor's row: the chosen
+        one of several links; -1 without one. `marks`: the number of parts that are painted before the row's
+        own. `chosen`: the cursor is on the row."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]

@@ -1,4 +1,5 @@
-"""Encodes the first edit of an unchanged lane without the CRDT library.
+"""Encodes the first edit of an unchanged lane (the CRDT text of one path on one branch) without the CRDT
+library.
 
 The text of an unchanged lane was inserted by a single writer (its genesis), so the position of each character
 follows from its offset. Most files of a push have such an edit, and creating a CRDT document for each would
@@ -63,8 +64,9 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """The CRDT positions of the characters of a new lane. Its text was written in pieces, the last piece
-    first."""
+    """The CRDT positions (clocks) of the characters of a new lane: a clock counts the characters that its
+    writer had inserted before. The genesis inserted the text in pieces, the last piece first, so the last
+    piece has the lowest clocks."""
 
     def __init__(self, base: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = base.writer, text, text.isascii()

@@ -128,7 +128,8 @@ class Lane:
     def apply(self, update: bytes, replica: int) -> None:
         """Apply one update written by `replica`.
 
-        Raises UpdateInvalid for a refused update; the lane is then unchanged unless the library failed."""
+        Raises UpdateInvalid if the update is refused; the lane is then unchanged. Raises UpdateInvalid too if
+        the CRDT library fails on an accepted update; the lane is then broken (see the module)."""
         self.accept([update], replica)
 
     def accept(
@@ -143,8 +144,9 @@ class Lane:
         (`update_format.work`).
 
         `budget`: the most steps allowed. `reading`: also read the text, because the caller needs it next.
-        Raises UpdateInvalid for an invalid update or too many steps; the lane is then unchanged unless the
-        library failed."""
+        Raises UpdateInvalid for an invalid update or too many steps; the lane is then unchanged. Raises
+        UpdateInvalid too if the CRDT library fails on the updates; the lane is then broken (see the
+        module)."""
         self.looked = 0
         steps = [update_format.parse(update) for update in updates]
         most = min(budget, limits.UPDATE_WORK)

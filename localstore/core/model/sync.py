@@ -102,8 +102,9 @@ class ChannelUnknown(Invalid):
 
 class Open(Model, frozen=True, tag="open"):
     """Sent by the client to open a channel: to receive the live frames of this branch from number `since` of
-    its frontier on (None: from now on), for the working copy `replica` of the device `device_key_id`. A
-    channel number that is in use is opened again."""
+    its frontier on (None: from now on), for the working copy with the number `replica`, of the device
+    `device_key_id`. A channel number that is in use is opened again. The frontier is what the branch holds
+    now; each change of it has the next number."""
 
     channel: ChannelNumber
     repo_id: str
@@ -131,9 +132,9 @@ class Opened(Model, frozen=True, tag="opened"):
 
 
 class Refused(Model, frozen=True, tag="refused"):
-    """Sent by the server. With `id`: none of the `updates` of this id was carried out; the channel stays
-    open. Without `id`: the channel was not opened, or has ended. `code`, `detail` and `retry_after` (seconds;
-    0: unknown): as in a problem document."""
+    """Sent by the server. With `id`: the message `updates` with this id was refused, and none of its updates
+    was carried out; the channel stays open. Without `id`: the channel was not opened, or has ended. `code`,
+    `detail` and `retry_after` (seconds; 0: unknown): as in a problem document."""
 
     channel: ChannelNumber
     code: str
@@ -182,8 +183,8 @@ class Gap(Model, frozen=True, tag="gap"):
 
 
 class Updates(Model, frozen=True, tag="updates"):
-    """Sent by the client: updates of the channel's replica. `id`: a number chosen by the client, which
-    `answers` or `refused` repeat."""
+    """Sent by the client: updates of the channel's replica. `id`: a number chosen by the client; the reply to
+    this message, `answers` or `refused`, repeats it."""
 
     channel: ChannelNumber
     id: Count

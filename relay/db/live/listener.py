@@ -1,5 +1,5 @@
-"""SQL statements for all listening sockets together: the accounts that see these repositories, and the active
-sessions.
+"""SQL statements whose results serve all WebSockets that follow events: which accounts may see given
+repositories, and which sessions are still valid.
 """
 
 from __future__ import annotations

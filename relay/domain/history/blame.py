@@ -209,9 +209,9 @@ async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
 
 
 async def _cut_at_missing(work: _Progress, changed_rows: list[Row]) -> list[Row]:
-    """`changed_rows` up to the first row whose file the repository lacks, with that row as a removal. The
-    recorded changes of a seal are shared by all repositories that have it, so a file may be missing in this
-    one."""
+    """`changed_rows`, cut after the first row whose file the repository lacks; that row is returned as a
+    removal of the file. All rows if it has every file. The recorded changes of a seal are shared by all
+    repositories that have it, so a file may be missing in this one."""
     for at, row in enumerate(changed_rows):
         if not await _has_file(work, row[0]):
             return [*changed_rows[:at], (*row[:2], None, None, None)]

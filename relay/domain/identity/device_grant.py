@@ -104,7 +104,7 @@ async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
     """Approve or deny a waiting terminal, by its fingerprint
 
-    On approval the session is sealed to the terminal's key at once.
+    On approval the session is encrypted for the terminal's key at once.
     """
     me = require_approver(caller)
     row = await find_waiting(caller, body.user_code)
@@ -143,7 +143,7 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 
 
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
-    """Claim the approved session, sealed to the terminal's transport key
+    """Claim the approved session, encrypted for the terminal's transport key
 
     It is given once. Raises the errors of RFC 8628.
     """

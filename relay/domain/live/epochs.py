@@ -1,5 +1,7 @@
-"""Epochs: a seal makes the text of a lane the genesis (first state) of a new, short log; final states of
-older epochs are kept for a while."""
+"""Epochs: the numbered sections of the updates of a lane (the CRDT text of one path on one branch).
+
+A seal ends the epoch of each edited lane: its text becomes the genesis (first state) of a new epoch, with a
+new, short log. The final states of older epochs are kept for a while."""
 
 from __future__ import annotations
 
@@ -100,8 +102,8 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
 
 
 async def compute_states(view: View, lacking: StatesNeeded) -> States:
-    """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited if its
-    budget of work on texts is used up."""
+    """Compute the states of the `lacking` lanes: some each time that it is the account's turn to compute.
+    Raises RateLimited if the budget of the account for work on texts is used up."""
     computed: States = {}
     for part in split_batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
@@ -141,17 +143,18 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The ends of older epochs: the stored states, and the sources to compute the states that are not
-    stored."""
+    """The final states of older epochs (sections of a lane's updates), by lane and epoch. `known`: those that
+    are stored. `logs`: for the others, the first text and the updates from which the final state is
+    computed."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
 
 
 async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The final states of older epochs, by lane and epoch, or the sources to compute them. `behind`: pairs of
-    (lane number, first epoch). Beyond ENDS_AT_ONCE bytes some are left out; a device that needs them merges
-    less exactly."""
+    """The final states of older epochs, or what they are computed from. `behind`: pairs of (lane number,
+    first epoch); every stored epoch of the lane from that one on is returned. Beyond ENDS_AT_ONCE bytes some
+    are left out; a device that needs them merges less exactly."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)

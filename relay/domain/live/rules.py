@@ -65,12 +65,15 @@ class Operation(NamedTuple):
 
 @dataclass(slots=True)
 class Frontier:
-    """The part of a branch's live frontier that a transaction works on, with its changes.
+    """The part of a branch's live frontier (what the branch holds now, one row for each path) that a
+    transaction works on, with its changes.
 
-    `rows`: by path, the rows at the affected paths and at the paths of their parent directories, where a file
-    would clash. `directories`: by path, the number of files below the affected paths and below their parents,
-    without files of the base, which `below` counts. `unwritten`: affected paths of base files that have no
-    row. `taken`: lane numbers of such files that other lanes already use.
+    `seq`: number of the frontier's last change. `rows`: by path, the rows at the affected paths and at the
+    paths of their parent directories, where a file would clash. `directories`: by path, the number of files
+    below the affected paths and below their parents, without files of the base (the tree that the branch
+    began with), which `below` counts. `unwritten`: affected paths of base files that have no row. `taken`:
+    lane numbers of such files that other lanes already use. `changed`: the paths whose rows were changed
+    here. `log`: the operations to append, by lane.
     """
 
     branch_id: str
@@ -116,8 +119,8 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumber(self, began: int, by: int) -> Frontier:
-        """This frontier with `by` added to the numbers of its changes, which are the numbers after
-        `began`."""
+        """This frontier with the numbers of its own changes raised by `by`. `began`: number of the frontier
+        before these changes, which have the numbers after it."""
         if not by:
             return self
 

@@ -125,7 +125,8 @@ class ProposalFiles:
 
 
 def _row(row: DiffLine, to_old: str, to_new: str) -> str:
-    """A line as a row of a table (HTML)."""
+    """A line of a comparison as a row of an HTML table. `to_old`, `to_new`: addresses to which the line's
+    number on that side is appended, for a new thread on the line; "" for no links."""
     old, new = row.old or "", row.new or ""
     if to_old and row.kind == "del":
         old = f'<a href="{to_old}{old}#new-thread">{old}</a>'

@@ -55,9 +55,9 @@ def check_message(message: str) -> None:
 
 
 def capability_of(view: View) -> str:
-    """The authority under which a seal is made, as `ROLE/KIND/ID`: the caller's role, and the kind and id of
-    the session or token. `KIND` ends with `+narrowed` if the token was narrowed. A key without a session
-    gives `self` and the key's id."""
+    """The authority under which a seal is made, as `ROLE/KIND/ID`: the caller's role in the repository, and
+    the kind and id of the session or token. `KIND` ends with `+narrowed` if the token was narrowed. For a key
+    that signs its requests without a session, KIND is `self` and ID is the key's id."""
     me = view.me
     kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
     return f"{view.role or 'none'}/{kind}/{me.session_id}"

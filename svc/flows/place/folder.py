@@ -143,7 +143,8 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:
-    """The requests about the folder's branch, or about the seal that the folder shows."""
+    """The object that sends the requests about the folder's branch or, if the folder shows a seal, about that
+    seal."""
     if link.shown_seal:
         return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(where.reader, link.repo_id, link.branch)
@@ -161,8 +162,9 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The working copy for a process that runs long, which locks it for one round of work at a time. Whether
-    the user may write is asked in the first round, and again after the folder was switched."""
+    """The `Rounds` of the folder, which give a process that runs long its working copy: locked for one round
+    of work at a time. Whether the user may write is asked in the first round, and again after the folder was
+    switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:
