@@ -158,6 +158,20 @@ async def test_blame_has_whole_seals_where_there_is_room_and_short_ages(project:
         assert f" {head[:4]} " in next(row for row in text.splitlines() if "return 2" in row)
 
 
+async def test_without_a_preview_the_history_is_of_the_file_under_the_cursor(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await press(pilot, "G")
+        await press(pilot, "h")
+        await sees(pilot, " history of data.bin · main")
+        assert "▌  data.bin" in await press(pilot, "escape")
+        await press(pilot, "g")
+        await press(pilot, "h")
+        await sees(pilot, " history of project · main")
+
+
 async def test_a_history_says_of_what_it_is_and_what_a_seal_says(
     project: str, alice: Svc, open_app: Open
 ) -> None:

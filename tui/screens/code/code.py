@@ -501,7 +501,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self._arrange()
             if self._blob is not None and not self.show_picture(self._blob):
                 self._show_text(self._text)
-            self._focus("file" if self.path else "tree")
+            self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
             return True
         if self.path is not None and not self.wide:
             self.path = None

@@ -114,7 +114,20 @@ class History(Differing, FileView):
         """The files of a comparison, beginning with the file whose history is shown."""
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
+    def _take_file_under_cursor(self) -> None:
+        """Where no preview shows the file under the tree's cursor, let the history be of that file; of
+        everything if the cursor is on a folder."""
+        tree = self.query_one("#tree", Lines)
+        if self.wide or not tree.has_focus or not isinstance(tree.key, tuple):
+            return
+        kind, path = tree.key
+        if kind == "file":
+            self.open_file(str(path), glimpsed=True)
+        else:
+            self.path = None
+
     def do_history(self) -> None:
+        self._take_file_under_cursor()
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
         self._mode = "history"
         self._arrange()
