@@ -46,7 +46,7 @@ async def test_delete_asks_in_red(project: str, open_app: Open, size: tuple[int,
         await opened(pilot)
         await to(pilot, "Lifecycle", "delete", "")
         text = await press(pilot, "enter")
-        assert "will be deleted. To do it" in " ".join(text.replace("│", " ").split())
+        assert "will be deleted" in text
         assert "its name:" in text and "Lifecycle" in text
         assert frame_of(app) == Color.parse(css_colour(app.colours, "bad"))
         assert "that is not its name; nothing was deleted" in await typed(pilot, "project")
@@ -60,5 +60,6 @@ async def test_a_typed_line_begins_with_what_it_is_for(project: str, open_app: O
         await press(pilot, "escape")
         await to(pilot, "General", "field", "description")
         text = await press(pilot, "enter", *"Pools")
-        assert text.splitlines()[-1].startswith(" description: Pools"), text.splitlines()[-1]
+        last = text.splitlines()[-1]
+        assert last.startswith(" description: ") and last.endswith("Pools"), last
         assert "type to filter" in await press(pilot, "escape", "w")

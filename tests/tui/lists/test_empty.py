@@ -67,7 +67,7 @@ async def test_keys_about_a_row_are_offered_once_there_is_one(
         assert alice("issue", "create", "-t", "Stalls").code == 0
         await press(pilot, "r")
         text = await sees(pilot, "#1 Stalls", "c comment")
-        assert "z close or reopen" in text
+        assert "z close" in text
 
 
 async def test_help_and_palette_have_motions_last(project: str, open_app: Open) -> None:

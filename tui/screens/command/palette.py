@@ -45,6 +45,7 @@ class Help(Card):
         self._table = {action.id: action for action in actions if action.keys or self.all}
         self._where, self._refused = where, refused
         self._facts: dict[str, str] = {}
+        self._wide = LABEL  # columns of what an action does
 
     WIDTH, SHARE = 120, 75
     all = False  # whether actions without a key are listed
@@ -70,6 +71,9 @@ class Help(Card):
 
     def rows(self) -> list[Item]:
         """The rows of all actions in groups, each group under its heading."""
+        share = (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100
+        longest = max((len(action.label) for action in self._table.values() if action.keys), default=0)
+        self._wide = min(LABEL, max(share, longest))
         groups: dict[str, list[Item]] = {name: [] for name in GROUPS}
         for action in self._table.values():
             groups[group_of(action)].append(self._item(action))
@@ -88,9 +92,8 @@ class Help(Card):
         beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
-        wide = min(LABEL, (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100)
-        name = fit(((safe(label or summary), "dim" if why else "text"),), wide)
-        blank = " " * (wide - sum(cell_len(text) for text, _ in name))
+        name = fit(((safe(label or summary), "dim" if why else "text"),), self._wide)
+        blank = " " * (self._wide - sum(cell_len(text) for text, _ in name))
         return Item(
             action.id,
             (*name, (blank, "text"), beside),
