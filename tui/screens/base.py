@@ -62,6 +62,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._aligned = self.styles.align  # before a question was placed in the middle
         self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
         self._ahead: list[Key] = []  # the keys that wait
+        self._is_open = False  # whether all its widgets exist
 
     @property
     def svc(self) -> AskedApp:
@@ -82,6 +83,7 @@ class Base(Screen[None], inherit_bindings=False):
         return ((" svc", "title"),)
 
     def on_mount(self) -> None:
+        self._is_open = True
         self.wear()
         self.show_frame()
 
@@ -131,8 +133,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_keys(self) -> None:
         """Paint the line of keys: a message, the keys of the prompt, or those of the row under the cursor."""
-        if not self.has_widgets:
-            return
+        if not self._is_open:
+            return  # `label_of` asks lists, which exist from then on
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
             keys.say(self._said)
