@@ -195,11 +195,11 @@ class Base(Screen[None], inherit_bindings=False):
         """Put the prompt (the line in which the user types) onto the screen."""
         self.mount(prompt, after="#keys")
 
-    def _place_question(self, asked: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
+    def _place_question(self, question: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
         """Put a question with its prompt over the screen, and call `placed` once both are there."""
         self._aligned = self.styles.align
         self.styles.align = ("center", "middle")
-        self.mount(Question(asked.title, asked.question, prompt, placed, asked.destroys))
+        self.mount(Question(question.title, question.question, prompt, placed, question.destroys))
 
     def on_resize(self) -> None:
         for question in self.query(Question):
@@ -299,13 +299,13 @@ class Base(Screen[None], inherit_bindings=False):
         space: Callable[[], None] | None = None,
         enter: str = "done",
         label: str = "",
-        asked: Asked | None = None,
+        question: Asked | None = None,
     ) -> None:
         """Open the prompt, which begins with `label` and, as long as nothing is typed, shows `sign`; without
         a label, the beginning of `sign` is it. Enter calls `done` with the text; each change calls
         `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
         `filtered`. `complete`: returns the text completed at tab. `answers`: keys and what they mean, if one
-        key is the answer. `space`: called at that key. `enter`: what enter does, in a word. `asked`: the
+        key is the answer. `space`: called at that key. `enter`: what enter does, in a word. `question`: the
         question that is answered, which is shown in a frame over the screen."""
         back = self.focused
 
@@ -342,9 +342,9 @@ class Base(Screen[None], inherit_bindings=False):
             enter,
             label,
         )
-        self._open_prompt(prompt, asked, back or self)
+        self._open_prompt(prompt, question, back or self)
 
-    def _open_prompt(self, prompt: Prompt, asked: Asked | None, before: Widget) -> None:
+    def _open_prompt(self, prompt: Prompt, question: Asked | None, before: Widget) -> None:
         """Place the prompt and give it the focus, which `before` has."""
         self.hold_keys()
         self._prompt = prompt
@@ -354,11 +354,11 @@ class Base(Screen[None], inherit_bindings=False):
                 self.set_focus(prompt)
                 before.post_message(self.Focused(prompt))
 
-        if asked is None:
+        if question is None:
             self.place_prompt(prompt)
             self.app.call_later(focus)
         else:
-            self._place_question(asked, prompt, focus)
+            self._place_question(question, prompt, focus)
         if self._said is None:
             self.show_frame()
 
@@ -406,7 +406,7 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask("", done, answers=YES_OR_NO, asked=Asked(question, title, destroys))
+        self.ask("", done, answers=YES_OR_NO, question=Asked(question, title, destroys))
 
     def confirm_by_name(self, question: str, name: str, then: Callable[[], None], otherwise: str) -> None:
         """Run `then` if the user types `name`; if they type something else, show `otherwise`. For changes
@@ -419,7 +419,7 @@ class Base(Screen[None], inherit_bindings=False):
                 self.say(otherwise, "warn")
 
         label = "its name" if len(name) < LABEL else "type it"
-        self.ask(name, done, label=f"{label}:", asked=Asked(question, "", True))
+        self.ask(name, done, label=f"{label}:", question=Asked(question, "", True))
 
     def prompt_left(self) -> None:
         """Called when esc has closed the prompt."""

@@ -214,11 +214,11 @@ class RepoScreen(RepoPage):
         for number, (name, _) in enumerate(TABS, 1):
             view = self._views.get(number)
             count = view.count() if view is not None and view.is_mounted else None
-            shown = view.tab_name() if view is not None and view.is_mounted else ""
-            shown = shown or name
+            label = view.tab_name() if view is not None and view.is_mounted else ""
+            label = label or name
             if count is None:
                 count = self._counts.get(reads[name].key, "") if name in reads else ""
-            words = f"{number} {SHORT.get(shown, shown) if short else shown}{f' {count}' if count else ''}"
+            words = f"{number} {SHORT.get(label, label) if short else label}{f' {count}' if count else ''}"
             parts.append(("│" if number > 1 else blank, "line"))
             parts.append((f"{blank}{words}{blank}", "tab" if number == self._tab else "text"))
         return parts

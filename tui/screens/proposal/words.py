@@ -58,11 +58,11 @@ def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
     that somebody has to resolve."""
     if proposal.state != "open":
         return []
-    asked = any(
+    is_reviewer = any(
         reviewer.who.handle == account and (reviewer.state == "requested" or reviewer.stale)
         for reviewer in proposal.reviewers
     )
-    parts: list[Part] = [("◆ your review", "accent")] if asked and account else []
+    parts: list[Part] = [("◆ your review", "accent")] if is_reviewer and account else []
     return [*parts, ("✗ conflicts", "bad")] if proposal.merge_state == "conflicts" else parts
 
 

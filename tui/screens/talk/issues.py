@@ -203,15 +203,15 @@ class Issues(Split, Acts):
     def titled(self) -> tuple[Part, ...]:
         """Kind, state, filter, and the number of rows of all in that state."""
         state = self._filter.query.state
-        shown = self._typing or self._filter
-        words = " ".join(filter(None, (shown.without_state, shown.free)))
+        query = self._typing or self._filter
+        words = " ".join(filter(None, (query.without_state, query.free)))
         title: Part = (f"{self._kind.capitalize()} {state} · ", "title")
         if not words:
             other = "proposals" if self._kind == "issues" else "issues"
             return title, (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
-        lines, found = self.listed, len(self._found)
-        count = len(lines.rows) if lines.filtered else found
-        total = self._totals.get((self._kind, state), found)
+        lines, matches = self.listed, len(self._found)
+        count = len(lines.rows) if lines.filtered else matches
+        total = self._totals.get((self._kind, state), matches)
         last = f" · {count} of {total}" if count < total else f" · {count}"
         words, room = safe(words), self.list_width - len(last) - 4
         if state == "open" and len(title[0]) + len(words) > room:
@@ -282,8 +282,8 @@ class Issues(Split, Acts):
         if item.comments:
             noun = "said" if self.narrow else f"comment{'' if item.comments == 1 else 's'}"
             parts.append((f"  {item.comments} {noun}", "dim"))
-        shown = [part for part in parts if part[0]]
-        return [(" " * (len(str(item.number)) + 4), "text"), *first_left(shown)]
+        filled_parts = [part for part in parts if part[0]]
+        return [(" " * (len(str(item.number)) + 4), "text"), *first_left(filled_parts)]
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """State, number and title of a row, as parts. If there is little room, the state is only a sign."""
@@ -399,8 +399,8 @@ class Issues(Split, Acts):
             people = self._values("author")
             self.app.push_screen(NewProposal(self.of.repo, head, [base, *branches], people))
 
-        known = self.svc.client.known(contents.proposals(self.of.repo.id, ProposalQuery()))
-        proposed = {proposal.head: proposal.number for proposal in (known[0] if known is not None else ())}
+        cached = self.svc.client.known(contents.proposals(self.of.repo.id, ProposalQuery()))
+        proposed = {proposal.head: proposal.number for proposal in (cached[0] if cached is not None else ())}
         notes: dict[str, tuple[Part, ...]] = {
             name: ((f"#{proposed[name]} ", "accent"), ("open", "good")) if name in proposed else ()
             for name in branches

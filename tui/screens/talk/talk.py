@@ -84,8 +84,8 @@ class Talk(Acts, WithFacts):
     @property
     def known_title(self) -> str:
         """The title, as far as it is known."""
-        known = self.one or self._row
-        return safe(known.title) if known is not None else ""
+        talk = self.one or self._row
+        return safe(talk.title) if talk is not None else ""
 
     def say_unread(self, text: str) -> None:
         super().say_unread(text)
@@ -96,12 +96,12 @@ class Talk(Acts, WithFacts):
     def unread_items(self, state: Part | None) -> list[Item]:
         """What is known of one that was never read on this machine: what a list said, why its text is not
         here, and the account's own queued comments. `state`: its state, if a list said it."""
-        known, rows = self._row, []
-        if known is not None and state is not None:
-            labels = label_parts([label.name for label in known.labels], self._colours())
-            people = [(f"  → @{safe(person.handle or '?')}", "person") for person in known.assignees]
-            chips = [state, (f"  @{safe(known.author.handle or '?')}", "person"), *labels, *people]
-            rows += [*self.title_rows(known.title), *folded(chips, self.text_width), (("", "text"),)]
+        listed, rows = self._row, []
+        if listed is not None and state is not None:
+            labels = label_parts([label.name for label in listed.labels], self._colours())
+            people = [(f"  → @{safe(person.handle or '?')}", "person") for person in listed.assignees]
+            chips = [state, (f"  @{safe(listed.author.handle or '?')}", "person"), *labels, *people]
+            rows += [*self.title_rows(listed.title), *folded(chips, self.text_width), (("", "text"),)]
         why = (
             f"Its text was not read on this machine: {self._unread}" if self._unread else "asking the server"
         )
