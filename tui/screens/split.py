@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
 from tui.screens.facts import FRAME, Facts, fitted
 from tui.screens.view import View
-from tui.text import Part
+from tui.text import Part, safe
 from tui.texts import Texts, beginning, item
 from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines, sequence
@@ -223,10 +223,12 @@ class Panes(Mixed):
     def _say_where(self) -> None:
         """Write the list's title and the cursor's position into the frame."""
         rows = self.listed
+        title, sought = "".join(text for text, _ in self.titled()), safe(rows.sought)
+        if sought and sought not in title:
+            title += f" · {sought}"
         if self.previews:
-            rows.name_frame("".join(text for text, _ in self.titled()), rows.position)
+            rows.name_frame(title, rows.position)
         elif self.RULED:
-            title = "".join(text for text, _ in self.titled())
             rows.name_rule(title, rows.position, self.app.size.width)
 
     # --- the preview

@@ -123,6 +123,16 @@ async def test_the_title_says_the_filter(listed: str, open_app: Open, width: int
         assert "Issues open · 2" in text and "esc clears" not in text
 
 
+async def test_the_frame_of_any_list_says_its_filter(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "slash", *"project", "enter")
+        assert "Home · project" in text
+        await press(pilot, "escape", "enter", "8")
+        await press(pilot, "slash", *"visib", "enter")
+        assert "Settings · visib" in await press(pilot, "j")
+
+
 async def test_title_and_position_stay_above_a_list_without_a_frame(listed: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 8)) as pilot:
         await settle(pilot)
