@@ -491,6 +491,11 @@ def invites(repo_id: str) -> Read[list[Invite]]:
     )
 
 
+def my_invites() -> Read[list[Invite]]:
+    """The invitations of the user into repositories."""
+    return Read("invites", list[Invite], lambda api: list(api.items(access_.MY_INVITES, limit=PEOPLE)))
+
+
 def access_requests(repo_id: str) -> Read[list[AccessRequest]]:
     return Read(
         f"repos/{repo_id}/access_requests",

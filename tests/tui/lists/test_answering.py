@@ -32,11 +32,13 @@ def roles(alice: Svc) -> Callable[[], dict[str, str]]:
 async def test_a_request_for_access_is_granted_from_the_inbox(
     proposal: str, other: Callable[..., None], roles: Callable[[], dict[str, str]], open_app: Open
 ) -> None:
-    other("repo", "access", "request", "--role", "triage")
+    other("repo", "access", "request", "--role", "triage", "--note", "For 1.0")
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "i")
-        await sees(pilot, "asks for a role", "enter answers: grant or decline")
+        await sees(
+            pilot, "asks for a role", "enter answers: grant or decline", "asks for the role triage", "For 1.0"
+        )
         await press(pilot, "enter")
         await sees(pilot, "▌grant", "decline", "open the repository")
         await press(pilot, "enter")
@@ -58,7 +60,7 @@ async def test_an_invitation_is_accepted_from_home(
     monkeypatch.setenv("SVC_HOME", mine)
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
-        await sees(pilot, "invites you", "enter answers: accept or decline")
+        await sees(pilot, "invites you", "enter answers: accept or decline", "offers the role write")
         await press(pilot, "enter")
         await sees(pilot, "▌accept", "decline")
         await press(pilot, "enter")

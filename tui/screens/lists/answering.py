@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from localstore.core.model.access import AccessRequest, Invite
 from localstore.core.model.inbox import InboxItem
 from svc.flows.inbox_words import describe
+from tui import contents
 from tui.screens.choose import Choose
-from tui.text import safe
+from tui.text import Part, safe
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tui.screens.base import Base
+    from tui.screens.split import Panes
 
+Line = tuple[Part, ...]
 OPEN = "open the repository"
 ASKS = {"invite.create": "repo invite {}", "transfer.create": "repo transfer-{}"}  # event → command
 
@@ -35,6 +39,36 @@ def answers_to(item: InboxItem) -> dict[str, list[str]]:
         commands = {answer: ASKS.get(event, "").format(answer) for answer in ("accept", "decline")}
         about, asks = [repo.full_name], event in ASKS
     return {answer: [*command.split(), *about] for answer, command in commands.items()} if asks else {}
+
+
+def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line]], None]) -> None:
+    """Call `paint` with rows about the role that a row of the inbox offers or asks for, and the note of who
+    asks: at first with none, and again once the server has answered."""
+    paint([])
+    repo, actor = item.repo, item.actor
+    if repo is None or actor is None:
+        return
+
+    def paint_request(requests: list[AccessRequest], at: float) -> None:
+        for request in requests:
+            if request.state == "pending" and request.account.id == actor.id:
+                note = [("note  ", "dim"), (safe(request.note), "text")] if request.note else []
+                paint([_role("asks for", request.role), *([tuple(note)] if note else [])])
+
+    def paint_invite(invites: list[Invite], at: float) -> None:
+        for invite in invites:
+            if invite.state == "pending" and invite.repo.id == repo.id:
+                paint([_role("offers", invite.role)])
+
+    load = panes.front.svc.load
+    if item.event == "access.request":
+        load(contents.access_requests(repo.id), paint_request, lambda error: None)
+    elif item.event == "invite.create":
+        load(contents.my_invites(), paint_invite, lambda error: None)
+
+
+def _role(verb: str, role: str) -> Line:
+    return ((f"{verb} the role ", "text"), (role, "accent"))
 
 
 def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], None]) -> bool:

@@ -135,20 +135,26 @@ def _about(item: InboxItem) -> str:
 
 def preview_item(panes: Panes, item: InboxItem) -> None:
     """Show the preview of a row of the inbox: its issue, proposal or repository."""
-    from tui.screens.lists.answering import answers_to
+    from tui.screens.lists.answering import answers_to, read_offer
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
 
-    number = item.subject.number
+    number, repo = item.subject.number, item.repo
     words: list[tuple[Part, ...]] = [((safe(describe(item)), "title"),)]
     if answers := answers_to(item):
         words.append((("enter ", "accent"), (f"answers: {' or '.join(answers)}", "dim")))
-    if item.repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
-        panes.show_preview(item.id, safe(_about(item)), words)
+    if repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
+        read_offer(panes, item, lambda rows: panes.show_preview(item.id, safe(_about(item)), [*words, *rows]))
     elif number is not None:
-        preview_talk(panes, item.id, item.repo.id, item.subject.kind, number)
+        preview_talk(panes, item.id, repo.id, item.subject.kind, number)
+    elif answers:
+        read_offer(
+            panes,
+            item,
+            lambda rows: Glance(panes, item.id, repo.id, [*words, *rows, (("", "text"),)]).begin(),
+        )
     else:
-        Glance(panes, item.id, item.repo.id, [*words, (("", "text"),)]).begin()
+        Glance(panes, item.id, repo.id, [*words, (("", "text"),)]).begin()
 
 
 def open_item(screen: Base, item: InboxItem) -> None:
