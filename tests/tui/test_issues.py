@@ -186,11 +186,27 @@ async def test_an_issue_that_was_never_read_says_so_without_the_server(issue: st
         await press(pilot, "enter", "3")
         await sees(pilot, "Retry stalls")
         await press(pilot, "enter")
-        text = await sees(pilot, "#1", "the server did not answer; r asks again")
+        text = await sees(pilot, "#1", "the server did not answer")
         assert "Retry stalls" in text and "○ open" in text and f"@{os.environ['TEST_HANDLE']}" in text
         await press(pilot, "c", *"I see it too", "ctrl+s")
         text = await sees(pilot, "⋯ queued  comment on #1", "I see it too")
         assert "Retry stalls" in text
+
+
+async def test_a_preview_that_was_never_read_keeps_no_other_issue(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("issue", "create", "-t", "Other", "-b", "Another text").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await open_issue(pilot)  # the first row: without a preview, only this one is read
+        await sees(pilot, "Another text")
+    async with open_app(NOWHERE).run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "─ #2 ", "Another text")
+        await press(pilot, "j")
+        text = await sees(pilot, "─ #1 ", "Its text was not read on this machine.")
+        assert "Another text" not in text
 
 
 async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:

@@ -121,9 +121,9 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Paint the current title and line of keys; only differences are sent. Does nothing before the screen
-        has widgets, because the state of the connection may change while the screen opens; `on_mount` paints
-        everything."""
-        if not self.has_widgets:
+        has widgets, because the state of the connection may change while the screen opens (`on_mount` paints
+        everything), and nothing once the screen has left the stack, which still has its widgets then."""
+        if not self.has_widgets or self not in self.app.screen_stack:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")

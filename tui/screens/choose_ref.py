@@ -23,6 +23,7 @@ Standings = Mapping[str, Standing]
 Numbers = Mapping[str, int]  # branch → number of its open proposal
 NO_STANDINGS: Standings = MappingProxyType({})
 NO_NUMBERS: Numbers = MappingProxyType({})
+WHO = 12  # characters of a handle
 
 
 class ChooseRef(ChooseBeside):
@@ -32,6 +33,7 @@ class ChooseRef(ChooseBeside):
     EMPTY = "no branch or tag"
 
     def __init__(self, of: RepoPage, chosen: Callable[[Ref], None]) -> None:
+        self._longest = 0  # characters of the longest handle, so that what stands before it is aligned
         self._of, self._standings, self._numbers = of, NO_STANDINGS, NO_NUMBERS
         current = next((ref for ref in of.refs if ref.name == of.ref_name), None)
         super().__init__("branches and tags", self._rows(), chosen, current)
@@ -50,6 +52,7 @@ class ChooseRef(ChooseBeside):
 
     def _stand(self, standing: Standings) -> None:
         self._standings = standing
+        self._longest = max((min(len(safe(seal.who)), WHO) for seal in standing.values()), default=0)
         self.paint()
 
     def _propose(self, proposals: Sequence[ListedProposal], at: float) -> None:
@@ -100,7 +103,7 @@ class ChooseRef(ChooseBeside):
         if standing is None:
             return ((ref.head[:8], "dim"),)
         age = brief(standing.at, self._of.svc.clock())
-        return ((f"@{safe(standing.who)[:12]}", "dim"), (f"{age:>5}", "dim"))
+        return ((f"@{safe(standing.who)[:WHO]:<{self._longest}}", "dim"), (f"{age:>5}", "dim"))
 
     def _distance(self, ref: Ref) -> tuple[Part, ...]:
         """How many seals a branch is ahead of the default branch and behind it, as parts; () for the default

@@ -1,10 +1,16 @@
-"""What a screen without rows shows: why it is empty, and the keys that help."""
+"""What a list without rows, or a preview that could not be read, shows: why it is empty, and the keys that
+help."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
+from localstore.core.errors import Unauthorized
 from tui.text import Part, folded
+
+if TYPE_CHECKING:
+    from tui.screens.split import Panes
 
 KEY = 10  # columns of a key
 SIGNED_OUT = "You are not signed in."
@@ -36,6 +42,28 @@ def steps(
             names = [key, *[""] * (len(lines) - 1)]
             rows += [((f"  {name:<{KEY}}", "accent"), *line) for name, line in zip(names, lines, strict=True)]
     return rows
+
+
+def show_missing(
+    panes: Panes,
+    key: Hashable,
+    title: str,
+    error: BaseException,
+    read: Sequence[object],
+    first: Sequence[tuple[Part, ...]] = (),
+) -> None:
+    """Say in the preview of the row `key` why its content could not be read; without this the preview would
+    keep the content of another row. Does nothing if some was read. `first`: rows above the sentence."""
+    if read:
+        return
+    if isinstance(error, Unauthorized):
+        words: tuple[Part, ...] = (
+            ("Nothing is shown before the sign-in: ", "dim"),
+            (":login", "accent"),
+        )
+    else:
+        words = (("Its text was not read on this machine.", "dim"),)
+    panes.show_preview(key, title, [*first, words])
 
 
 def _indented(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:

@@ -48,6 +48,18 @@ async def test_a_request_for_access_is_granted_from_the_inbox(
     assert "triage" in roles().values()
 
 
+async def test_a_report_opens_the_tab_that_lists_it(
+    proposal: str, other: Callable[..., None], open_app: Open
+) -> None:
+    other("repo", "reports", "create", "-t", "Tokens leak", "-b", "See the log.", "--severity", "high")
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        await sees(pilot, "reports a fault in its security", "opens Security")
+        await press(pilot, "slash", *"report", "enter", "enter")
+        await sees(pilot, "Reports in confidence", "Tokens leak")
+
+
 async def test_an_invitation_is_accepted_from_home(
     alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_app: Open
 ) -> None:

@@ -410,6 +410,11 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._head(safe(self.path or ""), right)
 
     def do_blame(self) -> None:
+        tree = self.query_one("#tree", Lines)
+        if not self.wide and tree.has_focus and isinstance(tree.key, tuple) and tree.key[0] == "file":
+            self._blaming = False
+            self.open_file(str(tree.key[1]))
+            self._focus("file")
         if self.path is None:
             self.of.say("open a file first: enter", "warn")
             return

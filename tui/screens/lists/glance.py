@@ -12,6 +12,7 @@ from tui import contents, reads
 from tui.reads import Read
 from tui.screens.code.overview import READMES
 from tui.screens.facts import fact_rows
+from tui.screens.first_steps import show_missing
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.text import Part, ago, brief, folded, safe
 from tui.texts import beginning, is_markdown
@@ -57,13 +58,21 @@ class Glance:
         self._readme: Blob | None = None
 
     def begin(self) -> None:
-        self._load(reads.repo(self._repo_id), self._paint_repo)
+        self._load(reads.repo(self._repo_id), self._paint_repo, self._miss_repo)
 
-    def _load(self, read: Read[T], paint: Callable[[T, float], None]) -> None:
+    def _load(
+        self,
+        read: Read[T],
+        paint: Callable[[T, float], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
         """Make a request for the preview if the cursor is still on its row. `paint`: called with the answer,
-        and when it was read."""
+        and when it was read; `failed`: with the error, if there is none."""
         if self._panes.is_attached and self._panes.listed.key == self._key:
-            self._panes.front.svc.load(read, paint)
+            self._panes.front.svc.load(read, paint, failed)
+
+    def _miss_repo(self, error: BaseException) -> None:
+        show_missing(self._panes, self._key, "", error, [self._repo] if self._repo else [], self._first)
 
     def _paint_repo(self, repo: Repo, at: float) -> None:
         before, self._repo = self._repo, repo

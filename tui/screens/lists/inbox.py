@@ -59,6 +59,7 @@ REASONS: dict[str, Part] = {
 }
 
 
+CODE, SECURITY = 2, 6  # tabs of a repository
 NO_NEWS = "✓ nothing new concerns you"
 COMES = (("", "Here comes what asks something of you, your own issues and proposals, and what you watch."),)
 OPEN = Action("open", ("enter",), "open", "svc issue view {n}", footer=True)
@@ -143,6 +144,8 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
     words: list[tuple[Part, ...]] = [((safe(describe(item)), "title"),)]
     if answers := answers_to(item):
         words.append((("enter ", "accent"), (f"answers: {' or '.join(answers)}", "dim")))
+    elif item.reason == "report":
+        words.append((("enter ", "accent"), ("opens Security, which lists the reports", "dim")))
     if repo is None or (answers and item.event != "access.request"):  # what is offered may be hidden yet
         read_offer(panes, item, lambda rows: panes.show_preview(item.id, safe(_about(item)), [*words, *rows]))
     elif number is not None:
@@ -207,7 +210,7 @@ def open_subject(svc: AskedApp, item: InboxItem) -> None:
         opened.append(True)
         number = item.subject.number
         if number is None:
-            svc.push_screen(RepoScreen(repo))
+            svc.push_screen(RepoScreen(repo, SECURITY if item.reason == "report" else CODE))
         elif item.subject.kind == "proposal":
             svc.push_screen(ProposalScreen(repo, number))
         else:

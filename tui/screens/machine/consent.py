@@ -76,8 +76,8 @@ class Consent(Card):
     def _ask(self) -> None:
         sheet = self.query_one("#consent", Sheet)
         hidden = sheet.hidden_below
-        words = f"{hidden} more rows: y shows them, n" if hidden else "y launches, n"
-        sign = f"launch {self._offer.app.id}? {words}"
+        more = f" {hidden} more rows" if hidden else ""
+        sign = f"launch {self._offer.app.id}?{more}"
         self.ask(sign, self._answer, filtered=sheet, answers=MORE if hidden else LAUNCH)
 
     def _answer(self, typed: str) -> None:

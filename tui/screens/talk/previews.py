@@ -12,6 +12,7 @@ from localstore.core.model.proposal import Proposal, Reviewer
 from localstore.core.words import SIGNS_OF_ISSUES, reasons_to_wait
 from tui import contents
 from tui.screens.facts import fact_rows
+from tui.screens.first_steps import show_missing
 from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
@@ -94,10 +95,13 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
             comments[:] = fetched
             paint()
 
+    def miss(error: BaseException) -> None:
+        show_missing(panes, key, f"#{number}", error, loaded)
+
     if kind == "issue":
-        svc.load(contents.issue(repo_id, number), paint_one)
+        svc.load(contents.issue(repo_id, number), paint_one, miss)
     else:
-        svc.load(contents.proposal(repo_id, number), paint_one)
+        svc.load(contents.proposal(repo_id, number), paint_one, miss)
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
