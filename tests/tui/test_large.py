@@ -21,7 +21,7 @@ from localstore.core.model.proposal import HeadRepo, Proposal, Reviewer, ThreadC
 from tests.depth import rounds
 from tui.highlight import coloured, plain
 from tui.lexing import lexer_of, role_of
-from tui.listed import ListedProposal, Verdict, as_rows
+from tui.listed import ListedProposal, as_rows
 from tui.text import WINDOW, lines_of, safe, starts, windows
 from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
@@ -161,7 +161,7 @@ def test_a_listed_proposal_takes_a_few_hundred_bytes() -> None:
         tracemalloc.stop()
     assert found == as_rows(map(proposal, range(1000)), ListedProposal)
     assert found[7].author.handle == "alice"
-    assert found[7].reviewers == (Verdict("approved"),)
+    assert [verdict.state for verdict in found[7].reviewers] == ["approved"]
 
 
 class Found(Lines):

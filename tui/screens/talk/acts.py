@@ -17,6 +17,7 @@ from tui.drafts import named
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import READING_SECONDS, Base
 from tui.screens.talk.previews import colours_of, first_left, label_parts
+from tui.text import safe
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -108,7 +109,9 @@ class Acts(Mixed):
         if item.state == "merged":
             self.front.say(f"#{about.number} is merged, and cannot be opened again", "warn")
         else:
-            self.patch_one(about, state="open" if item.state == "closed" else "closed")
+            state, did = ("open", "opened") if item.state == "closed" else ("closed", "closed")
+            self.patch_one(about, state=state)
+            self.front.say(f"{did} #{about.number} {safe(item.title)}", "dim")  # its row may leave the list
 
     def do_title(self) -> None:
         about, item = self._read()
