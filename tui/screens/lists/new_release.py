@@ -9,6 +9,7 @@ from typing import Any
 
 from localstore.core.model.history import SealSummary
 from localstore.core.model.ref import Ref
+from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
@@ -51,7 +52,6 @@ class NewRelease(Composing):
     ) -> None:
         super().__init__(repo, begun=begun)
         self._taken = frozenset(taken)
-        self._released = {ref.head for ref in refs if ref.type == "tag" and ref.name in self._taken}
         self._refs = [ref.name for ref in refs if ref.head is not None]
 
     def begin(self) -> None:
@@ -82,16 +82,20 @@ class NewRelease(Composing):
         """Add to the notes what was sealed since the last release, a line for each seal."""
         before = self.value("notes").rstrip()
 
-        def fill(seals: list[SealSummary], at: float) -> None:
+        def read_seals(releases: list[Release], at: float) -> None:
+            released = {release.seal_id for release in releases}
+            self.svc.load(contents.recent(self.repo.id, self._ref), lambda seals, at: fill(released, seals))
+
+        def fill(released: set[str], seals: list[SealSummary]) -> None:
             """Called with what was known, and then with the server's answer."""
-            new = list(takewhile(lambda seal: seal.id not in self._released, seals))
+            new = list(takewhile(lambda seal: seal.id not in released, seals))
             lines = [f"- {seal.message.partition(chr(10))[0].strip()}" for seal in new]
             if lines:
                 self.put("notes", "\n".join([*([before, ""] if before else []), *lines]))
             else:
                 self.say(f"nothing was sealed on {self._ref} since the last release", "warn")
 
-        self.svc.load(contents.recent(self.repo.id, self._ref), fill)
+        self.svc.load(contents.releases(self.repo.id), read_seals)
 
     def _choose_ref(self) -> None:
         from tui.screens.choose import Choose
