@@ -43,6 +43,9 @@ def everywhere(app: SvcApp, widget: Widget, at: int) -> None:
         stands_out(cells(app, widget, system), at)
 
 
+LABEL = " / "  # before what is typed into a filter
+
+
 async def opened(pilot: Pilot[None], kind: type[Widget]) -> Widget:
     """The widget of a kind, once it has the focus."""
     for _ in range(int(PATIENCE * 20)):
@@ -63,10 +66,10 @@ async def test_cursors(no_color: bool, alice: Svc, open_app: Open, monkeypatch: 
             await settle(pilot)
             await pilot.press("slash", "a", "b")
             prompt = await opened(pilot, Prompt)
-            everywhere(app, prompt, 2)
+            everywhere(app, prompt, len(LABEL) + 2)
             await pilot.press("left")
             await settle(pilot)
-            everywhere(app, prompt, 1)
+            everywhere(app, prompt, len(LABEL) + 1)
             await pilot.press("escape", "escape")
 
             app.write_text("text", "ab", lambda text: None, lambda text: None)

@@ -38,7 +38,8 @@ async def test_the_key_that_lists_all_keys_is_never_cut(project: str, open_app: 
             assert "…" not in keys
         await pilot.resize_terminal(200, 50)
         await pilot.pause()
-        assert "c ask for a check" in (await settle(pilot)).splitlines()[-1]
+        await settle(pilot)
+        assert "b branch, tag or seal  esc back" in (await press(pilot, "2")).splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ async def test_tabs_tell_how_many(project: str, alice: Svc, open_app: Open) -> N
         await settle(pilot)
         await press(pilot, "enter", "3")
         await sees(pilot, "3 Issues 1")
-        assert "3 Issues 1" in await press(pilot, "o", "o", "p")
+        assert "3 Issues 1" in await press(pilot, "o", "o")
+        assert "│ 3 Prop │" in await press(pilot, "p")
 
 
 async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app: Open) -> None:
