@@ -58,9 +58,9 @@ async def test_what_others_changed_meanwhile_is_not_overwritten_unseen(
         await press(pilot, "r")
         await sees(pilot, "Another text")
         await press(pilot, "T")
-        await sees(pilot, "Others changed it since you began")
+        await sees(pilot, "others changed it since you began")
         await press(pilot, "S")
-        await sees(pilot, "replace theirs?")
+        await sees(pilot, "Replace theirs?")
         await press(pilot, "n")
         await sees(pilot, "nothing was done")
     assert json.loads(alice("issue", "view", "1", "--json", "body").out)["body"] == "Another text"

@@ -15,15 +15,17 @@ class Framed(Widget):
     """A widget whose frame has a title in its upper line and the cursor's position in its lower line."""
 
     _framed = ("", "")  # title and position in the frame
+    _ruled = False  # whether they are in the line above the rows instead
 
     def name_frame(self, title: str, position: str) -> None:
         """Write title and cursor position into the frame, if they have changed. The position changes at each
         key, so only the lines of the frame are painted; setting Textual's titles would paint all rows."""
         before, self._framed = self._framed, (title, position)
-        if title != before[0]:
+        was_ruled, self._ruled = self._ruled, False
+        if title != before[0] or was_ruled:
             self._border_title = Content(title)
             self._refresh_frame(-self.gutter.top)
-        if position != before[1]:
+        if position != before[1] or was_ruled:
             self._border_subtitle = Content(position)
             self._refresh_frame(self.size.height + self.gutter.bottom - 1)
 
@@ -31,8 +33,9 @@ class Framed(Widget):
         """Write title and position into the line above the rows, if they have changed. `width`: columns of
         the line."""
         between = "─" * (width - 2 - cell_len(title) - cell_len(position) - 4)
-        if self._framed == (title, f"{between}{position}"):
+        if self._ruled and self._framed == (title, f"{between}{position}"):
             return
+        self._ruled = True
         self._framed = title, f"{between}{position}"
         colours = getattr(self.app, "colours", "terminal")
         faint, bright = css_colour(colours, "line"), css_colour(colours, "accent")
