@@ -42,7 +42,7 @@ async def test_an_issue_is_acted_on_in_its_list(issue: str, alice: Svc, open_app
         await press(pilot, "ctrl+s", "l", " ", "enter")
         await press(pilot, "u", "t", "!", "enter")
         await sees(pilot, "Retry stalls!", "Seen", f"@{me[:12]}")
-        await press(pilot, "z")
+        assert "closing #1 Retry stalls!" in await press(pilot, "z")
         await sees(pilot, "no open issues")
         await press(pilot, "c")
         await sees(pilot, "there is nothing under the cursor")

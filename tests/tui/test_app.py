@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from textual import events
 from textual.geometry import Size
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.worker import WorkerCancelled
 
 from svc.cmd.frame.app import run
@@ -67,7 +67,8 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
             for char in keys[at + 1 : end - 1]:
                 pilot.app.post_message(events.Key(NAMES.get(char, char), char))
             at = end - 1
-        await pilot.press(keys[at])
+        with suppress(WaitForScreenTimeout):  # a widget that went meanwhile answers to no one
+            await pilot.press(keys[at])
         at += 1
     return await settle(pilot)
 

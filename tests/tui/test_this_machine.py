@@ -237,7 +237,7 @@ async def test_nothing_is_allowed_that_was_not_on_the_screen(cache: Path, alice:
         await press(pilot, "M")
         await sees(pilot, "no apps here")
         await press(pilot, "a", *"./long", "enter")
-        screen = await sees(pilot, "It would run", "more rows: y shows them, n")
+        screen = await sees(pilot, "It would run", "more rows", "y shows more")
         assert "the last word" not in screen
         while "more rows" in screen:
             screen = await press(pilot, "y")

@@ -109,9 +109,12 @@ class Acts(Mixed):
         if item.state == "merged":
             self.front.say(f"#{about.number} is merged, and cannot be opened again", "warn")
         else:
-            state, did = ("open", "opened") if item.state == "closed" else ("closed", "closed")
+            state, doing = ("open", "opening") if item.state == "closed" else ("closed", "closing")
             self.patch_one(about, state=state)
-            self.front.say(f"{did} #{about.number} {safe(item.title)}", "dim")  # its row may leave the list
+            self.state_changed(f"{doing} #{about.number} {safe(item.title)}")
+
+    def state_changed(self, words: str) -> None:
+        """Called when the user closes or reopens an issue or a proposal. `words`: which one."""
 
     def do_title(self) -> None:
         about, item = self._read()

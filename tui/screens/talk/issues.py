@@ -233,6 +233,9 @@ class Issues(Split, Acts):
             return None if self._kind == "issues" else ""
         return str(total or "")
 
+    def state_changed(self, words: str) -> None:
+        self.front.say(words, "dim")  # its row may leave the list
+
     def preview_of(self, key: Hashable) -> None:
         kind = "issue" if self._kind == "issues" else "proposal"
         preview_talk(self, key, self.of.repo.id, kind, int(str(key)))
