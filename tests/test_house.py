@@ -165,9 +165,9 @@ IRREGULAR = {
     "spent",
     "taken",
 }
-PARTICIPLES = 3
+PARTICIPLES = 1
 """At most so many functions of the relay, apart from properties, are named by a participle alone."""
-TWICE = 2
+TWICE = 0
 """At most so many names of classes of the relay stand for several classes. Both numbers may only shrink."""
 
 
