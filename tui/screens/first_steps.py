@@ -3,14 +3,10 @@ help."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from localstore.core.errors import Unauthorized
 from tui.text import Part, folded
-
-if TYPE_CHECKING:
-    from tui.screens.split import Panes
 
 KEY = 10  # columns of a key
 SIGNED_OUT = "You are not signed in."
@@ -44,26 +40,12 @@ def steps(
     return rows
 
 
-def show_missing(
-    panes: Panes,
-    key: Hashable,
-    title: str,
-    error: BaseException,
-    read: Sequence[object],
-    first: Sequence[tuple[Part, ...]] = (),
-) -> None:
-    """Say in the preview of the row `key` why its content could not be read; without this the preview would
-    keep the content of another row. Does nothing if some was read. `first`: rows above the sentence."""
-    if read:
-        return
+def missing(error: BaseException) -> tuple[Part, ...]:
+    """A row that says why a preview could not be read. Without it the preview would keep another row's
+    content."""
     if isinstance(error, Unauthorized):
-        words: tuple[Part, ...] = (
-            ("Nothing is shown before the sign-in: ", "dim"),
-            (":login", "accent"),
-        )
-    else:
-        words = (("Its text was not read on this machine.", "dim"),)
-    panes.show_preview(key, title, [*first, words])
+        return (("Nothing is shown before the sign-in: ", "dim"), (":login", "accent"))
+    return (("Its text was not read on this machine.", "dim"),)
 
 
 def _indented(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:

@@ -383,7 +383,7 @@ class Lines(Framed, can_focus=True):
         mark = [(MARK if chosen else " ", "marker")] if self.marked else []
         left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
         if self.searches and self._filter and item.key is not None:
-            left = found(left, self._filter.casefold())
+            left = mark_found(left, self._filter.casefold())
         parts = columns(left, right, width + self.shift - self.marked)
         over = styles[self._over] if chosen else None
         bare = self._bare(item, len(mark), chosen)
@@ -491,7 +491,7 @@ def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]
     return (item.left, item.right), (item.below, ())
 
 
-def found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
+def mark_found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
     """The parts, split so that each occurrence of `words` (in lower case) is marked as found. Line numbers
     before a text are not searched."""
     begins = next((at for at, (_, role) in enumerate(parts) if not role.endswith("gutter")), len(parts))

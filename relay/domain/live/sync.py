@@ -68,8 +68,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
         [repo_id for repo_id in body.repos if _is_possible_id(repo_id)],
         _highest_audience(caller),
     )
-    heard = await caller.node.hub.heard_by(_account_id_of(caller), repo_ids)
-    levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
+    audiences = await caller.node.hub.heard_by(_account_id_of(caller), repo_ids)
+    levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in audiences.items()}
     events, after, more, lost = await caller.node.hub.poll(levels, body.since)
     hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
     return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)

@@ -6,15 +6,15 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from html import escape
 from operator import attrgetter
+from typing import ClassVar
 
 from localstore.core.errors import Invalid, NotFound, NotText, PathInvalid, TooLarge
 from localstore.core.model.history import BlameRange
-from relay.db.paging import Cursor
 from relay.domain.history import blame as blames
 from relay.domain.history import history, sealed
 from relay.domain.repository import code
 from relay.domain.repository.changes import REFUSED
-from relay.domain.repository.code import Position
+from relay.domain.repository.code import PagedLines, Position
 from relay.domain.repository.place import ShownRepository
 from relay.render.plain import Part, part_of
 
@@ -23,31 +23,17 @@ _begin = attrgetter("start")
 
 
 @dataclass(slots=True)
-class Blamed:
+class Blamed(PagedLines):
     """A page of the lines of a file, as HTML, and the seals that they come from. `first`: number of the first
     line; `count`: the number of lines of the file; `whole`: False if the only line is cut."""
 
+    PAGE: ClassVar[int] = LINES
     place: ShownRepository
     lines: list[str]
     ranges: list[BlameRange]
     first: int
     count: int
     whole: bool = True
-
-    @property
-    def last(self) -> int:
-        """The number of the last line that is shown."""
-        return self.first + len(self.lines) - 1
-
-    @property
-    def earlier(self) -> str | None:
-        """The cursor of the lines before; None if the first one is shown."""
-        return Cursor.write(max(self.first - LINES, 1)) if self.first > 1 else None
-
-    @property
-    def later(self) -> str | None:
-        """The cursor of the lines after; None if the last one is shown."""
-        return Cursor.write(self.last + 1) if self.last < self.count else None
 
     @property
     def rows(self) -> str:

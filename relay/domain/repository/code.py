@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 from urllib.parse import quote
 
 from localstore.core.errors import Invalid, NotFound, PathInvalid
@@ -59,11 +59,38 @@ class Position:
         return self.at == self.seal
 
 
+class PagedLines:
+    """A page of the lines of a file, and the cursors of the pages before and after it. `lines`: the lines of
+    the page, from line `first` on; `count`: the number of lines of the file."""
+
+    __slots__ = ()
+    PAGE: ClassVar[int]  # lines of a page
+    lines: list[str]
+    first: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is shown."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def earlier(self) -> str | None:
+        """The cursor of the lines before; None if the first one is shown."""
+        return Cursor.write(max(self.first - self.PAGE, 1)) if self.first > 1 else None
+
+    @property
+    def later(self) -> str | None:
+        """The cursor of the lines after; None if the last one is shown."""
+        return Cursor.write(self.last + 1) if self.last < self.count else None
+
+
 @dataclass(slots=True)
-class ShownFile:
+class ShownFile(PagedLines):
     """A file. `lines`: a text as pieces of HTML, from line `first` on; `count`: the number of all its lines;
     `whole`: False if the only line is cut. `html`: rendered Markdown. Other files have neither."""
 
+    PAGE: ClassVar[int] = PAGE_LINES
     name: str
     size: int
     digest: str
@@ -79,21 +106,6 @@ class ShownFile:
     def rows(self) -> str:
         """The lines as HTML, with their numbers."""
         return number_lines(self.lines, self.marked, self.first)
-
-    @property
-    def last(self) -> int:
-        """The number of the last line that is shown."""
-        return self.first + len(self.lines) - 1
-
-    @property
-    def earlier(self) -> str | None:
-        """The cursor of the lines before; None if the first one is shown."""
-        return Cursor.write(max(self.first - PAGE_LINES, 1)) if self.first > 1 else None
-
-    @property
-    def later(self) -> str | None:
-        """The cursor of the lines after; None if the last one is shown."""
-        return Cursor.write(self.last + 1) if self.last < self.count else None
 
 
 async def find_position(place: ShownRepository, at: str | None, path: str) -> Position | None:

@@ -21,7 +21,7 @@ from tui.screens.code.seal import SealScreen
 from tui.tints import DARK_256
 from tui.widgets.coloured_file import colours_of
 from tui.widgets.diff import Diff
-from tui.widgets.lines import found
+from tui.widgets.lines import mark_found
 from tui.widgets.patch import Look, Patches, divided
 
 __all__ = ["project"]
@@ -74,7 +74,7 @@ def test_the_line_between_both_sides_goes_on_beside_a_note() -> None:
 
 def test_what_a_search_finds_is_marked_in_the_text_alone() -> None:
     parts = ((" 12 ", "gutter"), ("def ", "keyword"), ("undefined", "on 235 name"), (" 12", "text"))
-    assert found(parts, "def") == (
+    assert mark_found(parts, "def") == (
         (" 12 ", "gutter"),
         ("def", "found keyword"),
         (" ", "keyword"),
@@ -83,11 +83,11 @@ def test_what_a_search_finds_is_marked_in_the_text_alone() -> None:
         ("ined", "on 235 name"),
         (" 12", "text"),
     )
-    assert found(parts, "12")[-1] == ("12", "found text")
-    assert found(parts, "12")[0] == (" 12 ", "gutter")
-    across = found((("ab", "text"), ("cd", "name")), "bc")
+    assert mark_found(parts, "12")[-1] == ("12", "found text")
+    assert mark_found(parts, "12")[0] == (" 12 ", "gutter")
+    across = mark_found((("ab", "text"), ("cd", "name")), "bc")
     assert across == (("a", "text"), ("b", "found text"), ("c", "found name"), ("d", "name"))
-    assert found(parts, "nothing") == parts
+    assert mark_found(parts, "nothing") == parts
 
 
 # --- screens

@@ -176,6 +176,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     def on_descendant_focus(self) -> None:
         self._frame()
+        if self.query_one("#tree", Lines).has_focus:
+            self._rest()  # a preview waits for the focus, which may come after the rows
 
     def on_descendant_blur(self) -> None:
         self._frame()

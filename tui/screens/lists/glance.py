@@ -12,7 +12,7 @@ from tui import contents, reads
 from tui.reads import Read
 from tui.screens.code.overview import READMES
 from tui.screens.facts import fact_rows
-from tui.screens.first_steps import show_missing
+from tui.screens.first_steps import missing
 from tui.screens.proposal.words import checks_of, sign_of_check
 from tui.text import Part, ago, brief, folded, safe
 from tui.texts import beginning, is_markdown
@@ -72,7 +72,8 @@ class Glance:
             self._panes.front.svc.load(read, paint, failed)
 
     def _miss_repo(self, error: BaseException) -> None:
-        show_missing(self._panes, self._key, "", error, [self._repo] if self._repo else [], self._first)
+        if self._repo is None:
+            self._panes.show_preview(self._key, "", [*self._first, missing(error)])
 
     def _paint_repo(self, repo: Repo, at: float) -> None:
         before, self._repo = self._repo, repo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localstore.core.model.check import SealChecks
 from localstore.core.model.issue import Comment, Issue
@@ -11,8 +11,9 @@ from localstore.core.model.label import Label
 from localstore.core.model.proposal import Proposal, Reviewer
 from localstore.core.words import SIGNS_OF_ISSUES, reasons_to_wait
 from tui import contents
+from tui.reads import Read
 from tui.screens.facts import fact_rows
-from tui.screens.first_steps import show_missing
+from tui.screens.first_steps import missing
 from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
@@ -96,12 +97,12 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
             paint()
 
     def miss(error: BaseException) -> None:
-        show_missing(panes, key, f"#{number}", error, loaded)
+        if not loaded:
+            panes.show_preview(key, f"#{number}", [missing(error)])
 
-    if kind == "issue":
-        svc.load(contents.issue(repo_id, number), paint_one, miss)
-    else:
-        svc.load(contents.proposal(repo_id, number), paint_one, miss)
+    is_issue = kind == "issue"
+    read: Read[Any] = contents.issue(repo_id, number) if is_issue else contents.proposal(repo_id, number)
+    svc.load(read, paint_one, miss)
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
