@@ -299,18 +299,18 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.entries = entries
         current: Any = self.screen
         current.queue_changed()
-        if screen.is_attached:
+        if screen.remains:
             screen.show_frame()
 
     def _queue_refused(self, screen: Any, error: SvcError) -> None:
-        if screen.is_attached:  # another process that sends the same outbox is no fault
+        if screen.remains:  # another process that sends the same outbox is no fault
             screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
 
     def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
         if report.stopped or report.sent or report.refused:
             self.news.state = "offline" if report.stopped else "online"
         self._show_queue(screen, entries)
-        if not screen.is_attached:
+        if not screen.remains:
             return
         if report.refused:
             refused = next(
@@ -407,7 +407,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         def tell() -> None:
             self.news.state = state_after(error)
-            if screen.is_attached:
+            if screen.remains:
                 state = self.news.state
                 screen.say(sentence(error), "bad" if state == "online" else "warn")
                 silent = state == "offline"
@@ -419,7 +419,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def _arrived(self, screen: Any, paint: Callable[[], None]) -> None:
         self.news.state = "online"
-        if screen.is_attached:
+        if screen.remains:
             paint()
             screen.show_frame()
 

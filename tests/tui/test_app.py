@@ -248,6 +248,21 @@ async def test_find_file_filters_as_one_types(project: str, open_app: Open) -> N
         assert "return 2" in await press(pilot, "enter")
 
 
+async def test_an_answer_that_comes_while_a_screen_is_removed_is_not_painted(
+    project: str, open_app: Open
+) -> None:
+    app, painted = open_app(), list[str]()
+    async with app.run_test() as pilot:
+        await sees(pilot, "● live", "Repositories 1")
+        await press(pilot, "enter", "3")
+        await sees(pilot, "no open issues")
+        left = app.screen
+        app.pop_screen()  # its widgets are not gone yet
+        app._arrived(left, lambda: painted.append("left"))
+        app._arrived(app.screen, lambda: painted.append("shown"))
+    assert painted == ["shown"]
+
+
 async def test_what_was_seen_opens_without_the_server(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)

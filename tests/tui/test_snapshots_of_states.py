@@ -29,7 +29,7 @@ BUSINESS = (
 SERVE = ("serve", "--dev", "--port", "0", "--data")
 ROOM = {"PYTHONPATH": str(ROOT)}
 KEY = re.compile(r"(?<=me@desk  )[\w-]{12}(?=  )")  # the id of a device's key
-DAYS = re.compile(r"\b\d{5}(?= days left)")  # since 1970, where the clock stands
+DAYS = re.compile(r"\b\d{5}(?= days\b)")  # since 1970, where the clock stands; a narrow cell cuts the words
 DETAILS = "## What\n\nIt reads **beyond** the end:\n\n- all versions before 1.3.1\n\nsee #1"
 
 

@@ -107,6 +107,12 @@ class Base(Screen[None], inherit_bindings=False):
         return self.app.screen_stack[-1:] == [self]
 
     @property
+    def remains(self) -> bool:
+        """Whether the screen is one of those of the app: False as soon as it is left, before its widgets are
+        removed one by one."""
+        return self.is_attached and self in self.app.screen_stack
+
+    @property
     def lines(self) -> Lines | None:
         """The list that keys control: the list with the focus, else the first one; None on a screen without a
         list."""

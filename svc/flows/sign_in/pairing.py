@@ -61,13 +61,13 @@ def offer(
     create = PairingCreate(name=name, commitment=b64u(commitment))
     pairing = api.send(endpoints.GENERATE, create, user_id=user_id)
     text = _read_own_code(api.origin, pairing.qr, user_id, commitment)
-    show(str(text))
 
     def ask(opened: bytes | None = None) -> PairingStep:
         body = PairingProcess(qr=str(text), opening=b64u(opened) if opened else None)
         return api.send(endpoints.PROCESS, body, user_id=user_id)
 
     with _ended_by_interrupt(api, text):
+        show(str(text))  # from here on another device may wait
         scanned = _wait(ask, lambda step: step.device is not None, sleep).device
         if scanned is None:
             raise ServerMisbehaved(

@@ -133,6 +133,21 @@ def test_a_pairing_that_another_session_completed_is_not_waited_for(relay: Relay
         pairing.offer(api, owner.id, "", scan, complete_elsewhere, sleep=wait)
 
 
+def test_an_interrupt_as_soon_as_the_code_is_drawn_ends_the_pairing(
+    relay: Relay, owner: Account, tmp_path: Path
+) -> None:
+    api, codes = Api(Http(relay.url, Credential(to_text(owner.token), owner.key))), list[str]()
+
+    def interrupt(text: str) -> None:
+        codes.append(text)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pairing.offer(api, owner.id, "", interrupt, _yes)
+    with pytest.raises(PairingEnded, match="refused"):
+        pairing.join(pairing.read_code(codes[0]), Sessions(tmp_path), "tablet", _yes, sleep=_nap)
+
+
 def test_a_machine_whose_key_was_added_before_is_told_how_it_signs_in(
     relay: Relay, owner: Account, tmp_path: Path
 ) -> None:
