@@ -268,7 +268,7 @@ def lists(app: Timed, table: Table, *, wide: bool) -> None:
         table.row("preview of a dense diff", *app.least("jjjkkkjjj", 0.5), PREVIEW)
         app.one("\t", 0.5)
     table.row("a line of a diff", *app.least("jjjjjkkkkk"), KEY)
-    app.back_to("3 Issues")
+    app.back_to("8 Set")
     app.one("p", 0.4)
     app.one("2", 0.4)
 
