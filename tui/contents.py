@@ -179,6 +179,7 @@ class ChangedPath(msgspec.Struct, frozen=True):
     status: str
     additions: int
     deletions: int
+    binary: bool = False
 
 
 class ChangedPaths(msgspec.Struct, frozen=True):

@@ -138,7 +138,7 @@ class Pages:
         choices = [Choice("changed lines", partial(self._changes, repo, proposal))]
         choices += [
             Choice(
-                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {len(thread.comments)} said",
+                f"thread on {safe(thread.path)}:{thread.start}, {thread.state}, {_comments(thread)}",
                 partial(self._thread, thread),
             )
             for thread in threads
@@ -332,6 +332,10 @@ def _filtered(
 
 def _who(written: Any) -> str:
     return _handle(written.author)
+
+
+def _comments(thread: Thread) -> str:
+    return f"{len(thread.comments)} comment{'' if len(thread.comments) == 1 else 's'}"
 
 
 def _handle(actor: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from rich.cells import cell_len
 
 from localstore.core.model.history import ChangedFile
+from tui.changed import counts_of
 from tui.text import CUT, Part, fit, line_at, safe
 from tui.tints import Kind, Tints
 from tui.widgets.coloured_file import FileColours, Spans
@@ -288,13 +289,9 @@ class Patches:
 
     def _head(self, file: ChangedFile) -> tuple[Part, ...]:
         was = f"{safe(file.old_path)} → " if file.old_path and file.old_path != file.path else ""
-        counts: tuple[Part, ...] = (
-            (("  binary", "dim"),)
-            if file.binary
-            else ((f"  +{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
-        )
         mark: tuple[Part, ...] = (("  ✓ seen", "good"),) if file.path in self._folded else ()
-        return ((f"{file.status:<9}", "dim"), (was + safe(file.path), "title"), *counts, *mark)
+        name: Part = (f"{was}{safe(file.path)}  ", "title")
+        return ((f"{file.status:<9}", "dim"), name, *counts_of(file), *mark)
 
     def _side(self, file: ChangedFile, index: int, *, old: bool = False) -> list[Part]:
         numbers, at = (self._old, self._at_old) if old else (self._new, self._at)

@@ -15,8 +15,9 @@ from textual.timer import Timer
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui.actions import Action
+from tui.changed import counts_of, sign_of
 from tui.screens.base import TWO_PANES, Base
-from tui.screens.code.changed_tree import Changes, FileTree, Place, TreeRows, counts_of, sign_of
+from tui.screens.code.changed_tree import Changes, FileTree, Place, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.split import REST, STEP
 from tui.text import Part, safe

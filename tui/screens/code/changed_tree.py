@@ -7,17 +7,12 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from localstore.core.model.history import ChangedFile
+from tui.changed import counts_of, sign_of
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, Rows
 
 LEVELS = 24  # folders that are told apart; what is below keeps its path
 DEEPEST = 8  # levels that are indented
-SIGNS: dict[str, Part] = {
-    "added": ("A", "good"),
-    "modified": ("M", "warn"),
-    "removed": ("D", "bad"),
-    "renamed": ("R", "accent"),
-}
 
 
 class Entry(NamedTuple):
@@ -174,20 +169,6 @@ class TreeRows:
 
 def _key(entry: Entry) -> Place:
     return Place("file" if entry.file >= 0 else "folder", entry.path)
-
-
-def sign_of(file: ChangedFile) -> Part:
-    """How a file was changed, as a letter."""
-    return SIGNS[file.status]
-
-
-def counts_of(file: ChangedFile) -> tuple[Part, ...]:
-    """How many lines were added and deleted in a file, as parts."""
-    if file.binary:
-        return (("binary", "dim"),)
-    added: list[Part] = [(f"+{file.additions}", "good")] if file.additions else []
-    gone: list[Part] = [(f"−{file.deletions}", "bad")] if file.deletions else []
-    return (*added, *([(" ", "text")] if added and gone else []), *gone)
 
 
 class FileTree(Lines):

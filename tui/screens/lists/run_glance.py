@@ -12,6 +12,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run
 from tui import contents
 from tui.blocks import Block
+from tui.changed import counts_of, sign_of
 from tui.contents import ChangedPaths
 from tui.listed import Counts, ListedProposal
 from tui.reads import Read
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Line = tuple[Part, ...]
 T = TypeVar("T")
-SIGNS = {"added": ("A", "good"), "removed": ("D", "bad"), "renamed": ("R", "accent")}
-CHANGED = ("M", "warn")
 MESSAGE = 6  # rows of the message of a seal
 
 
@@ -101,17 +100,10 @@ def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
     """Rows with the changed files and how many lines changed. A path that is too long is cut at its start."""
     rows: list[Line] = []
     for file in changes.items:
-        path, counts = safe(file.path), f"+{file.additions} −{file.deletions}"
-        room = max(8, width - len(counts) - 3)
+        path, counts = safe(file.path), counts_of(file)
+        room = max(8, width - sum(len(text) for text, _ in counts) - 3)
         path = path if len(path) <= room else "…" + path[1 - room :]
-        rows.append(
-            (
-                SIGNS.get(file.status, CHANGED),
-                (f" {path:<{room}} ", "text"),
-                (f"+{file.additions} ", "good"),
-                (f"−{file.deletions}", "bad"),
-            )
-        )
+        rows.append((sign_of(file), (f" {path:<{room}} ", "text"), *counts))
     return [*rows, (("… and more", "dim"),)] if changes.more else rows
 
 

@@ -18,6 +18,7 @@ from localstore.core.model.thread import Thread
 from localstore.core.words import reasons_to_wait
 from tui import contents
 from tui.actions import Action
+from tui.changed import counts_of, sign_of
 from tui.listed import ListedProposal
 from tui.screens.facts import beside_facts, fact_rows
 from tui.screens.proposal.files import Files
@@ -46,8 +47,6 @@ SAID: dict[str, Part] = {
 }
 Row = tuple[Part, ...]
 NAME = 10  # columns of the name of a fact
-CHANGES: dict[str, Part] = {"added": ("A", "good"), "removed": ("D", "bad"), "renamed": ("R", "accent")}
-CHANGED: Part = ("M", "warn")
 
 
 def _action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
@@ -278,16 +277,14 @@ class ProposalScreen(Reviewing, Talk):
             ),
         ]
         for file in self._files:
-            counts: Row = ((f"+{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
-            path, key = safe(file.path), ("file", file.path)
+            counts, path, key = counts_of(file), safe(file.path), ("file", file.path)
             if not self.has_facts:
                 kind: Part = (f"{file.status:<9}", "dim")
                 items.append(Item(key, (kind, (f"{path}  ", "text"), *counts)))
                 continue
-            sign: Part = CHANGES.get(file.status, CHANGED)
             room = self.facts_room - 3 - sum(len(text) for text, _ in counts)
             path = path if cell_len(path) <= room else "…" + path[1 - room :]
-            items.append(Item(key, (sign, (f" {path}", "text")), counts))
+            items.append(Item(key, (sign_of(file), (f" {path}", "text")), counts))
         return items
 
     def _version_rows(self) -> list[Row]:

@@ -69,6 +69,10 @@ def _acts(noun: Noun) -> tuple[Action, ...]:
     )
 
 
+def _comments(item: ListedIssue | ListedProposal) -> str:
+    return f"{item.comments} comment{'' if item.comments == 1 else 's'}"
+
+
 class Issues(Split, Acts):
     LIST = "issues"
     RULED = True
@@ -268,7 +272,7 @@ class Issues(Split, Acts):
         who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
         title = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
         beside = [(f"{words}  ", role) for words, role in (*waits, *reversed(counts)) if words]
-        beside += [(f"{item.comments} said  ", "dim")] if item.comments else []
+        beside += [(f"{_comments(item)}  ", "dim")] if item.comments else []
         return Item(item.number, title, (*beside, (f"{ago(item.updated_at, now)} ", "dim")))
 
     def _second_line(
@@ -283,8 +287,7 @@ class Issues(Split, Acts):
         parts.append((f"  @{safe(item.author.handle or '?')}", "person"))
         parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
         if item.comments:
-            noun = "said" if self.narrow else f"comment{'' if item.comments == 1 else 's'}"
-            parts.append((f"  {item.comments} {noun}", "dim"))
+            parts.append((f"  {_comments(item)}", "dim"))
         filled_parts = [part for part in parts if part[0]]
         return [(" " * (len(str(item.number)) + 4), "text"), *first_left(filled_parts)]
 
