@@ -1,6 +1,6 @@
 """Requests for a repository's contents, made as `tui.reads.Read`. The first screen needs none of them.
 
-    client.fetch(contents.tree(repo_id, seal, "src"))
+client.fetch(contents.tree(repo_id, seal, "src"))
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the app uses of this machine: the folder in which the app was started, and the agent of live sync.
 
-    machine = Machine(home)
-    response = machine.invoke("sync_status", SyncStatus)
+machine = Machine(home)
+response = machine.invoke("sync_status", SyncStatus)
 """
 
 from __future__ import annotations
