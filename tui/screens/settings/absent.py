@@ -1,4 +1,4 @@
-"""Panels for settings that no server offers yet. One line names them."""
+"""Panels for settings that no server offers yet. A single line names these settings."""
 
 from __future__ import annotations
 

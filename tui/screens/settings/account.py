@@ -1,4 +1,4 @@
-"""The screen of the account: its sessions, tokens for scripts, devices, and a code for adding another
+"""The screen of the account: its sessions, its tokens for scripts, its devices, and a code for adding another
 device."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Account(SplitScreen):
         self._organisations: list[Organisation] = []
 
     def label_of(self, action: Action) -> str:
-        """What the key does with the session or device under the cursor."""
+        """Returns what the key of an action does with the session or device under the cursor."""
         device = self._chosen_device()
         active = device is not None and device.revoked_at is None
         if action.id == "revoke":
