@@ -74,8 +74,8 @@ class Styles(dict[str, Style]):
     colour of faint text."""
 
     def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
-        """`background`: the background of the theme, None for the terminal's. `colours`: the colour of each
-        role in Rich's notation. "" is the terminal's text colour."""
+        """Makes the styles of a theme. `background`: the background of the theme, None for the terminal's.
+        `colours`: the colour of each role in Rich's notation. "" is the terminal's text colour."""
         self._base = Style.parse(f"on {background}") if background else Style()
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 

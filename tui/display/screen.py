@@ -235,8 +235,8 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _coloured(cells: Row) -> bool:
-    """Returns whether writing all of these cells changes the look more often than writing only the first and
-    the last of them."""
+    """Returns whether the cells between the first and the last one have looks of their own. If so, writing
+    them as well takes extra escape sequences."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 

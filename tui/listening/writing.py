@@ -40,8 +40,8 @@ class Heard(NamedTuple):
 
 class Writing:
     """A text that is edited through the agent. `kept`: number of the last edit that the file in the folder
-    already contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: the members
-    of the same meaning in the agent's event `kept`."""
+    already contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: what the
+    agent's event `kept` reported last."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0

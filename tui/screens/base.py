@@ -490,8 +490,8 @@ class Base(Screen[None], inherit_bindings=False):
         return ""
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Keep a key back if it was typed for a prompt or screen that an earlier key is about to open.
-        Returns whether that is so. The key is delivered there later."""
+        """Keep a key back if it was typed for a prompt or screen that an earlier key is about to open. It is
+        delivered there later. Returns whether it was kept back."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)

@@ -54,8 +54,8 @@ class ChangedFiles(Differing, Base):
     ALL_SEEN = "all files are seen"
 
     def __init__(self, repo: Repo, path: str = "") -> None:
-        """`path`: the file whose changes are shown first, "" for the first file that is not marked as
-        seen."""
+        """Makes the screen. `path`: the file whose changes are shown first, "" for the first file that is not
+        marked as seen."""
         super().__init__()
         self.repo, self._path = repo, path
         self._changes = Changes()

@@ -94,8 +94,8 @@ class Overview(View):
         self.paint()
 
     def _newest(self) -> list[Item]:
-        """Returns rows for the column of facts: the newest seals of the branch, and how many branches and
-        tags there are."""
+        """Returns the newest seals of the branch, and the numbers of branches and tags, as rows for the
+        column of facts."""
         seals: list[tuple[Part, ...]] = []
         for seal in self._seals[:SEALS]:
             message = safe(seal.message.partition("\n")[0])
@@ -115,7 +115,7 @@ class Overview(View):
         self.paint()
 
     def _check_facts(self) -> list[Item]:
-        """Returns rows for the column of facts with the checks of the shown seal."""
+        """Returns the checks of the shown seal, as rows for the column of facts."""
         checks = self._checks
         if checks is None or checks.seal_id != self.of.seal:
             return []

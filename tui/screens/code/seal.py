@@ -30,8 +30,8 @@ class SealScreen(ChangedFiles):
     ACTIONS: tuple[Action, ...] = (*CHANGES, Action("copy", ("y",), "copy the seal's id", footer=True))
 
     def __init__(self, repo: Repo, seal: str, path: str = "", names: Names | None = None) -> None:
-        """`path`: the file whose changes are shown first. `names`: the names of branches and tags, by the id
-        of the seal at their head."""
+        """Makes the screen. `path`: the file whose changes are shown first. `names`: the names of branches
+        and tags, by the id of the seal at their head."""
         super().__init__(repo, path)
         self._seal, self._names = seal, names or {}
         self._checked: contents.CheckedSeal | None = None

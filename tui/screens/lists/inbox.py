@@ -320,7 +320,8 @@ class Inbox(SplitScreen):
             self._marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
-        """Mark all listed rows as done after a question, except those that wait for the user."""
+        """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
+        out."""
         chosen = [item for item in self._items if section_of(item) != "Needs me"]
         stays = len(self._items) - len(chosen)
         staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"

@@ -297,7 +297,7 @@ class MachineScreen(SplitScreen):
             self.app.push_screen(LogScreen(self._reading.server_log(), "llm logs", NO_SERVER_LOG))
 
     def do_toggle_server(self) -> None:
-        """Start the LLM server. If svc runs one already, stop it after a question."""
+        """Start the LLM server. If svc runs one already, ask whether to stop it, and stop it."""
         if self._overview is None:
             return
         status = self._overview.status
@@ -323,8 +323,7 @@ class MachineScreen(SplitScreen):
                 self.say(f"{name} is not loaded", "dim")
 
     def do_remove_here(self) -> None:
-        """Act on the row under the cursor after a question: end the pull, remove the model, or stop the
-        app."""
+        """Ask whether to end the pull, remove the model or stop the app under the cursor, and do so."""
         pull, row, name = self._pull, self._app_row, self._under_cursor("model")
         if pull is not None and pull.failure:
             self._run(lambda: work.forget(self._machine, pull))

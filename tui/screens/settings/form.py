@@ -71,8 +71,7 @@ class Form:
             self.changed[name] = value
 
     def faults(self) -> dict[str, str]:
-        """Returns for each changed field that cannot be saved a sentence that says why, by the name of the
-        field."""
+        """Returns the changed fields that cannot be saved, by name, each with a sentence that says why."""
         faults = {name: self._fault(name, value) for name, value in self.changed.items()}
         return {name: words for name, words in faults.items() if words}
 
