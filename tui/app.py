@@ -115,7 +115,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def tints(self) -> Tints | None:
-        """The backgrounds of changed lines; None if the theme has none."""
+        """The backgrounds of changed lines, None if the theme has none."""
         light = light_ground(os.environ.get("COLORFGBG", ""))
         return tints(self.colours, self.console.color_system, light, self.no_color)
 

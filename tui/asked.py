@@ -64,7 +64,7 @@ class AskedApp(Protocol):
 
     @property
     def tints(self) -> Tints | None:
-        """The backgrounds of changed lines; None if the theme has none."""
+        """The backgrounds of changed lines, None if the theme has none."""
 
     @property
     def opens_links(self) -> bool:

@@ -88,6 +88,6 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
 
 
 def _ended(cell: Line) -> Line:
-    """Returns the cell without the blanks at its end, because a row that was wrapped may end with a blank
-    that does not fit."""
+    """Returns the cell without the blanks at its end. A row that was wrapped may end with one blank more than
+    fits."""
     return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

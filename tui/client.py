@@ -1,7 +1,8 @@
-"""The app's access to a server. Its methods block, so call them on threads; answers are cached.
+"""The app's access to a server. Its methods block, so call them on threads. Answers are cached.
 
 known = client.known(reads.repos("alice"))
-repos, at = client.fetch(reads.repos("alice"))"""
+repos, at = client.fetch(reads.repos("alice"))
+"""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Counts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """The verdict of a reviewer of a proposal. `stale`: the change of the proposal is another one since the
-    verdict."""
+    """The verdict of a reviewer of a proposal. `stale`: it was about another change than the proposal has
+    now."""
 
     who: Person
     state: Literal["requested", "approved", "changes_requested"]

@@ -221,7 +221,7 @@ def _now() -> int:
 
 
 def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
-    """Apply a change to a sheet (the app's copy of the text). Returns the updates for the agent."""
+    """Apply a change to a sheet (the app's copy of the text). Returns the updates to send to the agent."""
     updates, at = [], 0
     for step in delta:
         if "retain" in step:

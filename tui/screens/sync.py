@@ -128,7 +128,7 @@ class Sync(SplitScreen):
         self.say(f"{folder.repo} {folder.branch} {words}")
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     def queue_changed(self) -> None:
         self.paint()

@@ -127,7 +127,7 @@ class Write(Card):
         area.move_cursor(area.document.end)
 
     def news(self) -> None:
-        """Does nothing: nobody else edits this text."""
+        """Does nothing, because nobody else edits this text."""
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self._report()

@@ -49,7 +49,7 @@ class Line(Widget):
 
     @property
     def left(self) -> tuple[Part, ...]:
-        """The parts at the left."""
+        """The parts at the left edge."""
         return self._left
 
     def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:

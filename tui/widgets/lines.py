@@ -163,8 +163,8 @@ class Lines(Framed, can_focus=True):
             self.refresh()
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
-        """Show these rows. The cursor goes to the row with the key `cursor`. Without `cursor` it stays on its
-        item."""
+        """Show these rows. The cursor goes to the row with the key `cursor`. Without `cursor`, the cursor
+        stays on its item."""
         self.waiting = ""
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top

@@ -88,7 +88,7 @@ class Edit(Over):
             self._writing.close()
 
     def news(self) -> None:
-        """Does nothing: edits of others arrive through the agent, without a request."""
+        """Does nothing, because edits of others arrive through the agent and need no request."""
 
     def on_key(self, event: Key) -> None:
         """Leaves all keys to the widget with the text. It handles them itself."""

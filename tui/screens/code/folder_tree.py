@@ -161,7 +161,7 @@ class FolderTree(Live):
 
 
 def _entry_row(entry: TreeFile) -> Item:
-    """The row of a file or folder in the preview of the folder that contains it."""
+    """Returns the row of a file or folder, for the preview of the folder that contains it."""
     name = safe(entry.path.rsplit("/", 1)[-1])
     if entry.kind == "dir":
         return Item(None, (("▸ ", "dim"), (f"{name}/", "name")))

@@ -245,8 +245,8 @@ class Live(FileView):
     # --- following
 
     def do_follow(self) -> None:
-        """Let the user choose somebody on the branch, whose file and line the app then shows. If the user
-        already follows somebody, stop that."""
+        """Let the user choose somebody on the branch. The app then shows the file and line where that person
+        is. If the user follows somebody already, stop that."""
         if self._followed is not None:
             self._stop_following()
         elif not self.live:

@@ -23,7 +23,7 @@ def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
 
 
 def subject_of(seal: SealSummary) -> Part:
-    """The first line of a seal's message, as a part."""
+    """Returns the first line of a seal's message, as a part."""
     first = safe(seal.message.strip().partition("\n")[0])
     return (first, "text") if first else ("no message", "dim")
 

@@ -337,7 +337,8 @@ class Inbox(SplitScreen):
         self.confirm(question, mark, "all done")
 
     def do_undo(self) -> None:
-        """Undo the last marking as done. The rows become again what they were before it: read or unread."""
+        """Bring back the rows that were marked as done last. Each is read or unread again, as it was
+        before."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done or opened here", "warn")

@@ -156,9 +156,9 @@ class Workflows(Split):
         self.rest()
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
-        """Returns the key of the first row as long as the user has not moved the cursor. Then returns None,
-        so that the cursor stays. Checks are above the runs and may arrive after them, so the cursor is placed
-        again when they arrive."""
+        """Returns the key of the row to which the cursor goes. As long as the user has not moved it, that is
+        the first row. Once the user has, returns None, and the cursor stays. Checks may arrive later than the
+        runs and are shown above them, so this is called again."""
         first = next((row.key for row in rows if row.key is not None), None)
         stays = self._first is not None and self.listed.key != self._first
         self._first = self._first if stays else first

@@ -66,7 +66,7 @@ class LogScreen(Over):
         self.set_interval(EVERY, self._look)
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     def do_refresh(self) -> None:
         self._version = None
@@ -124,7 +124,8 @@ class LogScreen(Over):
 
 
 def version_of(file: Path) -> object:
-    """Returns a value that differs as soon as a log was written to. Returns None if there is no file."""
+    """Returns a value that changes whenever something is written to a log. Returns None if the log does not
+    exist."""
     try:
         info = file.stat()
     except (FileNotFoundError, NotADirectoryError):

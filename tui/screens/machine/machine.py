@@ -93,7 +93,7 @@ class MachineScreen(SplitScreen):
         self._ask_engine()
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     # --- reading
 

@@ -53,8 +53,8 @@ def pull(machine: Machine, name: ModelName, server: str) -> str:
 
 
 def cancel(machine: Machine, going: Pull) -> str:
-    """End the process of a pull (download of a model). Returns a sentence. Raises ClientError if the process
-    does not end."""
+    """End the process of a pull (download of a model). Returns a sentence for the user. Raises ClientError if
+    the process does not end."""
     if going.lock is None:
         state = background.cancel(machine.root, parse(going.name), _models(machine))
         ended = state.state != "pulling"
@@ -68,7 +68,7 @@ def cancel(machine: Machine, going: Pull) -> str:
 
 
 def forget(machine: Machine, failed: Pull) -> str:
-    """Remove a failed pull (download of a model) from the list. Returns a sentence."""
+    """Remove a failed pull (download of a model) from the list of pulls. Returns a sentence for the user."""
     background.forget(machine.root, parse(failed.name))
     return f"forgot the pull of {failed.name}"
 
@@ -88,7 +88,7 @@ def recorded(machine: Machine, id: str) -> App:
 
 
 def stop(machine: Machine, id: str) -> str:
-    """Stop the app with exactly this id. Returns a sentence. Raises AppMissing and AppFailed."""
+    """Stop the app with exactly this id. Returns a sentence for the user. Raises AppMissing and AppFailed."""
     before = control.stop(Apps(machine.root), recorded(machine, id))
     return f"Stopped {id}" if before is not None else f"{id} does not run"
 

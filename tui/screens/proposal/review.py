@@ -51,7 +51,7 @@ class Reviewing(Base):
         )
 
     def reviewed(self) -> Proposal | None:
-        """The proposal on the screen; None until it is loaded."""
+        """The proposal on the screen, None until it is loaded."""
         raise NotImplementedError
 
     def do_merge(self) -> None:

@@ -13,7 +13,7 @@ class Absent(Panel):
         return []
 
     def chosen(self, kind: str, name: str) -> None:
-        """Does nothing: no row can be chosen."""
+        """Does nothing, because no row can be chosen."""
 
 
 class Upstream(Absent):

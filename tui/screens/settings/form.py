@@ -47,8 +47,8 @@ class Form:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Take over the values of the server. `queued`: values that wait in the outbox. A change by the user
-        is dropped if it is now equal to one of these."""
+        """Take over the values of the server. `queued`: values that wait in the outbox. The user's change of
+        a field is dropped if the field has that value now."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
