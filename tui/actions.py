@@ -1,13 +1,13 @@
-"""Actions (things that a key can do): one table of them defines the keys, the footer, the help and the
-palette.
+"""The table of actions. An action is something that a key does. The keys, the line of keys, the help and the
+palette are all made from this table.
 
     ACTIONS = (
         Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
     )
 
-A screen has its own table; the app's table applies to all screens. The action `find_file` runs the method
-`do_find_file` of the screen, else of the app. `keys.toml` changes keys; two actions on one key are reported
-at start."""
+Each screen has a table of its own. The table of the app applies on all screens. The action `find_file` calls
+the method `do_find_file` of the screen or, if the screen has none, of the app. The user's `keys.toml` can
+change keys. If it puts two actions on one key, the app reports that at the start."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Something that a key does. `keys`: in Textual's names. `command`: the `svc` command line with the same
-    effect, "" if there is none; `{…}` are filled in from the screen. `needs`: a condition; if it is not met,
-    the action says why it is not available. `footer`: it is shown in the line of keys. `right`: the operation
-    in the table of rights that the account must be allowed, "" for none."""
+    """One action: something that a key does. `keys`: the keys, by Textual's names. `command`: the `svc`
+    command line with the same effect, "" if there is none. Words in braces in it are replaced by values of
+    the screen. `needs`: a condition. While it is not met, the key shows why the action is not available.
+    `footer`: the line of keys shows the action. `right`: the operation in the table of rights that the
+    account must be allowed, "" for none."""
 
     id: str
     keys: tuple[str, ...]
@@ -91,18 +92,19 @@ OF_THE_SCREEN = frozenset({"repo", "id", "seal", "state", "title", "version"})  
 
 
 def is_about_row(action: Action) -> bool:
-    """Whether the action is about the row under the cursor: it opens the row, or its command has the number
-    or name of the row."""
+    """Returns whether an action is about the row under the cursor. Such an action opens the row, or its
+    command contains the number or name of the row."""
     return action.id == "open" or bool(set(BRACES.findall(action.command)) - OF_THE_SCREEN)
 
 
 def spoken(key: str) -> str:
-    """The key as people write it, from Textual's name: `/` for `slash`."""
+    """Returns a key as people write it, such as `/`. `key`: its name in Textual, such as `slash`."""
     return _NAMES.get(key, key)
 
 
 def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """The actions with the user's keys. `changes`: the keys by id of the action."""
+    """Returns the actions with the user's keys in place of their own. `changes`: the user's keys by the id of
+    the action."""
     return tuple(
         msgspec.structs.replace(action, keys=changes[action.id]) if action.id in changes else action
         for action in actions
@@ -110,7 +112,7 @@ def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> 
 
 
 def clashes(actions: Iterable[Action]) -> list[str]:
-    """A sentence for each key that two of the actions share."""
+    """Returns a sentence for each key that belongs to two of the actions."""
     seen: dict[str, Action] = {}
     clashing = []
     for action in actions:
@@ -122,8 +124,8 @@ def clashes(actions: Iterable[Action]) -> list[str]:
 
 
 def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
-    """The user's keys from `keys.toml`, by id of the action; {} without the file. Raises UsageError if it
-    cannot be read."""
+    """Returns the user's keys from `keys.toml`, by the id of the action. Returns {} if there is no such file.
+    Raises UsageError if it cannot be read."""
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:

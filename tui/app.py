@@ -2,8 +2,8 @@
 
     SvcApp(client, Place(repo, folder), keys).run()
 
-Screens paint cached data and then request the current data from the server; keys run actions of the table
-(`tui.actions`). Calls to servers never run on the app's own thread."""
+Each screen first paints cached data, requests the current data from the server, and paints again. Keys run
+the actions in the table of `tui.actions`. Requests to servers never run on the app's main thread."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ QUEUE_AGAIN = 3.0  # seconds after which the outbox is read again that another p
 
 
 class SvcApp(KeysInOrder, inherit_bindings=False):
-    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures; `commands`: svc's
-    commands, None if the app was opened without them; `account_now`: returns the account that this machine is
-    signed in as, which a command may have changed. `reopens`: the app ended because it has to be opened
-    anew."""
+    """The app. `colours`: name of the theme. `images`: how the terminal shows pictures. `commands`: svc's
+    commands, None if the app was opened without them. `account_now`: returns the account that is signed in on
+    this machine now, because a command may have changed it. `reopens`: the app has ended in order to be
+    opened again."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -106,7 +106,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def selected(self) -> str:
-        """The role (colour in the theme) of the line under a cursor."""
+        """The role (name of a colour in the theme) that paints the line under a cursor."""
         if self._selected[0] != self.colours:
             ground = os.environ.get("COLORFGBG", "")
             role = selected(self.colours, self.console.color_system, self.no_color, ground)
@@ -115,22 +115,22 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def tints(self) -> Tints | None:
-        """The backgrounds of changed lines; None if the theme has none."""
+        """The backgrounds of changed lines, None if the theme has none."""
         light = light_ground(os.environ.get("COLORFGBG", ""))
         return tints(self.colours, self.console.color_system, light, self.no_color)
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal opens links by itself. A page in a browser does, without saying so in the
-        environment."""
+        """Whether the terminal itself opens links when they are clicked. A page in a browser also does,
+        although its environment variables do not say so."""
         return self._opens_links and not self.is_web
 
     def over(self) -> Over | None:
         return over(self.screen, self.images)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions that keys run now: the screen's, then those of the app that the screen does not
-        replace."""
+        """The actions that keys run now: those of the screen, and those of the app that the screen does not
+        replace by its own."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
         if self.machine is None:
@@ -139,7 +139,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
-        """Run the action of a key. Returns False if no action has that key here."""
+        """Run the action that belongs to a key on this screen. Returns False if none does."""
         taken = next((action for action in self.actions() if key in action.keys), None)
         if taken is None:
             return False
@@ -172,9 +172,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint cached data, then the server's answer. `paint(value, at)`: paints the data; `at`: when it was
-        read, in seconds since 1970. If the request fails, the painted data stays, the error is shown, and
-        `failed` is called."""
+        """Paint cached data, then request the data from the server and paint it again. `paint(value, at)`:
+        paints the data. `at` is when it was read, in seconds since 1970. If the request fails, the painted
+        data stays, the error is shown, and `failed` is called."""
         screen = self.screen
         cached = self.client.known(read)
         if cached is not None:
@@ -215,9 +215,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None:
-        """Change something on the server: put the request into the outbox, send the outbox, then let the
-        screen read again. `about`: OWNER/NAME of the repository. A change that the server refuses is shown
-        with the reason and stays in the outbox."""
+        """Change something on the server: put the request into the outbox, send the outbox, and let the
+        screen read its data again. `about`: OWNER/NAME of the repository. If the server refuses the change,
+        the reason is shown, and the change stays in the outbox."""
         drafts, draft = self.drafts, self.draft
 
         def put(sending: Sending) -> None:
@@ -228,19 +228,20 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.queue(put)
 
     def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
-        """Let `put` add something to the outbox, call `queued`, and send the outbox."""
+        """Call `put`, which adds something to the outbox. Call `queued` afterwards, and send the outbox."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: put(sending), queued=queued)
 
     def send_queue(self, again: QueuedAction | None = None) -> None:
-        """Send the outbox. `again`: a refused action to try once more."""
+        """Send the outbox. `again`: an action that the server has refused, and that is sent once more."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
 
     def look_at_outbox(self) -> None:
-        """Read the outbox again and show what is in it. The agent and commands add to it and send it too."""
+        """Read the outbox again and show what is in it, because the agent and commands of svc also add to it
+        and send it."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -259,12 +260,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self._on_queue(lambda: sending.drop(entry), send=False)
 
     def queued(self, prefix: str) -> list[str]:
-        """Descriptions of queued actions whose API path begins with `prefix`."""
+        """Returns a description of each waiting action in the outbox whose API path begins with `prefix`."""
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
     def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
-        """(description, text) of the same actions; the text is "" for one that is not a comment."""
+        """Returns (description, text) of each waiting action in the outbox whose API path begins with
+        `prefix`. The text is "" if the action is not a comment."""
         return [
             (described(entry), text_of(entry))
             for entry in self.entries
@@ -274,8 +276,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def _on_queue(
         self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
     ) -> None:
-        """On a thread: change the outbox by `change`, call `queued`, and then send the outbox (unless `send`
-        is False)."""
+        """Change the outbox on a thread: call `change`, then `queued`, and then send the outbox. With `send`
+        False, do not send it."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -323,8 +325,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their own editor, and call `done` with it. `name`: of the draft in
-        which it is stored until `done` has queued it."""
+        """Let the user write a text in their own editor, and call `done` with it. `name`: name of the draft.
+        The draft stores the text until `done` has put an action into the outbox."""
         saying: Any = self.screen
         if self.drafts is None:
             return
@@ -346,8 +348,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.finish(name, done, self.drafts.read(name))
 
     def run_in_terminal(self, words: list[str]) -> None:
-        """Let a command of svc use the terminal instead of the app, until it ends. `words`: its command
-        line."""
+        """Run a command of svc in the terminal in place of the app. The app comes back when the command ends.
+        `words`: the command line."""
         from tui.terminal import lend
 
         saying: Any = self.screen
@@ -365,8 +367,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.refresh(layout=True)
 
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
-        """Call `done(text)` with a text that was written. The draft `name` is deleted once `done` has queued
-        an action, or if there is no text. `blank`: call `done` even without text."""
+        """Call `done` with a text that the user has written. The draft `name` is deleted once `done` has put
+        an action into the outbox, or at once if the text is empty. `blank`: call `done` even if the text is
+        empty."""
         if text.strip() or blank:
             self.draft = name
             done(text)
@@ -384,13 +387,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         blank: bool = False,
         sends: str = "",
     ) -> None:
-        """Let the user write a text of several lines in the app, see `Write`."""
+        """Let the user write a text of several lines in the app, on the card `Write`."""
         from tui.screens.write import Write
 
         self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends))
 
     def follow_link(self, screen: Any, target: str) -> None:
-        """Open the target of a link on the screen, or copy its address if it cannot be opened."""
+        """Open the target of a link on `screen`. If it cannot be opened, copy its address."""
         from tui.screens.following import follow
 
         follow(screen, target)
@@ -424,7 +427,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.show_frame()
 
     def do_go_repo(self) -> None:
-        """Let the user choose a repository, one of their own or another that they may see, and open it."""
+        """Let the user choose a repository and open it: one of their own, or another that they may see."""
         from tui.screens.choose import ChooseRepo
         from tui.screens.repo import RepoScreen
 
@@ -435,12 +438,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def repos(self) -> Read[list[Repo]]:
-        """The request for the user's repositories, including the linked folder's."""
+        """Returns the request for the user's repositories, with the one that belongs to the linked folder."""
         return reads.repos(self.client.account, self.place.repo_id)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the app. The error is stored in `broken`, and the caller of the app prints it as one
-        sentence."""
+        """End the app after an unexpected error. The error is stored in `broken`, and the caller of the app
+        prints it as one sentence."""
         self.broken = error
         self.exit(return_code=1)
 
@@ -463,7 +466,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(Inbox())
 
     def do_suspend(self) -> None:
-        """Suspend the app, as ctrl+z does with other programs; the shell's fg resumes it."""
+        """Suspend the app, as ctrl+z does with other programs. The shell's command `fg` resumes it."""
         driver = self._driver
         if driver is None or not driver.can_suspend:
             cast("Any", self.screen).say("there is no shell to come back from here", "warn")
@@ -496,8 +499,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
-        """Send what an earlier run left in the outbox. From now on look at the outbox periodically, because
-        other processes use it too."""
+        """Send what an earlier run of the app left in the outbox. From then on, read the outbox periodically,
+        because other processes also use it."""
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
@@ -524,8 +527,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return self.screen
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run `work` on the app's own thread. Does not wait until it has run, because the app may be
-        ending."""
+        """Run `work` on the app's main thread. Returns before `work` has run: waiting could last forever,
+        because the app may be ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)
@@ -533,17 +536,18 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     # --- what the screen shows
 
     def here(self) -> str:
-        """The full name of the repository that the screen shows; "" for none."""
+        """The full name of the repository that the screen shows, "" if it shows none."""
         repo: Repo | None = self._current.subject()[0]
         return repo.full_name if repo is not None else ""
 
     def summary(self, path: str) -> str:
-        """The summary of a command, in one line; "" for an unknown command."""
+        """Returns the one-line summary of a command. Returns "" if there is no such command."""
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
     def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
-        """The values for a command's parameters that are known from what the screen shows (repository,
-        number, run, version, seal), by name of the parameter. `path`: the command, such as `issue close`."""
+        """Returns values for a command's parameters, by parameter name, as far as they are known from what
+        the screen shows: repository, number, run, version or seal. `path`: the command, such as `issue
+        close`."""
         repo: Repo | None = self._current.subject()[0]
         facts: dict[str, str] = self._current.facts()
         first = path.partition(" ")[0]
@@ -562,7 +566,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         return values
 
     def refused(self, action: Action) -> str:
-        """The reason why the account's role does not allow the action here; "" if it is allowed."""
+        """Returns the reason why the account's role does not allow the action here. Returns "" if it allows
+        the action."""
         from svc.flows.place.rights import refusal
 
         repo, mine = self._current.subject() if action.right else (None, False)
@@ -604,8 +609,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(CommandLine(self.commands, self.known_for))
 
     def open_form(self, path: str, **values: str) -> None:
-        """Open a form for the parameters of a command, filled with `values` and with values from the screen.
-        When the form is sent, the command runs. `path`: the command, such as `issue close`."""
+        """Open a form for the parameters of a command. The form is filled with `values` and with values from
+        the screen. When the user sends the form, the command runs. `path`: the command, such as `issue
+        close`."""
         from tui.screens.command.form import Form
 
         if self.commands is not None and path in self.commands.summaries:
@@ -613,7 +619,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(Form(path, fields, {**self.known_for(path, fields), **values}))
 
     def run_line(self, line: str) -> None:
-        """Run a command line. Missing values are taken from the screen, or asked for in a form."""
+        """Run a command line of svc. Missing values come from what the screen shows. If some are still
+        missing, a form asks for them."""
         from tui.screens.command.form import Form
 
         try:
@@ -641,15 +648,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
-        """For a command that makes an issue, a proposal or a release and lacks a title: open its form
-        instead. Returns whether it did."""
+        """If a command makes an issue, a proposal or a release and its title is missing: open the form of
+        that command. Returns whether a form was opened."""
         from tui.screens.command.new import opens_form
 
         return opens_form(self, path, values)
 
     def run_beside(self, words: list[str], show: Callable[[str, tuple[str, str]], None]) -> None:
-        """Run a command of svc without a screen for its output. `show`: called when it has ended, with its
-        output as plain text and its state as a part (text, role)."""
+        """Run a command of svc without opening a screen for its output. `show`: called when the command has
+        ended, with its output as plain text and its result as a part (text, role)."""
         from rich.text import Text
 
         from tui.screens.command.output import RUNNING, Command
@@ -662,15 +669,15 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             Command(words, self.place.folder, self.commands).begin(self, WIDEST, show_end)
 
     def command_ended(self) -> None:
-        """Read again what a command of svc may have changed: the folder's branch, and who is signed in. If
-        another account is signed in now, the app ends, to be opened anew."""
+        """Read again what a command of svc may have changed: the branch of the linked folder, and the account
+        that is signed in. If that is another account now, end the app in order to open it again."""
         self.place = self.place.read_again()
         if self.commands is not None and self._account_now() != self.client.account:
             self.reopens = True
             self.exit()
 
     def run_words(self, words: list[str]) -> None:
-        """Run a command of svc and show its output on a screen. `words`: its command line."""
+        """Run a command of svc and show its output on a screen. `words`: the command line."""
         from tui.screens.command.output import Output
 
         if words and self.commands is not None:

@@ -1,5 +1,5 @@
-"""What screens may ask of the app, as a protocol, so that they need not import the app. `tui.app.SvcApp`
-implements it."""
+"""The protocol of the app that screens use, so that they need not import the app. `tui.app.SvcApp` implements
+it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 
 class AskedNews(Protocol):
-    """The state of the connection, for screens. `state`: a name of LIGHTS, such as `live`; `since`: since
-    when."""
+    """The state of the connection to the server. `state`: a name of LIGHTS, such as `live`. `since`: when
+    that state began."""
 
     since: str
 
@@ -60,19 +60,19 @@ class AskedApp(Protocol):
 
     @property
     def selected(self) -> str:
-        """The role (colour in the theme) of the line under a cursor."""
+        """The role (name of a colour in the theme) that paints the line under a cursor."""
 
     @property
     def tints(self) -> Tints | None:
-        """The backgrounds of changed lines; None if the theme has none."""
+        """The backgrounds of changed lines, None if the theme has none."""
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal opens links by itself."""
+        """Whether the terminal itself opens links when they are clicked."""
 
     @property
     def repos(self) -> Read[list[Repo]]:
-        """The request for the user's repositories."""
+        """Returns the request for the user's repositories."""
 
     # --- reading and changing
 

@@ -1,6 +1,8 @@
-"""Lays out blocks of rows with titles, beside each other where there is room, and puts rows into frames.
+"""Lays out blocks, which are rows with a title, beside each other if there is room. Also puts rows into
+frames.
 
-rows = laid([Block("Seals a week", chart), Block("People", people)], width)"""
+    rows = laid([Block("Seals a week", chart), Block("People", people)], width)
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ CARD = 4  # columns of the frame of a card
 
 
 class Block(NamedTuple):
-    """Rows with a title. `make`: called with a number of columns, returns the rows; if it returns none, the
-    block is left out. `number`: how many things it shows, as text after the title."""
+    """Rows with a title. `make`: returns the rows for a number of columns. If it returns none, the block is
+    left out. `number`: a text after the title that says how many things the block shows."""
 
     title: str
     make: Callable[[int], Sequence[Line]]
@@ -32,8 +34,8 @@ class Block(NamedTuple):
 
 
 def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
-    """The rows of all blocks, arranged in columns of equal width: as many columns as fit if each has at least
-    `least` cells. Each block is added to the column that is shortest so far."""
+    """Returns the rows of all blocks, arranged in columns of equal width. There are as many columns as fit
+    with at least `least` cells each. Each block goes into the column that is shortest at that point."""
     number = max(1, min(MOST, len(blocks), (width + GAP) // (least + GAP)))
     wide = (width - GAP * (number - 1)) // number
     stacks: list[list[Line]] = [[] for _ in range(number)]
@@ -51,8 +53,8 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
 
 
 def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
-    """The rows in a frame (card) of `width` columns, with `head` in its upper line. The rows must fit into
-    `width` less CARD."""
+    """Returns the rows inside a frame (a card) that is `width` columns wide. `head`: the parts in the upper
+    line of the frame. The frame takes CARD of the columns, and the rows must fit into the others."""
     from tui.markdown.words import Row
 
     top = fit([("╭─ ", "line"), *head, (" ", "text")], width - 2)
@@ -67,13 +69,13 @@ def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list
 
 
 def ruled(title: str, count: str, width: int) -> Line:
-    """The title of a block with its number, and a line that fills the rest of the row. `width`: columns."""
+    """Returns a line with the title of a block and its number, filled up with a rule to `width` columns."""
     parts = fit([(title, "title"), (f" {count}" if count else "", "dim"), (" ", "text")], width)
     return (*parts, ("─" * (width - sum(cell_len(text) for text, _ in parts)), "line"))
 
 
 def _beside(cells: Sequence[Line], wide: int) -> Line:
-    """The cells of all columns as one row; each is filled up or cut to `wide` columns."""
+    """Returns the cells of all columns joined into one row. Each cell is padded or cut to `wide` columns."""
     parts: list[Part] = []
     last = max((place for place, cell in enumerate(cells) if cell), default=0)
     for place, cell in enumerate(cells[: last + 1]):
@@ -86,5 +88,6 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
 
 
 def _ended(cell: Line) -> Line:
-    """The cell without blanks at its end: a row that was folded may have one blank more than fits."""
+    """Returns the cell without the blanks at its end. A row that was wrapped may end with one blank more than
+    fits."""
     return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

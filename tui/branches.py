@@ -1,5 +1,5 @@
-"""How the branches and tags of a repository differ from its default branch: the seals at their heads, and how
-many seals each side has that the other lacks."""
+"""Compares the branches and tags of a repository with its default branch: the seals at their heads, and how
+many seals one side has and the other lacks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BRANCHES = 60  # branches and tags that are looked at
 
 
 class Dated(msgspec.Struct, frozen=True, gc=False):
-    """A seal with time (`at`), handle of its author (`who`), and the seals that it was made from (`parents`,
-    including merged ones)."""
+    """A seal with its time (`at`), the handle of its author (`who`), and its parents (`parents`), merged ones
+    included."""
 
     id: str
     parents: tuple[str, ...]
@@ -35,17 +35,18 @@ class Dated(msgspec.Struct, frozen=True, gc=False):
 
 
 class Apart(msgspec.Struct, frozen=True, gc=False):
-    """The seal at a `head`, and the newest seals of its history that the history of another seal lacks
-    (`beyond`)."""
+    """A comparison of a head with another seal. `head`: the seal at the head. `beyond`: the newest seals in
+    the history of the head that are not in the history of the other seal."""
 
     head: Dated
     beyond: tuple[Dated, ...]
 
 
 class Standing(NamedTuple):
-    """How a branch or tag compares with the default branch. `who`, `at`: author and time of the seal at its
-    head. `ahead`: how many seals it has that the default branch lacks, `behind`: how many it lacks; None
-    while unknown. `more`: it has more than `ahead`."""
+    """The comparison of a branch or tag with the default branch. `who`, `at`: author and time of the seal at
+    its head. `ahead`: how many seals it has and the default branch lacks. `behind`: how many seals it lacks
+    and the default branch has. Both are None while unknown. `more`: the branch is ahead by more than `ahead`
+    seals."""
 
     who: str
     at: str
@@ -67,7 +68,7 @@ def _dated(seals: Iterable[SealSummary]) -> list[Dated]:
 
 
 def newest(repo_id: str, head: str) -> Read[list[Dated]]:
-    """A request for the seal `head` and the newest seals of its history."""
+    """Returns a request for the seal `head` and the newest seals of its history."""
     query = CommitsQuery(sha=head)
 
     def call(api: Api) -> list[Dated]:
@@ -77,8 +78,8 @@ def newest(repo_id: str, head: str) -> Read[list[Dated]]:
 
 
 def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
-    """A request for the seal `head`, and for the seals of its history that are not in the history of the seal
-    `base`."""
+    """Returns a request for the seal `head`, and for those seals in its history that are not in the history
+    of the seal `base`."""
     beyond, alone = CommitsQuery(sha=head, without=base), CommitsQuery(sha=head)
 
     def call(api: Api) -> Apart:
@@ -90,9 +91,9 @@ def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
 
 
 def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
-    """How the heads of these branches and tags compare with the default branch, by seal id of the head.
-    Requests what is not cached, so call it on a thread. Heads that the server does not answer for are left
-    out."""
+    """Returns how the heads of these branches and tags compare with the default branch, by the seal id of the
+    head. Heads are left out if the server does not answer for them. What is not cached is requested, so call
+    it on a thread."""
     base = next((ref.head for ref in refs if ref.default), None)
     if base is None:
         return {}
@@ -114,8 +115,8 @@ def _read(client: Client, read: Read[T]) -> T:
 
 
 def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
-    """How a head compares with the default branch if it is not among the default branch's newest seals.
-    `main`: these newest seals, by id."""
+    """Returns the comparison of a head with the default branch, if the head is none of the default branch's
+    newest seals. `main`: these newest seals, by id."""
     own = {seal.id for seal in apart.beyond}
     ahead, more = min(len(own), AHEAD), len(own) > AHEAD
     begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]
@@ -125,8 +126,8 @@ def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
 
 
 def _ancestors(begins: Iterable[str], main: Mapping[str, Dated]) -> set[str]:
-    """The ids of the seals `begins` and of all their ancestors, as far as they are in `main` (the newest
-    seals of the default branch, by id)."""
+    """Returns the ids of the seals `begins` and of all their ancestors, as far as they are in `main`. `main`:
+    the newest seals of the default branch, by id."""
     reached, waiting = set(), [seal for seal in begins if seal in main]
     while waiting:
         seal = waiting.pop()

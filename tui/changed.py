@@ -15,12 +15,12 @@ SIGNS: dict[str, Part] = {
 
 
 def sign_of(file: ChangedFile | ChangedPath) -> Part:
-    """How a file was changed, as a letter."""
+    """Returns a letter that says how a file was changed, as a part."""
     return SIGNS.get(file.status, SIGNS["modified"])
 
 
 def counts_of(file: ChangedFile | ChangedPath) -> tuple[Part, ...]:
-    """How many lines were added and deleted in a file, as parts."""
+    """Returns how many lines of a file were added and deleted, as parts."""
     if file.binary:
         return (("binary", "dim"),)
     added: list[Part] = [(f"+{file.additions}", "good")] if file.additions else []

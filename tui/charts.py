@@ -15,15 +15,15 @@ WEEK = timedelta(days=7)
 
 
 def bar(value: float, most: float, width: int, role: str = "accent") -> tuple[Part, Part]:
-    """A bar of `width` columns that is full if `value` is `most`, as (full part, empty part). A value above 0
-    fills at least one column."""
+    """Returns a bar of `width` columns, as (full part, empty part). The bar is full if `value` equals `most`.
+    A value above 0 fills at least one column."""
     share = max(0.0, min(1.0, value / most)) if most > 0 else 0.0
     full = min(width, math.ceil(share * width))
     return ("━" * full, role), ("·" * (width - full), "dim")
 
 
 def sparkline(values: Sequence[float], role: str = "accent") -> list[Part]:
-    """A chart in one row: a column for each value; a dim dot for a value of 0."""
+    """Returns a chart of one row with a column for each value. A value of 0 is a dim dot."""
     most = max(values, default=0)
     parts: list[Part] = []
     for value in values:
@@ -38,8 +38,8 @@ def sparkline(values: Sequence[float], role: str = "accent") -> list[Part]:
 def columns_of(
     values: Sequence[float], height: int, wide: int = 1, role: str = "accent"
 ) -> list[tuple[Part, ...]]:
-    """The rows of a chart: for each value a column of `wide` cells, with a blank between columns. The highest
-    value is written at the left of the first row, and 0 at the left of the last."""
+    """Returns the rows of a chart. Each value is a column of `wide` cells, with a blank between columns. The
+    first row begins with the highest value as a number, the last row with 0."""
     most = max(values, default=0)
     label = len(f"{most:g}")
     rows: list[tuple[Part, ...]] = []
@@ -51,8 +51,8 @@ def columns_of(
 
 
 def by_week(times: Iterable[str], now: float, weeks: int) -> list[int]:
-    """How many of the times (ISO 8601) are in each of the last `weeks` weeks, the present week last. `now`:
-    seconds since 1970."""
+    """Counts the times (ISO 8601) in each of the last `weeks` weeks. Returns the counts, with that of the
+    present week last. `now`: seconds since 1970."""
     end = datetime.fromtimestamp(now, UTC)
     counts = [0] * weeks
     for time in times:
@@ -66,11 +66,11 @@ def by_week(times: Iterable[str], now: float, weeks: int) -> list[int]:
 
 
 def _level(value: float, most: float, levels: int) -> int:
-    """The level of a value from 1 to `levels`; 0 for nothing."""
+    """Returns the height of a value in a chart, from 1 to `levels`. Returns 0 for a value of 0."""
     return max(1, round(value / most * levels)) if most > 0 and value > 0 else 0
 
 
 def _cell(value: float, most: float, row: int, height: int) -> str:
-    """The character of a chart's column in row `row`; rows count from 1 at the bottom."""
+    """Returns the character that a chart shows for a value in row `row`. Rows count from 1 at the bottom."""
     level = _level(value, most, height * len(LEVELS)) - (row - 1) * len(LEVELS)
     return " " if level <= 0 else LEVELS[min(level, len(LEVELS)) - 1]

@@ -1,7 +1,8 @@
-"""The app's access to a server. Its methods block, so call them on threads; answers are cached.
+"""The app's access to a server. Its methods block, so call them on threads. Answers are cached.
 
 known = client.known(reads.repos("alice"))
-repos, at = client.fetch(reads.repos("alice"))"""
+repos, at = client.fetch(reads.repos("alice"))
+"""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ T = TypeVar("T")
 
 
 class Client:
-    """Makes requests to one server as one account. `open_api`: makes the API client at the first request.
-    `credential`: returns what this machine signs requests of this account with now, None if it is signed out
-    or another account is signed in; asked after a refusal, because svc login may have run meanwhile."""
+    """Makes requests to one server as one account. `open_api`: makes the API client, at the first request.
+    `credential`: returns what this machine now signs requests of this account with. It returns None if nobody
+    or another account is signed in. It is called after the server has refused a request, because svc login
+    may have run since."""
 
     def __init__(
         self,
@@ -45,13 +47,13 @@ class Client:
         return self._api
 
     def known(self, read: Read[T]) -> tuple[T, float] | None:
-        """(the cached answer to a request, when it was read in seconds since 1970); None if none is
-        cached."""
+        """Returns the cached answer to a request and when it was read, in seconds since 1970. Returns None if
+        no answer is cached."""
         return self.store.get(self.space, read.key, read.shape)
 
     def fetch(self, read: Read[T]) -> tuple[T, float]:
-        """Make a request and cache the answer. Returns (the server's answer, when it came in seconds since
-        1970). Raises the errors of the request."""
+        """Make a request and cache its answer. Returns the answer and when it came, in seconds since 1970.
+        Raises the errors of the request."""
         used = self.api.http.credential
         try:
             value = read.call(self.api)
@@ -63,8 +65,8 @@ class Client:
         return value, time.time()
 
     def renew(self, used: Credential | None) -> bool:
-        """Sign requests with the present session of this machine from now on, after `used` was refused.
-        Returns whether that is another one."""
+        """After the server has refused the credential `used`: sign requests with this machine's present
+        session from now on. Returns False if there is no other session than the refused one."""
         fresh = self._credential()
         if fresh is None or used is None or fresh.token == used.token:
             return False
@@ -78,8 +80,8 @@ class Client:
 
 
 def state_after(error: BaseException | None) -> str:
-    """The state of the connection after a request: online, offline or sign_in. `error`: its error, None if it
-    succeeded."""
+    """Returns the state of the connection after a request: online, offline or sign_in. `error`: the error of
+    the request, None if it succeeded."""
     if isinstance(error, ServerUnreachable):
         return "offline"
     if isinstance(error, Unauthorized):
@@ -88,7 +90,7 @@ def state_after(error: BaseException | None) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """The sentence about an error for the status line."""
+    """Returns the sentence about an error that the screen shows."""
     if isinstance(error, SvcError):
         return str(error.detail or error.title)
     return f"something went wrong: {type(error).__name__}"

@@ -1,11 +1,11 @@
-"""Finds the roles (keyword, string, …) of the parts of a source text, in a separate process, because a lexer
-may take any time.
+"""Finds the roles (keyword, string, …) of the parts of a source text. It does so in a separate process,
+because there is no limit to the time that a lexer may take.
 
     roles = colouring.roles("x = 1", path="a.py")       None: no lexer, or the text took too long
     colouring.close()
 
-One process answers one request at a time and stays for the next. It ends when a text takes too long or when
-this process ends."""
+The process answers one request at a time and then waits for the next. It ends if a text takes too long, or
+when this process ends."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ NOTHING, FOUND = 0, 1  # kinds of answers
 
 
 class Roles(NamedTuple):
-    """The roles of the parts of a text. `text`: as the lexer returns it, possibly with other line breaks.
-    `at`: positions at which parts begin, in order. `names`: for each part the index of its role in NAMES."""
+    """The roles of the parts of a text. `text`: the text as the lexer returns it, whose line breaks may
+    differ. `at`: the positions at which parts begin, in order. `names`: for each part the index of its role
+    in NAMES."""
 
     text: str
     at: array[int]
@@ -35,7 +36,7 @@ class Roles(NamedTuple):
 
 
 class Colouring:
-    """The process that finds roles. It is started at the first request."""
+    """The separate process that finds roles (keyword, string, …). It is started at the first request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,8 +44,9 @@ class Colouring:
         self._killed: subprocess.Popen[bytes] | None = None
 
     def roles(self, text: str, path: str = "", language: str = "") -> Roles | None:
-        """The roles of the parts of a text; None if no lexer knows its kind or it takes too long. `path`:
-        name of its file, or `language`: decide which lexer. Waits for the answer, so call it on a thread."""
+        """Returns the roles of the parts of a text. Returns None if no lexer knows this kind of text, or if
+        it takes too long. `path` or `language`: the name of the file or of the language, by which the lexer
+        is chosen. Waits for the answer, so call it on a thread."""
         with self._lock:
             try:
                 return self._ask(BY_LANGUAGE if language else BY_PATH, language or path, text)
@@ -53,7 +55,7 @@ class Colouring:
                 return None
 
     def close(self) -> None:
-        """End the process; a thread that waits for it gets no answer."""
+        """End the process. A thread that is waiting for its answer gets None."""
         process = self._process
         if process is not None:
             self._killed = process
@@ -103,7 +105,7 @@ class Colouring:
 
 
 def _read(source: IO[bytes], length: int) -> bytes:
-    """Exactly `length` bytes. Raises EOFError if the process ended before."""
+    """Reads exactly `length` bytes. Raises EOFError if the process ends before that."""
     data = source.read(length)
     if len(data) < length:
         raise EOFError

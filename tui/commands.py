@@ -1,12 +1,11 @@
-"""The commands of svc in the app: their list, their parameters, and running one.
+"""The commands of svc for the app: lists them, describes their parameters, and runs them.
 
     commands.summaries["issue close"]
     commands.fields("issue close")
     commands.run(["issue", "close", "41"], folder, 80, stopped, show)
 
-`svc.cmd` has the commands and passes their descriptions. A command runs like those of `svc invoke`: in a
-separate process, with an ApiResponse as its answer.
-"""
+`svc.cmd` contains the commands and passes their descriptions to the app. A command runs as `svc invoke` runs
+it: in a separate process that answers with an ApiResponse."""
 
 from __future__ import annotations
 
@@ -26,8 +25,8 @@ Values = Mapping[str, str]
 
 
 class Field(NamedTuple):
-    """A parameter of a command. `spelled`: the names of the option, such as --label; () for an argument.
-    `many`: it takes several words. `flag`: an option without a value."""
+    """A parameter of a command. `spelled`: the names of an option, such as --label, or () for an argument.
+    `many`: the parameter takes several words. `flag`: it is an option without a value."""
 
     name: str
     help: str = ""
@@ -43,9 +42,9 @@ YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", 
 
 
 class Commands:
-    """Describes and runs svc's commands. `summaries`: summary of every command by its path, such as `issue
-    close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last of some
-    words, with their meanings."""
+    """Describes and runs svc's commands. `summaries`: the summary of each command, by its path such as `issue
+    close`. `fields`: returns the parameters of a command. `complete`: returns candidates for the last word of
+    a command line, with their meanings."""
 
     def __init__(
         self,
@@ -64,9 +63,9 @@ class Commands:
         stopped: Callable[[], bool],
         on_output: Callable[[str], None],
     ) -> ApiResponse[Any]:
-        """Run a command line and return its answer; `data` has its output and exit code. `on_output`: called
-        with its output so far, while it runs. Raises Cancelled once `stopped()` is true, ClientError if its
-        process fails."""
+        """Run a command line and return its answer, whose `data` has the output and the exit code.
+        `on_output`: called while the command runs, with its output so far. Raises Cancelled once `stopped()`
+        is true. Raises ClientError if the process of the command fails."""
         from localstore.agent.talk import ApiResponse  # not before the first paint
 
         body = msgspec.json.encode({"words": words, "width": width, "follow": True})
@@ -81,7 +80,8 @@ class Commands:
         return msgspec.json.decode(answer, type=ApiResponse[Any])
 
     def path_in(self, words: Sequence[str]) -> str:
-        """The command that the words begin with, such as `issue close`; "" if they begin with none."""
+        """Returns the command at the beginning of these words, such as `issue close`. Returns "" if they do
+        not begin with a command."""
         for count in range(min(len(words), 3), 0, -1):
             path = " ".join(words[:count])
             if path in self.summaries:
@@ -90,8 +90,8 @@ class Commands:
 
 
 def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
-    """The values that a command line gives to the command's parameters, by name. `words`: the words after the
-    command. None if they contain an unknown option."""
+    """Returns the values that a command line gives to the parameters, by name. `words`: the words after the
+    command. Returns None if they contain an unknown option."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
     arguments = [field for field in fields if not field.spelled]
     by_field: dict[str, list[str]] = {}
@@ -116,8 +116,8 @@ def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | Non
 
 
 def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
-    """The command line for these values (by name of the parameter), as words. Raises ValueError for an open
-    quote in a parameter that takes several words."""
+    """Returns the words of the command line for these values, which are given by parameter name. Raises
+    ValueError if a parameter of several words contains a quote that is not closed."""
     options: list[str] = []
     arguments: list[str] = []
     for field in (*fields, REPO, YES):
@@ -136,5 +136,5 @@ def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
 
 
 def missing(fields: Sequence[Field], values: Values) -> list[Field]:
-    """The required fields without a value."""
+    """Returns the required fields that have no value."""
     return [field for field in fields if field.required and not values.get(field.name)]

@@ -1,6 +1,7 @@
-"""Requests for a repository's contents, in the form of `tui.reads.Read`. The first screen needs none of them.
+"""Requests for a repository's contents, made as `tui.reads.Read`. The first screen needs none of them.
 
-client.fetch(contents.tree(repo_id, seal, "src"))"""
+client.fetch(contents.tree(repo_id, seal, "src"))
+"""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
 
 
 def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
-    """A request for the newest seals of a branch or tag; its answer is [] if there are none."""
+    """Returns a request for the newest seals of a branch or tag. The answer is [] if it has no seals."""
     query = CommitsQuery(ref=ref)
     return Read(
         f"repos/{repo_id}/recent/{ref}",
@@ -100,8 +101,8 @@ def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
 
 
 class CheckedSeal(msgspec.Struct, frozen=True):
-    """A seal whose signature was checked on this machine. `fault`: the reason why it does not verify, "" if
-    it does."""
+    """A seal whose signature was checked on this machine. `fault`: the reason why the signature is invalid,
+    "" if it is valid."""
 
     seal: SealSummary
     fault: str
@@ -119,7 +120,8 @@ def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
 
 
 def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
-    """A request for the entries of a folder in a seal; with `recursive` for every file below it."""
+    """Returns a request for the entries of a folder in a seal. With `recursive`, the request is for every
+    file below the folder."""
     query = TreeQuery(path=folder, recursive=recursive)
     kind = "files" if recursive else "tree"
     return Read(
@@ -151,8 +153,9 @@ def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
 def history(
     repo_id: str, ref: str, path: str | None, *, first_parent: bool = False
 ) -> Read[list[SealSummary]]:
-    """A request for the seals of a branch or tag, newest first. With a path, only those that changed the
-    file, also under its earlier names. `first_parent`: only first parents, without merged seals."""
+    """Returns a request for the seals of a branch or tag, the newest first. With `path`, only the seals that
+    changed this file, under its present name or an earlier one. With `first_parent`, only the chain of first
+    parents, without merged seals."""
     query = CommitsQuery(ref=ref, path=path, follow=bool(path), first_parent=first_parent)
     return Read(
         f"repos/{repo_id}/{'line' if first_parent else 'history'}/{ref}/{path or ''}",
@@ -162,7 +165,7 @@ def history(
 
 
 def brought(repo_id: str, seal_id: str) -> Read[Compare]:
-    """A request for the changes that a seal made, against its first parent."""
+    """Returns a request for the changes that a seal made, compared with its first parent."""
     query = CompareQuery(head=seal_id)
     return Read(
         f"repos/{repo_id}/brought/{seal_id}",
@@ -183,14 +186,14 @@ class ChangedPath(msgspec.Struct, frozen=True):
 
 
 class ChangedPaths(msgspec.Struct, frozen=True):
-    """The first files that a seal changed. `more`: it changed others too."""
+    """The first files that a seal changed. `more`: the seal changed more files than these."""
 
     items: list[ChangedPath]
     more: bool
 
 
 def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
-    """A request for the first PATHS files that a seal changed, without their patches."""
+    """Returns a request for the first PATHS files that a seal changed, without their patches."""
     query = CompareQuery(head=seal_id, limit=PATHS)
 
     def call(api: Api) -> ChangedPaths:
@@ -212,7 +215,8 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
 
 
 def _named(query: msgspec.Struct) -> str:
-    """The name of a query in its cache key: its state, or all its members if others are set."""
+    """Returns the name of a query within its cache key. If only the state is set, the name is the state.
+    Otherwise it consists of all members that are set."""
     filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
     return str(filters["state"]) if len(filters) == 1 else msgspec.json.encode(filters).decode()
 
@@ -253,8 +257,8 @@ def threads(repo_id: str, number: int) -> Read[list[Thread]]:
 
 
 class Times(msgspec.Struct, frozen=True):
-    """When the newest issues or proposals of a repository were opened, and how many are open and closed.
-    `more`: not all of them were read."""
+    """The times at which the newest issues or proposals of a repository were opened, and how many are open
+    and closed. `more`: there are more than were read."""
 
     opened: list[str]
     open: int
@@ -287,8 +291,8 @@ def _times(items: Iterable[Issue] | Iterable[Proposal]) -> Times:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Files whose names have the same ending: how many there are, and the sum of their sizes in bytes.
-    `name`: the ending."""
+    """A kind of file: all files whose names have the same ending. `name`: the ending. The other members are
+    how many such files there are, and the sum of their sizes in bytes."""
 
     name: str
     files: int
@@ -296,8 +300,8 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def kinds(repo_id: str, seal_id: str) -> Read[list[Kind]]:
-    """A request for the kinds of files in a seal, by the endings of their names, the largest sum of sizes
-    first."""
+    """Returns a request for the kinds of files in a seal, sorted by the sum of their sizes, the largest
+    first. Files whose names have the same ending are of one kind."""
     query = TreeQuery(recursive=True)
 
     def call(api: Api) -> list[Kind]:
@@ -321,7 +325,8 @@ def labels(repo_id: str) -> Read[list[Label]]:
 
 
 def listing(repo_id: str) -> Read[list[Listing]]:
-    """A request for the catalog listing of a repository, as a list with at most one."""
+    """Returns a request for the catalog listing of a repository. The answer is a list with at most one
+    item."""
 
     def call(api: Api) -> list[Listing]:
         try:
@@ -366,8 +371,8 @@ def protections(repo_id: str) -> Read[list[Protection]]:
 
 
 def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
-    """A request for the newest entries of the audit log that set or clear protection rules; only for the
-    owner."""
+    """Returns a request for the newest entries of the audit log in which protection rules were set or
+    cleared. Only the owner may read them."""
 
     def call(api: Api) -> list[AuditEntry]:
         entries = api.items(audit_.LIST, limit=AUDIT, id=repo_id)
@@ -377,8 +382,8 @@ def rule_changes(repo_id: str) -> Read[list[AuditEntry]]:
 
 
 def reports(repo_id: str) -> Read[list[Report]]:
-    """A request for the newest security reports that the user may read: all of them for the owner, else the
-    user's own."""
+    """Returns a request for the newest security reports that the user may read. The owner may read all of
+    them, others only their own."""
 
     def call(api: Api) -> list[Report]:
         return list(api.items(reports_.LIST, limit=REPORTS, id=repo_id))
@@ -387,8 +392,8 @@ def reports(repo_id: str) -> Read[list[Report]]:
 
 
 def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
-    """A request for the dependencies of a seal. The answer is not final: advisories are added later, and the
-    visible repositories change."""
+    """Returns a request for the dependencies of a seal. The answer can change later, because advisories are
+    added and other repositories become visible."""
     query = DependencyQuery(ref=seal_id)
     return Read(
         f"repos/{repo_id}/dependencies/{seal_id}",
@@ -438,7 +443,8 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
 
 
 def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """A request for the changes of `head` since its merge base with `base`; both are ids of seals."""
+    """Returns a request for the changes from the merge base of `base` and `head` to `head`. Both are ids of
+    seals."""
     query = CompareQuery(base=base, head=head)
     return Read(
         f"repos/{repo_id}/changes/{base}/{head}",
@@ -493,7 +499,7 @@ def invites(repo_id: str) -> Read[list[Invite]]:
 
 
 def my_invites() -> Read[list[Invite]]:
-    """The invitations of the user into repositories."""
+    """Returns a request for the user's invitations into repositories."""
     return Read("invites", list[Invite], lambda api: list(api.items(access_.MY_INVITES, limit=PEOPLE)))
 
 

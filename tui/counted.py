@@ -1,4 +1,4 @@
-"""Requests that count the items in a tab of a repository before the tab is opened, each with one small
+"""Requests for the number of items in a tab of a repository, before the tab is opened. Each has one small
 answer."""
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ PAGE = 100  # things that are counted; more are `100+`
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A number of items. `more`: there are more than were counted."""
+    """A number of items. `more`: there are more items than this."""
 
     count: int = 0
     more: bool = False
 
     def words(self, sign: str = "") -> str:
-        """The number as text, after `sign`, with `+` if there are more; "" for zero."""
+        """Returns the number as text after `sign`, such as `✗3`, with a `+` at the end if there are more.
+        Returns "" for zero."""
         return f"{sign}{self.count}{'+' if self.more else ''}" if self.count else ""
 
 
@@ -44,18 +45,18 @@ def open_issues(repo: Repo) -> Read[Counted]:
 
 
 def released(repo: Repo) -> Read[Counted]:
-    """A request for the number of releases of a repository."""
+    """Returns a request for the number of releases of a repository."""
     return _of_list(f"repos/{repo.id}/count/releases", releases.LIST, PageQuery(limit=PAGE), id=repo.id)
 
 
 def advised(repo: Repo) -> Read[Counted]:
-    """A request for the number of advisories about a repository."""
+    """Returns a request for the number of advisories about a repository."""
     query = AdvisoryQuery(repo=repo.full_name, limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/advisories", advisories.LIST, query)
 
 
 def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
-    """A request for the number of failed checks of a seal."""
+    """Returns a request for the number of failed checks of a seal."""
 
     def call(api: Api) -> Counted:
         return Counted(api.send(checks.OF_SEAL, id=repo.id, seal_id=seal).rollup.failed)
@@ -64,7 +65,7 @@ def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
 
 
 def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -> Read[Counted]:
-    """A request for the number of rows on the first page of a list. `key`: its key in the cache."""
+    """Returns a request for the number of rows on the first page of a list. `key`: its key in the cache."""
 
     def call(api: Api) -> Counted:
         page = api.send(endpoint, query=query, **path)
@@ -74,8 +75,8 @@ def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -
 
 
 def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:
-    """A request for a count. If the server refuses it, the answer is NONE: the tab shows the reason when it
-    is opened."""
+    """Returns a request for a count. If the server refuses the request, the answer is NONE instead of an
+    error, because the tab shows the reason when it is opened."""
 
     def count(api: Api) -> Counted:
         try:

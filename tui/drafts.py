@@ -22,20 +22,20 @@ class Drafts:
         self._folder = folder
 
     def file(self, name: str) -> Path:
-        """The file of a draft. Its folder exists afterwards."""
+        """Returns the path of the file of a draft. Makes its folder if there is none."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder / f"{name if _PLAIN.fullmatch(name) else _short(name)}.md"
 
     def read(self, name: str) -> str:
-        """The text of a draft; "" if there is none, or it cannot be read."""
+        """Returns the text of a draft. Returns "" if there is no such draft or it cannot be read."""
         try:
             return self.file(name).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def keep(self, name: str, text: str) -> None:
-        """Replace the text of a draft; an empty text deletes it. If the disk is full, only this change is
-        lost."""
+        """Replace the text of a draft. An empty text deletes the draft. If the disk is full, only this change
+        is lost."""
         with suppress(OSError):
             file = self.file(name)
             if not text.strip():
@@ -48,8 +48,8 @@ class Drafts:
 
 
 def named(repo_id: str, number: int, *words: object) -> str:
-    """The name of the draft of a text about issue or proposal `number`. `words`: the kind of text, such as
-    "verdict"."""
+    """Returns the name of the draft of a text about issue or proposal `number`. `words`: the kind of text,
+    such as "verdict"."""
     end = f"-{_short(repr(words))}" if words else ""
     return f"{repo_id}-{number}{end}"
 

@@ -1,11 +1,12 @@
-"""Filters of the lists of issues and proposals, as users type them: the words of `issue list` and `pr list`,
-and free text.
+"""Filters of the lists of issues and proposals, as users type them. They consist of the options of `issue
+list` and `pr list`, and of free text.
 
     filter = parse("issues", 'state:closed label:"good first" author:ana stalls')
     filter.query   # IssueQuery(state="closed", label="good first", author="ana")
     filter.free    # "stalls"
 
-A word is NAME:VALUE; a value with blanks is in quotes. Everything else is free text."""
+An option is typed as NAME:VALUE, with quotes around a value that contains blanks. All other text is free
+text."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ _WORD = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
 
 
 class Filter(NamedTuple):
-    """A filter of a list. `query`: the part for the server. `words`: the value of each word, by its name.
-    `free`: text that rows must contain."""
+    """A filter of a list. `query`: what the server filters by. `words`: the typed options, as values by name.
+    `free`: the text that rows must contain."""
 
     query: Query
     words: dict[str, str]
@@ -45,20 +46,20 @@ class Filter(NamedTuple):
 
     @property
     def without_state(self) -> str:
-        """The words of the filter as they are typed, without the state."""
+        """Returns the filter as it is typed, without its state."""
         return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
 
     @property
     def typed(self) -> str:
-        """The filter as text, in the notation in which users type it."""
+        """Returns the filter as text, in the notation in which users type it."""
         return " ".join(
             [*(f"{name}:{_quoted(value)}" for name, value in self.words.items()), *self.free.split()]
         )
 
 
 def parse(kind: Kind, text: str, state: str = "open") -> Filter:
-    """The filter that the text describes. `state`: the state if the text names none. Raises UsageError for an
-    unknown word, and for a value that a word does not accept."""
+    """Returns the filter that a text describes. `state`: the state if the text names none. Raises UsageError
+    for an unknown option, and for a value that an option does not accept."""
     words: dict[str, str] = {}
     free: list[str] = []
     for token in _TOKEN.findall(text):
@@ -88,8 +89,8 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """(text with its last word completed as far as possible, candidates for that word). `values`: returns the
-    values of a word, such as the labels of the repository."""
+    """Completes the last word of a filter. Returns the text with that word completed as far as possible, and
+    the candidates for it. `values`: returns the values of an option, such as the labels of the repository."""
     before, typed = _parted(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:
@@ -118,7 +119,8 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """(the text before its last token, the last token); the token is "" if the text ends with a blank."""
+    """Splits a typed filter before its last token. Returns (the text before it, the token). The token is ""
+    if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""
@@ -126,7 +128,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _shared(names: list[str]) -> str:
-    """The longest common beginning of the names."""
+    """Returns the longest beginning that all names have in common."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
     return first[:same]

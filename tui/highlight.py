@@ -1,7 +1,8 @@
-"""Source text as lines of parts (text, role). A role is the name of a style: keyword, string, comment.
+"""Source text as lines of parts (text, role). A role is the name of a style, such as keyword, string or
+comment.
 
-A line is built when it is needed. Only the text and the starts of lines and roles are stored: 2 MB for a text
-of 1 MB, instead of 25 MB for the parts of all lines."""
+A line is built only when it is needed. Stored are the text, and where lines and roles begin. For a text of 1
+MB that takes 2 MB. The parts of all lines would take 25 MB."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ LINE_MAX = 4_000  # characters of a line that are coloured
 
 
 class Plain(Sequence[tuple[Part, ...]]):
-    """The lines of a text without colours, each made on demand."""
+    """The lines of a text without colours. A line is made when it is needed."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -40,17 +41,17 @@ class Plain(Sequence[tuple[Part, ...]]):
         return self.parts(index)
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        """A line as parts (text, role) to paint, escaped for the terminal."""
+        """Returns a line as parts (text, role), escaped for the terminal."""
         return ((safe(self.line(index)), "text"),)
 
     def line(self, index: int) -> str:
-        """A line of the text, unchanged."""
+        """Returns a line of the text, unchanged."""
         return line_at(self._text, self._begins[index])
 
 
 class Coloured(Plain):
-    """The lines of a text with roles. `at`: positions in the text where roles begin, in order. `roles`: the
-    index of each role in NAMES."""
+    """The lines of a text with roles. `at`: the positions in the text where roles begin, in order. `roles`:
+    the index in NAMES of each of these roles."""
 
     def __init__(self, text: str, at: array[int], roles: bytes) -> None:
         super().__init__(text)
@@ -61,7 +62,7 @@ class Coloured(Plain):
         return tuple((safe(line[start:end]), role) for start, end, role in self.spans(index))
 
     def spans(self, index: int) -> list[tuple[int, int, str]]:
-        """(start, end, role) of each role in a line."""
+        """Returns (start, end, role) of each piece of a line that has a role."""
         first = begins = self._begins[index]
         end = begins + len(self.line(index))
         ranges = []
@@ -74,13 +75,14 @@ class Coloured(Plain):
 
 
 def plain(text: str) -> Plain:
-    """The lines of a text without colours."""
+    """Returns the lines of a text without colours."""
     return Plain(text)
 
 
 def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
-    """The lines of a text with roles (names of styles), by a lexer for its file name or language. None
-    without a lexer, for a text that is too long, or if the lexer takes too long. Call it on a thread."""
+    """Returns the lines of a text with roles (names of styles), found by the lexer for `path` or `language`.
+    Returns None if there is no lexer, the text is too long, or the lexer takes too long. Call it on a
+    thread."""
     if not colourable(text):
         return None
     roles = COLOURING.roles(text, path, language)
@@ -88,13 +90,13 @@ def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
 
 
 def with_roles(roles: Roles) -> Coloured:
-    """The coloured lines of a text. `roles`: the text, and the roles (names of styles) of its parts as a
-    lexer found them."""
+    """Returns the coloured lines of a text. `roles`: the text with the roles (names of styles) that a lexer
+    has found in it."""
     return Coloured(*roles)
 
 
 def colourable(text: str) -> bool:
-    """Whether a text is short enough to be coloured."""
+    """Returns whether a text is short enough to be coloured."""
     if len(text) > WHOLE_MAX or text.count("\n") > LINES_MAX:
         return False
     return all(len(line) <= LINE_MAX for _, lines in windows(text) for line in lines)

@@ -2,9 +2,9 @@
 
     python -P -m tui.lexing        the process that `tui.colouring` starts
 
-For some texts a lexer takes time that grows with the square of their length, so a lexer runs where it can be
-ended: in a separate process, or for a single line with a limit of CPU time. Nothing of Textual is imported
-here, so that the process starts in 80 ms."""
+For some texts a lexer takes time that grows with the square of their length. So it only runs where it can be
+ended: in a separate process or, for a single line, with a limit of CPU time. This module imports nothing of
+Textual, so that the process starts in 80 ms."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _KNOWN: dict[_TokenType, str] = {}
 
 
 def lexer_of(path: str) -> Lexer | None:
-    """The lexer that Pygments uses for files of this name; None if there is none. Lexers of other packages
-    are ignored: searching them would import all of them, which takes 70 ms and 2.4 MB."""
+    """Returns the lexer of Pygments for files with this name, None if there is none. Lexers from other
+    packages are ignored, because finding them would import all of them, which takes 70 ms and 2.4 MB."""
     name = path.rpartition("/")[2]
     ranked = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
@@ -60,7 +60,8 @@ def lexer_of(path: str) -> Lexer | None:
 
 
 def lexer_for(language: str) -> Lexer | None:
-    """The lexer with this short name of a language, such as `python` or `c++`; None if there is none."""
+    """Returns the lexer for a language by its short name, such as `python` or `c++`. Returns None if there is
+    none."""
     alias = language.casefold()
     for title, aliases, _, _ in get_all_lexers(plugins=False):
         if alias in aliases and (kind := find_lexer_class(title)) is not None:
@@ -69,7 +70,7 @@ def lexer_for(language: str) -> Lexer | None:
 
 
 def role_of(token: _TokenType) -> str:
-    """The role in the app's themes for a kind of token of Pygments."""
+    """Returns the role in the app's themes for a token type of Pygments."""
     role = _KNOWN.get(token)
     if role is None:
         role = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
@@ -78,7 +79,7 @@ def role_of(token: _TokenType) -> str:
 
 
 def roles_in(text: str, lexer: Lexer) -> Roles:
-    """The roles of a text. This may take any amount of time."""
+    """Returns the roles of a text. There is no limit to the time that this takes."""
     pieces: list[str] = []
     at, roles, begins, last = array("I"), bytearray(), 0, ""
     for token, piece in lex(text, lexer):
@@ -93,8 +94,8 @@ def roles_in(text: str, lexer: Lexer) -> Roles:
 
 
 def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
-    """The roles of a text; None if finding them takes more CPU time than `seconds`, or on a thread where CPU
-    time cannot be measured."""
+    """Returns the roles of a text. Returns None if finding them takes more than `seconds` of CPU time, or on
+    a thread where CPU time cannot be limited."""
     return within(seconds, lambda: roles_in(text, lexer))
 
 

@@ -1,8 +1,8 @@
-"""Issues and proposals in lists, reduced to the members that rows and filters use.
+"""Issues and proposals as lists need them: reduced to the members that rows and filters use.
 
     as_rows(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
 
-10,000 proposals take 6 MB in this form, and 21 MB in the server's."""
+10,000 proposals take 6 MB in this form. As the server sends them they would take 21 MB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Named(msgspec.Struct, frozen=True, gc=False):
 
 
 class Counts(msgspec.Struct, frozen=True, gc=False):
-    """How many checks there are in all, and how many have passed, failed or are pending."""
+    """How many checks there are in all, and how many of them have passed, failed or are pending."""
 
     total: int = 0
     passed: int = 0
@@ -32,7 +32,8 @@ class Counts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """The verdict of a reviewer of a proposal. `stale`: the proposal's change is another one now."""
+    """The verdict of a reviewer of a proposal. `stale`: it was about another change than the proposal has
+    now."""
 
     who: Person
     state: Literal["requested", "approved", "changes_requested"]
@@ -68,5 +69,5 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
 
 
 def as_rows(resources: Iterable[Any], shape: type[T]) -> list[T]:
-    """The resources converted to the struct `shape`, whose members have the same names."""
+    """Converts resources of the server to the struct `shape`, whose members have the same names."""
     return [msgspec.convert(resource, shape, from_attributes=True) for resource in resources]

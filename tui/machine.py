@@ -1,7 +1,8 @@
-"""What the app needs of this machine: the folder where the app was started, and the agent of live sync.
+"""What the app uses of this machine: the folder in which the app was started, and the agent of live sync.
 
 machine = Machine(home)
-response = machine.invoke("sync_status", SyncStatus)"""
+response = machine.invoke("sync_status", SyncStatus)
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where the app was started. `folder`: the linked folder, None if there is none; the others: its
-    repository and branch."""
+    """Where the app was started. `folder`: the linked folder, None if it was started in none. The other
+    members are the repository and branch of that folder."""
 
     folder: Path | None = None
     repo_id: str = ""
@@ -36,7 +37,8 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """The same place with the folder's current branch; unchanged if the folder is not linked any more."""
+        """Returns the same place with the present branch of the folder. Returns it unchanged if the folder is
+        not linked any more."""
         if self.folder is None:
             return self
         try:
@@ -50,27 +52,28 @@ NOWHERE = Place()
 
 
 class Machine:
-    """Calls to the agent of a SVC_HOME. They block, so call them on threads. `environment`: the app's
-    environment, with which it starts programs."""
+    """Calls the agent of a SVC_HOME. The calls block, so make them on threads. `environment`: the environment
+    variables of the app, with which it starts other programs."""
 
     def __init__(self, home: Home, environment: Mapping[str, str] = os.environ) -> None:
         self._home, self.environment = home, environment
 
     @property
     def root(self) -> Path:
-        """The folder SVC_HOME."""
+        """The path of SVC_HOME."""
         return self._home.root
 
     @property
     def has_models(self) -> bool:
-        """Whether the folder for language models exists. Without it no model is installed or being pulled."""
+        """Whether there is a folder for language models. Without it, no model is installed or being
+        pulled."""
         from localstore.models.place import llm_home
 
         return llm_home(self.environment).is_dir()
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
-        """Run a command in the agent and return its answer, with data of the type `shape`; None if no agent
-        runs or answers. Does not start an agent."""
+        """Run a command in the agent. Returns its answer, with data of the type `shape`. Returns None if no
+        agent runs or it does not answer. Never starts an agent."""
         from localstore.agent.talk import AgentSilent, ApiResponse  # not before the first paint
         from svc.agent.start import reach
 
@@ -101,14 +104,16 @@ class Machine:
         return Writing(self._home, folder, path, heard)
 
     def status(self) -> SyncStatus | None:
-        """The watched folders, and how many actions wait to be sent; None if no agent answers."""
+        """Returns the watched folders, and how many actions wait to be sent. Returns None if no agent
+        answers."""
         from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
 
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None
 
     def people(self, repo: str, branch: str) -> list[Person]:
-        """The people on a branch, if this machine watches a folder on that branch."""
+        """Returns the people on a branch. They are only known if this machine watches a folder that is on
+        that branch."""
         status = self.status()
         folders = status.folders if status is not None else []
         return [

@@ -1,9 +1,9 @@
 """Adjusts the memory allocator and the garbage collector, because the app runs long and reads large answers.
 
-An answer of 5 MB is decoded, stored and shown in blocks of that size. Once the C library of Linux has freed
-the first of these blocks, it allocates blocks of that size in its heaps, one heap for each thread; later
-blocks then keep the heaps from shrinking. After a file and a comparison of 100,000 lines and 10,000
-proposals, 38 MB of 59 were free and not returned."""
+An answer of 5 MB is decoded, stored and shown in blocks of that size. After such a block has been freed for
+the first time, the C library of Linux takes later blocks of that size from its heaps, of which each thread
+has one. These blocks keep the heaps from shrinking. After a file and a comparison of 100,000 lines and 10,000
+proposals had been shown, 38 MB of 59 MB were free but not returned to the system."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MMAP_THRESHOLD = -3  # of mallopt
 
 
 def settle() -> None:
-    """Make the allocator return large blocks as soon as they are freed, and collect cycles early. Call it
-    after the modules of the app are imported."""
+    """Make the allocator return large blocks to the system as soon as they are freed, and collect cycles
+    early. Call it after the modules of the app are imported."""
     with suppress(OSError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
     gc.freeze()  # modules stay

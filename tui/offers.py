@@ -1,9 +1,10 @@
-"""Actions without a key: commands for collaboration to which no screen gives a key.
+"""Actions without a key: commands for collaboration that no screen has a key for.
 
-The palette offers them everywhere; they open a form that is filled with values of the screen. `keys.toml` can
-give each a key: `label_create = "f2"`. Every command for issues, proposals, labels, the inbox and advisories,
-and those of `svc repo` for releases, runs, checks, reports, webhooks, people, rules, branches and tags, is
-here or has a key (tests/tui/test_every_action)."""
+The palette offers them on every screen. Each opens a form, which is filled with values from the screen. The
+user's `keys.toml` can give them keys, such as `label_create = "f2"`. Together with the actions that have keys
+they cover every command for issues, proposals, labels, the inbox and advisories, and the commands of `svc
+repo` for releases, runs, checks, reports, webhooks, people, rules, branches and tags. The test
+tests/tui/test_every_action checks that."""
 
 from __future__ import annotations
 

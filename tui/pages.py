@@ -1,9 +1,9 @@
-"""Pages of the line mode (the app as plain lines of text) about people's work on a repository: lines to read,
-and numbered choices.
+"""Pages of the line mode (the app as plain lines of text) about people's work on a repository. A page has
+lines to read, and numbered choices.
 
     Pages(read, now).proposals(repo)
 
-They use the same data as the screens. Every state is a word, because screen readers skip signs."""
+The pages use the same data as the screens. Every state is a word, because screen readers skip signs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WIDTH = 100  # columns of a text that somebody wrote
 
 
 class Choice(NamedTuple):
-    """One numbered line, and the page that it opens; None if it opens nothing."""
+    """One numbered line of a page. It can open another page. If that is None, it opens nothing."""
 
     text: str
     page: Callable[[], Page] | None = None
@@ -42,7 +42,7 @@ class Choice(NamedTuple):
 
 class Page(NamedTuple):
     """A page of the line mode: a title, lines to read, and choices. `search`: returns the page for the text
-    typed after `/`; None: the text filters the choices."""
+    that the user types after `/`. If it is None, the text filters the choices."""
 
     title: str
     lines: Sequence[str] = ()
@@ -51,14 +51,14 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """Makes the pages of the line mode. `read`: makes a request and returns its answer. `now`: returns
-    seconds since 1970."""
+    """Makes the pages of the line mode. `read`: makes a request and returns its answer. `now`: returns the
+    time in seconds since 1970."""
 
     def __init__(self, read: Callable[[Read[Any]], Any], now: Callable[[], float]) -> None:
         self._read, self._now = read, now
 
     def of(self, repo: Repo, seal: str | None) -> list[Choice]:
-        """The choices for the parts of a repository besides its files."""
+        """Returns the choices for the parts of a repository other than its files."""
         return [
             Choice("issues", lambda: self.issues(repo)),
             Choice("proposals", lambda: self.proposals(repo)),
@@ -235,7 +235,8 @@ class Pages:
         return Page(f"Insights: {len(dependencies)} dependencies, {len(dependents)} dependents", lines)
 
     def settings(self, repo: Repo) -> Page:
-        """The page with the settings of a repository, to be read; commands after `:` change them."""
+        """Returns the page with the settings of a repository. It can only be read. The user changes settings
+        with commands, which are typed after `:`."""
         now: Repo = self._read(reads.repo(repo.id))
         lines = [
             "General",
@@ -282,7 +283,7 @@ class Pages:
         return [] if refusal(operation, repo) else self._read(read)
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
-        """The page of the inbox. `full_names`: the repositories that can be opened, by OWNER/NAME."""
+        """Returns the page of the inbox. `full_names`: the repositories that can be opened, by OWNER/NAME."""
         items: list[InboxItem] = self._read(reads.inbox())
         choices = []
         for item in items:
@@ -318,7 +319,7 @@ def _filtered(
     choices: list[Choice],
     search: Callable[[str], Page],
 ) -> Page:
-    """The page of a list, with only the choices that match the free text of the filter."""
+    """Returns the page of a list. It has only the choices that contain the free text of the filter."""
     words = filters.free.casefold().split()
     matching = [choice for choice in choices if all(word in choice.text.casefold() for word in words)]
     typed = safe(filters.typed)

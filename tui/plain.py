@@ -1,8 +1,9 @@
-"""The line mode: the app for terminals without cursor movement, with numbered choices, one line each.
+"""The line mode: the app for terminals without cursor movement, as numbered choices, one on each line.
 
     svc tui --plain          also if TERM is dumb or a stream is not a terminal
 
-Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc command line, `q` quit."""
+The user types a number, `b` to go back, `r` to refresh, `/word` to filter, `:` and a command line of svc, or
+`q` to quit."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
 class Plain:
-    """The line mode of the app. `folder`: id of the linked folder's repository. `run` returns when the person
-    quits or the input ends."""
+    """The line mode of the app. `folder`: id of the repository that the linked folder belongs to. `run`
+    returns when the user quits or the input ends."""
 
     def __init__(
         self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO, folder: str = ""
@@ -74,8 +75,8 @@ class Plain:
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def others(self, own_ids: set[str]) -> Page:
-        """The page of repositories that the account may see and has no role in. `own_ids`: ids of the
-        others."""
+        """Returns the page of repositories that the account may see but has no role in. `own_ids`: the ids of
+        those in which it has a role."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
         return Page(f"Other repositories {len(repos)}", (), self._named(repos))
 
@@ -146,8 +147,8 @@ class Plain:
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
     def _visit(self, page: Page) -> Callable[[], Page] | str | None:
-        """Print the page and read the next input. Returns a function that makes the page to open, "back",
-        "again", or None to quit."""
+        """Print the page and read one input. Returns what comes next: a function that makes the page to open,
+        "back", "again", or None to quit."""
         choices = list(page.choices)
         start = 0
         while True:
@@ -181,7 +182,7 @@ class Plain:
                 self._say(f"{safe(word)} is none of the choices")
 
     def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
-        """Applies the text that was typed after `/`. Returns (the page, its choices that match)."""
+        """Applies the text that the user typed after `/`. Returns the page, and its choices that match."""
         if page.search is None:
             return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
         try:
@@ -202,8 +203,8 @@ class Plain:
         subprocess.run(command, env=environment, check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
-        """Makes a request and returns the server's answer; if the server cannot be reached, the cached
-        answer."""
+        """Makes a request and returns the server's answer. If the server cannot be reached, returns the
+        cached answer."""
         cached = self._client.known(read)
         if cached is not None and read.final:
             return cached[0]
@@ -220,7 +221,7 @@ class Plain:
 
 
 def ago_seconds(seconds: float) -> str:
-    """How long ago a time is that was `seconds` ago, as text in the largest unit, such as `3 h ago`."""
+    """Returns an age as text in its largest unit, such as `3 h ago`. `seconds`: the age in seconds."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"

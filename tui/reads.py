@@ -1,10 +1,10 @@
-"""The app's requests for data, with what the cache needs to know about each: key, type of the answer, and
+"""The app's requests for data. Each says what the cache needs to know: its key, the type of the answer, and
 whether the answer can change.
 
-client.fetch(reads.repos("alice"))
+    client.fetch(reads.repos("alice"))
 
-These requests are about the account and are made first; requests for a repository's contents are in
-`tui.contents`."""
+The requests of this module are about the account and are made first. Requests for a repository's contents are
+in `tui.contents`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ INBOX = 500
 
 
 class Read(NamedTuple, Generic[T]):
-    """A request for data. `key`: its key in the cache; `shape`: type of the answer; `call`: makes the
-    request; `final`: the answer never changes."""
+    """A request for data. `key`: its key in the cache. `shape`: the type of the answer. `call`: makes the
+    request. `final`: the answer never changes."""
 
     key: str
     shape: Any
@@ -36,8 +36,9 @@ class Read(NamedTuple, Generic[T]):
 
 
 def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
-    """A request for the repositories in which the account has a role; without an account for the public
-    repositories. `of_folder`: id of the linked folder's repository, which is added to them."""
+    """Returns a request for the repositories in which the account has a role. Without an account, the request
+    is for the public repositories. `of_folder`: id of the repository that the linked folder belongs to, which
+    is added."""
 
     def call(api: Api) -> list[Repo]:
         repos = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))
@@ -50,7 +51,7 @@ def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
 
 
 def visible_repos() -> Read[list[Repo]]:
-    """A request for every repository that the account may see."""
+    """Returns a request for every repository that the account may see."""
     return Read("visible_repos", list[Repo], lambda api: list(api.items(repos_.LIST, limit=REPOS)))
 
 

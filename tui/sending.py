@@ -1,8 +1,9 @@
-"""Sends the changes that the app makes on a server. All go through the outbox, so that none is lost without a
-network.
+"""Sends the changes that the app makes on a server. They all go through the outbox, so that none is lost if
+there is no network.
 
-sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
-report = sending.send()"""
+    sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
+    report = sending.send()
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from svc.http.session import Session
 
 
 class Sending:
-    """Access to the outbox for one session. `connect`: returns the API for (origin, account). Its methods
+    """The outbox, as used by one session. `connect`: returns the API for (origin, account). The methods
     block, so call them on threads."""
 
     def __init__(
@@ -36,20 +37,20 @@ class Sending:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> QueuedAction:
-        """Put a change into the outbox, and return it as an action. `about`: OWNER/NAME of the repository.
-        Raises Unauthorized without a session, UsageError for an invalid change."""
+        """Put a change into the outbox, and return it as a queued action. `about`: OWNER/NAME of the
+        repository. Raises Unauthorized without a session, and UsageError for an invalid change."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
         return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
 
     def send(self) -> Report:
-        """Send the actions in the outbox. Returns what became of them. Raises ClientError while another
-        process is sending."""
+        """Send the actions in the outbox. Returns a report of what became of them. Raises ClientError while
+        another process is sending."""
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 
     def entries(self) -> list[QueuedAction]:
-        """All waiting and refused actions in the outbox, oldest first."""
+        """Returns all waiting and refused actions in the outbox, the oldest first."""
         return self._outbox.list()
 
     def retry(self, entry: QueuedAction) -> None:

@@ -1,6 +1,7 @@
-"""Runs work on the main thread for a limited time.
+"""Runs a function on the main thread, and ends it after a limited time.
 
-rows = within(0.3, lambda: rendered(text)) or plain(text)"""
+rows = within(0.3, lambda: rendered(text)) or plain(text)
+"""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ SOON = 0.001  # seconds: the slice around is over as well
 
 
 class _Late(BaseException):
-    """Raised when the time is over. It is no Exception, so that the work does not catch it."""
+    """Raised inside the running function when its time is over. It is no Exception, so that the function does
+    not catch it."""
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the interpreter is running a finalizer, or a callback of a weak reference or of the garbage
-    collector, in which an exception would be swallowed."""
+    """Returns whether the interpreter is inside a finalizer, or inside a callback of a weak reference or of
+    the garbage collector. An exception that is raised there would be swallowed."""
     collecting = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code is not within.__code__:
         code = frame.f_code
@@ -34,10 +36,10 @@ def _cleans_up(frame: FrameType | None) -> bool:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T | None:
-    """Call `work` and return its result; None if it takes more CPU time than `seconds`, or on a thread other
-    than the main thread, where no signal arrives. Only this process's CPU time counts, so a busy machine ends
-    nothing. The engine of regular expressions also checks for signals, so even a single long match is
-    ended."""
+    """Call `work` and return its result. Returns None if `work` needs more CPU time than `seconds`, or if
+    this is not the main thread, because signals arrive only there. Only the CPU time of this process counts,
+    so `work` is not ended because the machine is busy. The engine of regular expressions also checks for
+    signals, so even a single long match is ended."""
     if threading.current_thread() is not threading.main_thread():
         return None
     armed = True

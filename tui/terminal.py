@@ -1,4 +1,4 @@
-"""Runs commands of svc that need the terminal, while the app is suspended."""
+"""Runs commands of svc that need the terminal. The app is suspended meanwhile."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SVC = "svc"  # above this room: started, not imported
 
 
 def lend(words: list[str], folder: Path | None, environment: Mapping[str, str]) -> None:
-    """Run a command of svc on this terminal until it ends. After a failure its output stays until the user
-    presses enter. Raises OSError."""
+    """Run a command of svc on this terminal until it ends. If it fails, its output stays until the user
+    presses enter. Raises OSError if the command cannot be started."""
     # Ctrl-C is the command's. A handler, not SIG_IGN, which the command would inherit.
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:

@@ -1,6 +1,7 @@
-"""Text in columns: makes text of strangers safe, cuts it to a width, wraps it, and lays out parts.
+"""Text in columns: makes text from strangers safe, cuts it to a width, wraps it, and lays out parts.
 
-A `Part` is (text, role); the theme gives each role a colour. Text from other people passes `safe` first."""
+A `Part` is (text, role). The theme gives each role a colour. Text from other people goes through `safe`
+first."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
 def safe(text: str) -> str:
-    """The text as one line that cannot control the terminal: control and bidirectional characters are
-    escaped."""
+    """Returns a text as one line that cannot control the terminal. Control characters and bidirectional
+    characters are escaped."""
     return terminal_safe(text.replace("\t", " " * TAB).replace("\n", " "), keep="\u200d\u200c")
 
 
 def starts(text: str) -> array[int]:
-    """The positions at which the lines of a text begin. After a final line break there is one more, empty
-    line."""
+    """Returns the positions at which the lines of a text begin. After a final line break there is one more
+    line, which is empty."""
     positions = array("I")
     for begins, lines in windows(text):
         positions.append(begins)
@@ -39,8 +40,9 @@ def starts(text: str) -> array[int]:
 
 
 def windows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields a text in pieces of about WINDOW characters that end at a line break: (position of the piece,
-    its lines). All lines of a long text at once would take three times as much memory as the text."""
+    """Yields a text in pieces, as (position of the piece, its lines). A piece has about WINDOW characters and
+    ends at a line break. All lines of a long text at once would need three times as much memory as the
+    text."""
     begins = 0
     while begins <= len(text):
         end = text.find("\n", begins + WINDOW)
@@ -51,31 +53,32 @@ def windows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def line_at(text: str, begins: int) -> str:
-    """The line that begins at position `begins`, without its line break."""
+    """Returns the line that begins at the position `begins`, without its line break."""
     end = text.find("\n", begins)
     return text[begins:] if end < 0 else text[begins:end]
 
 
 def ago(text: str, now: float) -> str:
-    """An RFC 3339 time as an age at `now` (seconds since 1970): `2 h ago`. Other text is returned escaped."""
+    """Returns an RFC 3339 time as an age, such as `2 h ago`. `now`: the present time in seconds since 1970. A
+    text that is no time is returned escaped."""
     return safe(age(text, datetime.fromtimestamp(now, UTC))) if text else ""
 
 
 def brief(text: str, now: float) -> str:
-    """An RFC 3339 time as an age in a short form for narrow rows: `2h`, `23m`, `now`."""
+    """Returns an RFC 3339 time as an age in short form, such as `2h`, `23m` or `now`, for narrow rows."""
     words = ago(text, now).removesuffix(" ago").replace("just now", "now")
     return words.replace(" min", "m").replace(" h", "h").replace(" d", "d")
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A text of several lines, escaped; lines wider than `width` cells are wrapped between words. Wrapped
-    lines keep their indentation and continue below their first word."""
+    """Returns the rows of a text of several lines, escaped. Lines wider than `width` cells are wrapped
+    between words. The continuation of a wrapped line begins below its first word."""
     return [row for line in text.replace("\r\n", "\n").rstrip("\n").split("\n") for row in hung(line, width)]
 
 
 def hung(line: str, width: int) -> list[str]:
-    """One line, escaped; if it is wider than `width` cells, it is wrapped and its continuation indented below
-    the first word."""
+    """Returns the rows of one line, escaped. If the line is wider than `width` cells, it is wrapped, and its
+    continuation begins below its first word."""
     line = safe(line)
     if cell_len(line) <= width:
         return [line]
@@ -85,7 +88,7 @@ def hung(line: str, width: int) -> list[str]:
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """A line without indentation, wrapped between words into rows of at most `width` cells."""
+    """Wraps a line without indentation between words. Returns rows of at most `width` cells."""
     rows: list[str] = []
     row = ""
     for word in line.split(" "):
@@ -100,7 +103,7 @@ def _broken(line: str, width: int) -> list[str]:
 
 
 def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
-    """One line of parts, wrapped between words into rows of at most `width` columns."""
+    """Wraps one line of parts between words. Returns rows of at most `width` columns."""
     text = "".join(words for words, _ in parts)
     if cell_len(text) <= width:
         return [tuple(parts)]
@@ -128,8 +131,8 @@ def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
-    """The parts, cut to `width` columns; an ellipsis replaces the cut text, unless only blanks are cut: a row
-    that was broken between words ends with one."""
+    """Returns the parts, cut to `width` columns. An ellipsis stands in place of the text that was cut off. If
+    only blanks were cut off, there is no ellipsis, because a row that was wrapped ends with a blank."""
     fitting: list[Part] = []
     room = width
     parts = list(parts)
@@ -153,8 +156,8 @@ def fit(parts: Iterable[Part], width: int) -> list[Part]:
 
 
 def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Part]:
-    """A row with `left` from its first column on and `right` up to its last; `left` is cut if both do not
-    fit."""
+    """Returns a row that begins with the parts `left` and ends with the parts `right`. If both do not fit
+    into `width` columns, `left` is cut."""
     tail = sum(cell_len(text) for text, _ in right)
     if not right or tail + 8 > width:
         return fit([*left, *((("  ", "text"), *right) if right else ())], width)
@@ -164,6 +167,6 @@ def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Par
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without line breaks. A final line break does not begin another line."""
+    """Returns the lines of a text, without line breaks. A final line break does not begin another line."""
     lines = text.split("\n")
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines

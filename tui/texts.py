@@ -1,10 +1,10 @@
-"""Renders the Markdown texts of one screen as rows, and remembers the rows.
+"""Renders the Markdown texts of one screen as rows, and keeps the rows for the next time.
 
     texts = Texts(screen, screen.paint)
     items = [item(place, row) for place, row in enumerate(texts.rows(issue.body, width))]
 
-Rows are made once for each text and width. Colours of code are added later, by `tui.colouring`; a text that
-takes too long to parse is shown unformatted."""
+Rows are made once for each text and width. The colours of code are added later, by `tui.colouring`. If a text
+takes too long to parse, it is shown unformatted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ T = TypeVar("T")
 
 
 class Texts:
-    """The Markdown texts of `of`, which is a screen or a tab. `repaint`: called when rows have changed."""
+    """The Markdown texts of a screen or a tab. `of`: the screen or tab. `repaint`: called when rows have
+    changed."""
 
     def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
         self._of, self._repaint = of, repaint
@@ -50,7 +51,8 @@ class Texts:
         self._wanted: dict[tuple[str, str], None] = {}
 
     def rows(self, text: str, width: int, *, breaks: bool = True) -> list[Row]:
-        """The rows of a text. `breaks`: each line break in the text begins a new row, as in comments."""
+        """Returns the rows of a text. `breaks`: each line break in the text begins a new row, as in
+        comments."""
         key = (text, width, breaks)
         page = self._pages.get(key)
         if page is None:
@@ -61,7 +63,7 @@ class Texts:
         return page
 
     def toggle(self, target: str) -> None:
-        """Fold or unfold the details that a link with this target belongs to."""
+        """Fold or unfold the details whose link has this target."""
         number, place = (int(word) for word in target.removeprefix(DETAILS).split(":"))
         self._opened.setdefault(number, set()).symmetric_difference_update({place})
         self._pages.clear()
@@ -111,7 +113,8 @@ class Texts:
 
 
 def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
-    """(result of `work`, whether it took too long). If it did, it was ended and the result is None."""
+    """Calls `work` for a limited time. Returns its result, and whether it took too long. If it did, it was
+    ended, and the result is None."""
     from tui.markdown.page import SECONDS
 
     done: list[bool] = []
@@ -125,24 +128,24 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
 
 
 def beginning(text: str, lines: int, size: int) -> str:
-    """The first lines of a text: at most `lines` lines and `size` characters."""
+    """Returns the beginning of a text: at most `lines` lines, and at most `size` characters."""
     return "\n".join(text[:size].split("\n", lines)[:lines])
 
 
 def first_words(text: str) -> str:
-    """The first line of a Markdown text without Markdown signs, for a row."""
+    """Returns the first line of a Markdown text for a row of a list, without the signs of Markdown."""
     first = text.strip().partition("\n")[0]
     return first.lstrip("#*-> ").replace("**", "").replace("`", "").rstrip()
 
 
 def is_markdown(path: str) -> bool:
-    """Whether the file at this path is shown as Markdown, by the ending of its name."""
+    """Returns whether the file at this path is shown as Markdown. The ending of its name decides that."""
     return path.casefold().endswith(MARKDOWN)
 
 
 def linked_path(path: str, target: str) -> str | None:
-    """The path in the repository that a link (`target`) in the file at `path` leads to; None if it leads
-    elsewhere."""
+    """Returns the path in the repository that a link leads to. Returns None if it leads elsewhere. `path`:
+    the file that contains the link. `target`: the target of the link."""
     words = unquote(target.partition("#")[0].partition("?")[0])
     if not words or ":" in words or "#" in target[:1] or words.startswith(("@", "//", PICTURE)):
         return None
@@ -151,7 +154,7 @@ def linked_path(path: str, target: str) -> str | None:
 
 
 def item(key: Hashable | None, row: Row | Line) -> Item:
-    """A row of a text (a `Row`, or its parts) as an item of a list with this key."""
+    """Returns a row of a text as an item of a list with this key. The row is a `Row`, or its parts."""
     from tui.markdown.words import Row
 
     return Item(key, row.parts, targets=row.targets) if isinstance(row, Row) else Item(key, row)

@@ -1,7 +1,7 @@
-"""The themes of the app: a colour for each role.
+"""The themes of the app. A theme has a colour for each role.
 
-`terminal`, the default theme, uses the terminal's 16 colours and background. Every state shown by a colour
-also has a glyph and a word, for NO_COLOR and colour blindness."""
+`terminal`, the default theme, uses the terminal's 16 colours and its background. Every state that a colour
+shows also has a sign and a word, for users of NO_COLOR and for colour blindness."""
 
 from __future__ import annotations
 
@@ -69,12 +69,13 @@ _SEEN = 1.6  # the least contrast of a label's dot
 
 
 class Styles(dict[str, Style]):
-    """The style (of Rich) of each role in a theme. Other roles are made when needed: the role `label d73a4a`
-    has that colour or, if it would be invisible on the background, the colour of faint text."""
+    """The styles (of Rich) of one theme, by role. Some roles are only made when they are needed. For example,
+    the role `label d73a4a` has that colour. If the colour would be invisible on the background, it has the
+    colour of faint text."""
 
     def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
-        """`background`: of the theme, None for the terminal's. `colours`: the colour of each role in Rich's
-        notation, "" for the terminal's text colour."""
+        """Makes the styles of a theme. `background`: the background of the theme, None for the terminal's.
+        `colours`: the colour of each role in Rich's notation. "" is the terminal's text colour."""
         self._base = Style.parse(f"on {background}") if background else Style()
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
@@ -95,8 +96,8 @@ class Styles(dict[str, Style]):
         return style
 
     def _tinted(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
-        """Make and return the style of `role`: the style of the role `of` on another background; without
-        `ground`, underlined, and with `how` "found" reversed too."""
+        """Make and return the style of `role`. It is the style of the role `of` on the background `ground`.
+        If `ground` is None, it is underlined, and also reversed if `how` is "found"."""
         if ground is None:
             other = Style(underline=True, reverse=True if how == "found" else None)
         else:
@@ -106,13 +107,14 @@ class Styles(dict[str, Style]):
 
 
 def label_role(colour: str) -> str:
-    """The role that paints the dot of a label. `colour`: the label's colour, six hex digits."""
+    """Returns the role that paints the dot of a label. `colour`: the colour of the label as six hex
+    digits."""
     role = f"label {colour.lower()}"
     return role if _LABEL.fullmatch(role) else "name"
 
 
 def contrast(first: Color, second: Color) -> float:
-    """The contrast of two colours by WCAG 2, from 1 to 21."""
+    """Returns the contrast of two colours by WCAG 2. It is from 1 to 21."""
     dark, bright = sorted((_luminance(first), _luminance(second)))
     return (bright + 0.05) / (dark + 0.05)
 
@@ -124,9 +126,10 @@ def _luminance(colour: Color) -> float:
 
 
 def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
-    """The role that paints the cursor's line: a tint that keeps the text colours, if the terminal has 256
-    colours and its background is known; else reversed. `colours`: name of the theme; `colorfgbg`: the
-    terminal's own colours from the environment, such as `15;0`."""
+    """Returns the role that paints the line under a cursor. If the terminal has 256 colours and its
+    background is known, that is a tint that keeps the colours of the text. Otherwise the line is reversed.
+    `colours`: name of the theme. `colorfgbg`: the terminal's own colours as its environment says them, such
+    as `15;0`."""
     if no_color or system not in ("256", "truecolor"):
         return "reversed"
     if colours != "terminal":
@@ -136,8 +139,8 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
 
 
 def light_ground(colorfgbg: str) -> bool | None:
-    """Whether the terminal's background is light, by COLORFGBG of the environment (`15;0`); None if that does
-    not say."""
+    """Returns whether the background of the terminal is light. `colorfgbg`: the environment variable
+    COLORFGBG, such as `15;0`. Returns None if it does not say that."""
     ground = colorfgbg.rpartition(";")[2]
     return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
 
@@ -321,7 +324,7 @@ THEMES: Final[dict[str, Styles]] = {
 
 
 def css_colour(colours: str, role: str) -> str:
-    """The colour of a role in the theme `colours`, in the notation of Textual's styles."""
+    """Returns the colour of a role in the theme `colours`, in the notation of Textual's styles."""
     colour = THEMES[colours][role].color
     if colour is None:
         return "ansi_default"

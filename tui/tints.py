@@ -1,9 +1,9 @@
-"""The backgrounds of changed lines, by theme and by what the terminal can show.
+"""The backgrounds of changed lines. They depend on the theme and on what the terminal can show.
 
-A role is the name of a style. The role `on GROUND ROLE` is the role ROLE on another background: six hex
-digits, or a number of the 256 colours. `under ROLE` is ROLE underlined, `found ROLE` is ROLE where a search
-found it. `tui.theme.Styles` makes the styles of all three.
-"""
+A role is the name of a style. The role `on GROUND ROLE` is the role ROLE on another background, which is
+given as six hex digits or as the number of one of 256 colours. The role `under ROLE` is ROLE underlined. The
+role `found ROLE` is ROLE where a search has found the text. `tui.theme.Styles` makes the styles of all
+three."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Kind = Literal["add", "delete"]
 
 
 class Tints(NamedTuple):
-    """The backgrounds of added and of deleted lines. `add`, `delete`: of the text; `…_mark`: of the line's
-    number and sign; `…_words`: of changed words."""
+    """The backgrounds of added and of deleted lines. `add`, `delete`: the background of the text. `…_mark`:
+    the background of the number and sign of the line. `…_words`: the background of changed words."""
 
     add: str
     add_mark: str
@@ -24,18 +24,18 @@ class Tints(NamedTuple):
     delete_words: str
 
     def line(self, kind: Kind, role: str) -> str:
-        """The role (name of a style) that looks like `role`, but on the background of an added or deleted
-        line (`kind`)."""
+        """Returns the role (name of a style) that looks like `role`, but has the background of a changed
+        line. `kind`: whether the line is added or deleted."""
         return f"on {self.add if kind == 'add' else self.delete} {role}"
 
     def mark(self, kind: Kind, role: str) -> str:
-        """The role that looks like `role`, but on the background of the number and sign of an added or
-        deleted line (`kind`)."""
+        """Returns the role that looks like `role`, but has the background of the number and sign of a changed
+        line. `kind`: whether the line is added or deleted."""
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """The role that looks like `role`, but on the background of the changed words of an added or deleted
-        line (`kind`)."""
+        """Returns the role that looks like `role`, but has the background of changed words. `kind`: whether
+        their line is added or deleted."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 
@@ -48,9 +48,9 @@ LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 
 
 def tints(colours: str, system: str | None, light: bool | None, no_color: bool) -> Tints | None:
-    """The backgrounds of changed lines; None if the text colour alone shows changes. `colours`: name of the
-    theme. `system`: which colours the terminal has, in Rich's names. `light`: its background is light, None
-    if unknown."""
+    """Returns the backgrounds of changed lines. Returns None if only the colour of the text shows changes.
+    `colours`: name of the theme. `system`: which colours the terminal has, in Rich's names. `light`: whether
+    its background is light, None if that is unknown."""
     if no_color or system not in ("256", "truecolor") or colours == "contrast":
         return None
     if colours != "terminal":

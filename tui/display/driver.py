@@ -1,5 +1,5 @@
-"""The terminal that the app runs in. Modes that the app switches on are switched off again, however it
-ends."""
+"""The terminal in which the app runs. Modes of the terminal that the app has switched on are switched off
+again, whichever way the app ends."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ RESTORED = "\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1000l\x1b[?1006l\x1b[?100
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for terminals. After a signal the app restores the terminal before it ends; if the
-    terminal accepts no output any more, the app ends. `ended_by`: number of the signal that ended it, 0
-    without one."""
+    """Textual's driver for terminals, extended for ending: after a signal, the app restores the terminal
+    before it ends. If the terminal does not accept output any more, the app ends. `ended_by`: number of the
+    signal that ended the app, 0 if none did."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)
@@ -77,6 +77,6 @@ class TerminalDriver(LinuxDriver):
 
 
 def die_of(number: int) -> None:
-    """End this process by the signal `number`, so that its parent sees the reason."""
+    """End this process by the signal `number`, so that its parent process sees why it ended."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

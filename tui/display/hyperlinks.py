@@ -1,5 +1,6 @@
-"""Links that the terminal itself opens (OSC 8): which terminals support them, and which addresses become
-links. Terminals without support may show the address as text, so only known terminals get links."""
+"""Links that the terminal itself opens (OSC 8). This module decides which terminals get them, and which
+addresses become links. Only terminals that are known to support links get them, because others might print
+the address as text."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _TMUX = (3, 4)  # the first of tmux
 
 
 def terminal_opens(env: Mapping[str, str]) -> bool:
-    """Whether the terminal that these environment variables describe opens links."""
+    """Returns whether the terminal that these environment variables describe opens links by itself."""
     program, term = env.get("TERM_PROGRAM", ""), env.get("TERM", "")
     if program == "tmux":
         version = re.match(r"(\d+)\.(\d+)", env.get("TERM_PROGRAM_VERSION", ""))
@@ -34,6 +35,6 @@ def terminal_opens(env: Mapping[str, str]) -> bool:
 
 
 def opened_by_terminal(address: str) -> bool:
-    """Whether an address may be written to the terminal: it is a web address, and none of its characters can
-    end or change the escape sequence."""
+    """Returns whether an address may be written to the terminal as a link. It must be a web address without
+    any character that could end or change the escape sequence."""
     return len(address) <= ADDRESS_CHARS and _ADDRESS.fullmatch(address) is not None

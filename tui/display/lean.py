@@ -1,7 +1,6 @@
-"""A Textual app that draws only the cells that changed.
+"""A Textual app that sends the terminal only the cells that changed.
 
-Textual repaints whole widgets; over a slow line that is 5 to 20 KB for a key.
-"""
+Textual alone sends whole widgets again, which is 5 to 20 KB for each key."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ _SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class LeanApp(App[None]):
-    """A Textual app that sends changed cells only."""
+    """A Textual app that sends the terminal only the cells that changed."""
 
     _shown: Screen | None = None
     _looks: Looks | None = None
     _over: Over | None = None
 
     def over(self) -> Over | None:
-        """The picture that is drawn in pixels over the cells; None without one."""
+        """Returns the picture that the terminal draws in pixels over the cells, None if there is none."""
         return None
 
     def get_driver_class(self) -> type[Driver]:
@@ -51,13 +50,13 @@ class LeanApp(App[None]):
         return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
-        """Forget what the terminal shows, because that is not known any more. The next update paints
+        """Forget what the terminal shows, because it is not known any more. The next update paints
         everything."""
         self._shown = None
 
     def on_resize(self) -> None:
-        """Paint everything, even if the size is the same: a terminal that was small for a moment has lost
-        cells."""
+        """Paint everything again, even if the size is the same as before: while a terminal was smaller for a
+        moment, it has lost cells."""
         self.forget_display()
         self.refresh(layout=True)
 
@@ -106,8 +105,8 @@ class LeanApp(App[None]):
 
 
 def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
-    """The cells that an update of Textual paints: for each line, runs of cells, each as (first column,
-    cells)."""
+    """Returns the cells that an update of Textual paints. For each line by its number, they are runs of
+    cells, each as (first column, cells)."""
     runs: dict[int, list[tuple[int, Row]]] = {}
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):

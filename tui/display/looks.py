@@ -27,15 +27,15 @@ _SHARED = {"2", "6", "21"}  # faint, fast, double: what switches them off switch
 
 
 class Look(NamedTuple):
-    """Colours and style of a cell, as escape sequences that switch them on and off."""
+    """The colours and style of a cell, as the escape sequences that switch them on and off."""
 
     on: str
     off: str
 
 
 class Cell(NamedTuple):
-    """One column of the terminal: a character with its combining characters; "" for the right half of a wide
-    character."""
+    """One column of the terminal: a character with its combining characters. The text is "" in the right half
+    of a wide character."""
 
     text: str
     look: Look
@@ -49,8 +49,8 @@ Row = list[Cell]
 
 
 class _Cells(dict[str, Cell]):
-    """The cells with one look, by their text; each is made once. Equal cells are the same object, so that
-    comparing them costs little."""
+    """All cells with one look, by their text. Each cell is made only once, so that equal cells are the same
+    object and are compared quickly."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class _Cells(dict[str, Cell]):
 
 
 class Looks:
-    """Turns styles into escape sequences for one colour system."""
+    """Turns styles of Rich into escape sequences for one colour system."""
 
     def __init__(self, system: ColorSystem) -> None:
         self._system = system
@@ -83,8 +83,8 @@ class Looks:
         return self._looks[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line. Characters that could control the terminal get no cell, so they are harmless
-        even if a screen did not escape them."""
+        """Returns the cells of one line. Characters that could control the terminal get no cell. So they do
+        no harm, even if a screen forgot to escape them."""
         row: Row = []
         for text, style, control in segments:
             if control:
@@ -109,13 +109,14 @@ class Looks:
 
 @lru_cache(512)  # frames and signs are the same in most lines
 def _graphemes(text: str) -> Sequence[tuple[int, int, int]]:
-    """(start, end, width) of the characters of a text, each with its combining characters."""
+    """Splits a text into characters, each with its combining characters. Returns (start, end, width) for
+    each."""
     return split_graphemes(text)[0]
 
 
 @lru_cache(1024)
 def switched(before: Look, after: Look) -> str:
-    """The shortest text that switches from one look to another."""
+    """Returns the shortest text that switches the terminal from one look to another."""
     old, new = _codes(before), _codes(after)
     if old is None or new is None:
         return before.off + after.on
@@ -132,8 +133,8 @@ def switched(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """The codes of a look by the property that each sets: `colour`, `ground` (background), or the code
-    itself. None if the look contains anything else."""
+    """Returns the codes of a look, by the property that each code sets: `colour`, `ground` for the
+    background, or the code itself. Returns None if the look contains anything else."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

@@ -1,12 +1,12 @@
-"""What a terminal shows, cell by cell.
+"""Computes the text that changes what a terminal shows, cell by cell.
 
 `Screen` computes the shortest text that changes the terminal to new content:
 
     screen = Screen(80, 24)
     text = screen.update(painted)      # "" if nothing changed
 
-An update that moved most rows by the same distance becomes a scroll; of the other rows only the differences
-are sent."""
+If most of the changed rows have moved by the same distance, the terminal scrolls them. Of all other rows only
+the differences are sent."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 
 class Over(NamedTuple):
-    """A picture that the terminal draws in pixels over cells; place and size are in cells. `draw`: the
-    sequence that shows it at the cursor. `erase`: the sequence that removes it, if writing the cells does
-    not."""
+    """A picture that the terminal draws in pixels over cells. `x`, `y`, `width` and `height` are in cells.
+    `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it, ""
+    if writing the cells does."""
 
     x: int
     y: int
@@ -39,14 +39,14 @@ class Over(NamedTuple):
 
 
 class Screen:
-    """What a terminal with `width` × `height` cells shows."""
+    """The content of a terminal of `width` × `height` cells."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
         self._rows: list[Row] = [self._blank() for _ in range(height)]
 
     def clear(self) -> str:
-        """The sequence that clears the terminal, whatever it shows."""
+        """Returns the escape sequence that clears the terminal, whatever it shows."""
         self._rows = [self._blank() for _ in range(self.height)]
         return "\x1b[0m\x1b[2J"
 
@@ -54,13 +54,14 @@ class Screen:
         return [list(row) for row in self._rows]
 
     def forget(self, area: Over) -> None:
-        """Forget what the terminal shows in this area, so that it is painted again."""
+        """Forget what the terminal shows in this area, so that the next update paints it again."""
         for row in self._rows[area.y : area.y + area.height]:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
     def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
-        """The text that paints these cells; "" if the terminal shows them all already. `painted`: for each
-        line, runs of cells as (first column, cells). `scrolls`: rows that moved may be scrolled."""
+        """Returns the text that paints these cells. Returns "" if the terminal shows them all already.
+        `painted`: for each line by its number, runs of cells as (first column, cells). `scrolls`: rows that
+        moved may be scrolled."""
         target = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in target.items() if row != self._rows[y]}
         if not changed:
@@ -91,8 +92,8 @@ class Screen:
         return row
 
     def _scroll(self, changed: dict[int, Row], pen: _Pen) -> None:
-        """Scroll rows that the terminal already shows on other lines to their new lines, and remove them from
-        `changed`."""
+        """Let the terminal scroll those of the changed rows that it already shows on other lines. Rows that
+        need nothing else are removed from `changed`."""
         where: dict[tuple[Cell, ...], list[int]] = {}
         for y, row in enumerate(self._rows):
             if row != self._blank():
@@ -122,8 +123,8 @@ class Screen:
                 changed[y] = cells
 
     def _moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
-        """The longest block of lines (top, bottom), bottom excluded, whose new content is shown `distance`
-        lines below now."""
+        """Returns the longest block of changed lines whose new content the terminal already shows `distance`
+        lines below. The block is (top, bottom) without the line `bottom`."""
         best, top = (0, 0), None
         for y in range(self.height + 1):
             row = changed.get(y) if y < self.height else None
@@ -147,7 +148,7 @@ class Screen:
 
 
 class _Pen:
-    """Collects the text of one update, and tracks the cursor and the look that is switched on."""
+    """Collects the text of one update. Tracks where the cursor is and which look is switched on."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -173,13 +174,14 @@ class _Pen:
             self._at = (x, y) if certain and x < width else None
 
     def erase(self, y: int, x: int) -> None:
-        """Blank the line from column x on."""
+        """Blank the line `y` from column `x` to its end."""
         self._go(x, y)
         self._switch(PLAIN)
         self._parts.append("\x1b[K")
 
     def scroll(self, first: int, last: int, distance: int) -> None:
-        """Move the lines [first, last) up by `distance`, or down if it is negative."""
+        """Move the lines from `first` to `last`, without `last`, up by `distance`, or down if it is
+        negative."""
         self._switch(PLAIN)
         verb = "M" if distance > 0 else "L"
         self._parts.append(f"\x1b[{first + 1};{last}r\x1b[{first + 1};1H\x1b[{abs(distance)}{verb}\x1b[r")
@@ -206,7 +208,7 @@ class _Pen:
 
 
 def at(x: int, y: int) -> str:
-    """The escape sequence that moves the cursor to column `x` of line `y`, both from 0."""
+    """Returns the escape sequence that moves the cursor to column `x` of line `y`. Both count from 0."""
     return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
@@ -216,8 +218,8 @@ def _wide(text: str) -> bool:
 
 
 def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges of columns (start, stop), stop excluded, below `end` in which two rows differ; ranges with
-    small gaps between them are joined."""
+    """Yields the ranges of columns in which two rows differ, up to column `end`, as (start, stop) without
+    `stop`. Ranges with only a small gap between them are joined."""
     start = stop = -1
     for x in range(end):
         if before[x] == after[x]:
@@ -233,14 +235,15 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _coloured(cells: Row) -> bool:
-    """Whether the look changes more often within these cells than it would if only the first and the last one
-    were written."""
+    """Returns whether the cells between the first and the last one have looks of their own. If so, writing
+    them as well takes extra escape sequences."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 
 
 def _whole(before: Row, after: Row, start: int, stop: int) -> tuple[int, int]:
-    """The range of columns, extended so that it does not cut a wide character of either row in two."""
+    """Returns the range of columns, extended so that it does not cut a wide character of either row in
+    half."""
     while start and (before[start].text == "" or after[start].text == ""):
         start -= 1
     while stop < len(after) and (before[stop].text == "" or after[stop].text == ""):

@@ -1,2 +1,2 @@
-"""Pictures of repositories in the terminal: decoded in a separate process, drawn as cells or by a protocol of
-the terminal."""
+"""Pictures of repositories in the terminal. They are decoded in a separate process, and drawn either as
+characters or with a graphics protocol of the terminal."""

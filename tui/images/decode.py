@@ -1,8 +1,8 @@
-"""Decodes an image: `python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`, with the image on stdin and
-JSON on stdout.
+"""Decodes an image: `python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`. The image is read from
+stdin, and the result is written to stdout as JSON.
 
-Images come from strangers, so they are decoded in a process with little memory and time, which may crash
-without harm. WIDTH and HEIGHT: largest size in pixels."""
+Images come from strangers. So they are decoded in a process with little memory and time, which may crash
+without harm. WIDTH and HEIGHT: the largest size in pixels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one col
 
 
 class Drawn(msgspec.Struct):
-    """A decoded image. `data`: RGB of each pixel in base64 (for blocks), a PNG in base64, or sixels. `width`,
-    `height`: its size in pixels. `full_width`, `full_height`, `frames`: size and number of frames of the
-    original; `kind`: format of the original."""
+    """A decoded image. `data`: for blocks, the RGB of each pixel in base64. For png, a PNG in base64. For
+    sixel, the sixels. `width`, `height`: its size in pixels. `full_width`, `full_height`, `frames`: size and
+    number of frames of the original image. `kind`: format of the original image."""
 
     kind: str
     width: int
@@ -33,8 +33,8 @@ class Drawn(msgspec.Struct):
 
 
 def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """The first frame of an image, upright, shrunk to at most `width` × `height` pixels; never enlarged.
-    `way`: blocks, png or sixel."""
+    """Returns the first frame of an image, upright, and shrunk to at most `width` × `height` pixels. It is
+    never enlarged. `way`: blocks, png or sixel."""
     from PIL import Image, ImageOps
 
     image = opened(raw)
@@ -62,8 +62,8 @@ def _png(image: Any) -> str:
 
 
 def _sixels(image: Any) -> str:
-    """The image as sixels (a terminal's format for pixels), six rows at a time, one run for each colour;
-    without the sequences at the beginning and the end."""
+    """Returns the image as sixels (a format of terminals for pixels), without the sequences that begin and
+    end them. Each group of six rows has one run for each colour."""
     width, height = image.size
     palette, pixels = image.getpalette(), image.tobytes()
     used = sorted(set(pixels))

@@ -1,6 +1,6 @@
-"""How a terminal shows pictures: with a protocol for pixels that its name implies, else as half-blocks in
-ordinary cells. Inside tmux and screen always as half-blocks, because these support none of the protocols by
-default."""
+"""Chooses how a terminal shows pictures: with the graphics protocol that the terminal's name implies,
+otherwise as half-blocks, which are ordinary characters. Inside tmux and screen it is always half-blocks,
+because these do not pass any of the protocols on by default."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES: tuple[tuple[str, str, Way], ...] = (
 
 
 def way_of(environment: Mapping[str, str]) -> Way:
-    """How the terminal that these environment variables describe shows pictures."""
+    """Returns how the terminal that these environment variables describe shows pictures."""
     if environment.get("TMUX") or environment.get("STY"):
         return "blocks"
     if environment.get("TERM", "").startswith(("screen", "tmux")):
@@ -46,26 +46,27 @@ def way_of(environment: Mapping[str, str]) -> Way:
 
 
 def decoder_output(way: Way) -> str:
-    """The output (blocks, png or sixel) that the decoder has to make for this way of showing pictures."""
+    """Returns which output (blocks, png or sixel) the decoder has to make for this way of showing
+    pictures."""
     return "png" if way in ("kitty", "iterm2") else way
 
 
 def pixels(way: Way, columns: int, rows: int) -> tuple[int, int]:
-    """The largest (width, height) in pixels of a picture in this many cells."""
+    """Returns the largest (width, height) in pixels that a picture in this many cells can have."""
     if way == "blocks":
         return max(1, min(columns, PIXELS[0])), max(1, min(rows * 2, PIXELS[1]))
     return max(1, min(columns * CELL[0], PIXELS[0])), max(1, min(rows * CELL[1], PIXELS[1]))
 
 
 def cells(way: Way, image: Drawn) -> tuple[int, int]:
-    """(columns, rows) that the picture covers."""
+    """Returns how many (columns, rows) of the terminal the picture covers."""
     if way == "blocks":
         return image.width, -(-image.height // 2)
     return -(-image.width // CELL[0]), -(-image.height // CELL[1])
 
 
 def sequence(way: Way, image: Drawn) -> str:
-    """The escape sequence that shows the picture at the cursor; "" for half-blocks."""
+    """Returns the escape sequence that draws the picture at the cursor. Returns "" for half-blocks."""
     columns, rows = cells(way, image)
     if way == "kitty":
         return "".join(_kitty(image.data, columns, rows))

@@ -1,5 +1,4 @@
-"""Requests for pictures of a repository: the bytes come from the server and are decoded in a separate
-process."""
+"""Requests for pictures of a repository. The server sends the bytes, and a separate process decodes them."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 
 def is_picture(path: str) -> bool:
-    """Whether the path has a file name of an image, by its ending."""
+    """Returns whether a path has the file name of an image, judged by its ending."""
     return path.lower().endswith(ENDINGS)
 
 
 def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
-    """A request for a picture in a seal, shrunk to at most `width` × `height` pixels. It raises Invalid for
-    bytes that are not an image, TooLarge for too many."""
+    """Returns a request for a picture in a seal, shrunk to at most `width` × `height` pixels. The request
+    raises Invalid if the bytes are not an image, and TooLarge if there are too many."""
 
     def call(api: Api) -> Drawn:
         return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)
@@ -41,7 +40,7 @@ def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: in
 
 
 def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
-    """The picture, decoded in a separate process. Raises Invalid."""
+    """Decodes a picture in a separate process. Raises Invalid if the bytes are not an image."""
     words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)

@@ -1,4 +1,4 @@
-"""Waits between failing attempts, each about double the one before."""
+"""Waits between failed attempts. Each wait is about twice as long as the one before."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ FIRST, LONGEST = 0.5, 30.0  # seconds
 
 
 class Backoff:
-    """Computes and waits the pause before the next attempt. Call `failed` or `worked` after an attempt, then
-    `wait`."""
+    """Computes the pause before the next attempt, and waits for it. After an attempt call `failed` or
+    `worked`, then `wait`."""
 
     def __init__(self) -> None:
         self._seconds = FIRST
@@ -22,6 +22,6 @@ class Backoff:
         self._seconds = FIRST
 
     def wait(self, ended: threading.Event) -> None:
-        """Wait until the next attempt, or until `ended` is set. The time is randomised, so that clients do
-        not coincide."""
+        """Wait until the next attempt is due, or until `ended` is set. The time is randomised, so that
+        clients do not all try at the same moment."""
         ended.wait(self._seconds * secrets.SystemRandom().uniform(0.8, 1.2))

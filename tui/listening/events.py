@@ -1,5 +1,5 @@
-"""Listens to events of the repositories that screens show: one thread with one WebSocket; it polls if no
-socket opens.
+"""Listens to events of the repositories that screens show, on one thread with one WebSocket. If no socket can
+be opened, it polls.
 
     following = Following(lambda: client.api, heard, state, lambda api: client.renew(api.http.credential))
     following.follow([repo.id])
@@ -34,10 +34,11 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 
 
 class Following:
-    """Listens to events. `heard(repo_id)`: called when a repository has changed. `state(name)`: called with
-    the state of the connection: `live` while the socket receives events, `polling` while polls do, `online`
-    when neither does any more and after each failed attempt. `refused`: called with the API after the server
-    refused its session. All are called on this object's thread."""
+    """Listens to events of repositories. `heard(repo_id)`: called when a repository has changed.
+    `state(name)`: called with the state of the connection. It is `live` while the socket receives events,
+    `polling` while polls do, and `online` when neither does. After a failed attempt it is the state that the
+    error implies. `refused`: called with the API after the server has refused its session. All three are
+    called on this object's thread."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Following:
         self._thread: threading.Thread | None = None
 
     def follow(self, repo_ids: Sequence[str]) -> None:
-        """Also listen to these repositories. Returns at once."""
+        """Listen to these repositories as well. Returns at once."""
         with self._lock:
             if self._ended.is_set() or not repo_ids:
                 return
@@ -127,7 +128,7 @@ class Following:
 
     def _polls(self, seconds: float) -> str:
         """Poll for `seconds`, or until a poll fails. Returns the state of the connection after the failure,
-        "" without one."""
+        "" if none failed."""
         until, wait = time.monotonic() + seconds, 0
         while not self._ended.is_set() and (not wait or time.monotonic() < until):
             with self._lock:
@@ -162,7 +163,7 @@ class Following:
 
     def _listen(self, socket: SyncSocket) -> None:
         """Report events until the socket ends. The server's answer to a subscription is reported like an
-        event, because events before it may have been missed."""
+        event too, because events before it may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

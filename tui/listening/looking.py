@@ -1,10 +1,10 @@
-"""Follows the live state of a branch, through the agent (svc's background process), on a thread.
+"""Follows the live state of a branch on a thread. It comes from the agent, svc's background process.
 
     looking = Looking(home, origin, repo.id, "main", saw)
     looking.here("src/main.py", 12)
     looking.close()
 
-The agent is started if none runs, and the request is repeated if the agent ends."""
+If no agent runs, it is started. If the agent ends, the request is made again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 
 class Looking:
-    """Follows a branch through the agent. `saw`: called with each report, on this object's thread; the last
-    report is `ended`, unless `close` was called before that."""
+    """Follows a branch through the agent. `saw`: called with each report, on this object's thread. The last
+    report is `ended`, unless `close` was called before."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
@@ -39,8 +39,8 @@ class Looking:
         threading.Thread(target=self._tell, name="here", daemon=True).start()
 
     def here(self, path: str, line: int) -> None:
-        """Report the user's position, which others on the branch see. Returns at once; of several positions
-        only the last one is sent."""
+        """Report the user's file and line, which others on the branch see. Returns at once. If there are
+        several reports in a row, only the last one is sent."""
         self._place = (path, line)
         self._placed.set()
 
@@ -66,7 +66,7 @@ class Looking:
             backoff.wait(self._ended)
 
     def _look(self) -> bool:
-        """Follow the branch until the agent ends. Returns True if it need not be followed again."""
+        """Follow the branch until the agent ends. Returns True if following again would be useless."""
         conversation = start(self._home)
         with self._lock:
             if self._ended.is_set():

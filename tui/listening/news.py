@@ -1,4 +1,4 @@
-"""The state of the connection, and news of the repositories that screens show."""
+"""Tracks the state of the connection, and listens for changes of the repositories that screens show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after
 
 
 class AskedByNews(AskedApp, Protocol):
-    """What `News` may ask of the app, in addition to what screens may."""
+    """The protocol of the app that `News` uses. It is larger than the one that screens use."""
 
     @property
     def screen_stack(self) -> list[Screen[Any]]: ...
@@ -32,8 +32,8 @@ class AskedByNews(AskedApp, Protocol):
 
 
 class News:
-    """Listens to events while the user is signed in, and lets screens read again. `state`: state of the
-    connection, a name of LIGHTS; `since`: when that state began."""
+    """Listens to events while the user is signed in, and makes screens read their data again. `state`: the
+    state of the connection, a name of LIGHTS. `since`: when that state began."""
 
     def __init__(self, app: AskedByNews) -> None:
         self._app = app
@@ -66,13 +66,13 @@ class News:
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
 
     def asks(self, since: float) -> None:
-        """Called when a request is sent, at the time `since`. If no answer arrives within SLOW seconds, the
-        state of the connection becomes `slow`."""
+        """Called when a request is sent. `since`: when, by the monotonic clock. If no answer arrives within
+        SLOW seconds, the state of the connection becomes `slow`."""
         self._unanswered.append(since)
         self._app.set_timer(SLOW, lambda: self._waits(since))
 
     def answered(self, since: float) -> None:
-        """Called when the request that was sent at the time `since` has ended."""
+        """Called when a request has ended. `since`: when it was sent, by the monotonic clock."""
         if since in self._unanswered:
             self._unanswered.remove(since)
         if self.state == "slow" and not self._unanswered:
@@ -87,8 +87,8 @@ class News:
         cast("Any", self._app.screen).show_frame()
 
     def follow(self, repo_ids: Sequence[str]) -> None:
-        """Listen to events of these repositories, which the screen shows. Does nothing while nobody is signed
-        in."""
+        """Listen to events of the repositories that the screen in front shows. Does nothing while nobody is
+        signed in."""
         self._shows = frozenset(repo_ids)
         if self._app.sending is None or not self._app.sending.signed_in:
             return
@@ -134,7 +134,7 @@ class News:
             self._ask_again()
 
     def _give_news(self) -> Any:
-        """Let the screen in front read what may have changed; each screen below reads once it is in front
+        """Make the screen in front read its data again. Every screen below does so later, when it is in front
         again. Returns the screen in front."""
         *below, screen = cast("list[Any]", self._app.screen_stack)
         for covered in below:
@@ -148,8 +148,8 @@ class News:
             self._app.set_timer(NEWS_LATER[self._asked_later], self._ask_later)
 
     def _ask_later(self) -> None:
-        """Let the screen read once more some time after an event, because the server fills inboxes with a
-        delay."""
+        """Make the screen read its data once more some time after an event, because the server fills inboxes
+        with a delay."""
         self._later_due = False
         self._asked_later += 1
         if cast("Any", self._app.screen).FOLLOWS_LATER:

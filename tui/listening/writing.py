@@ -5,7 +5,8 @@
     writing.splice(offset, deleted, inserted)
     writing.close()
 
-Typed changes wait here while no agent answers, and are sent to the next agent, at the same places."""
+While no agent answers, typed changes wait here. They are then sent to the next agent, at the same places in
+the text."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ class Heard(NamedTuple):
 
 class Writing:
     """A text that is edited through the agent. `kept`: number of the last edit that the file in the folder
-    contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: as in the event
-    `kept`."""
+    already contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: what the
+    agent's event `kept` reported last."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0
@@ -59,7 +60,7 @@ class Writing:
 
     @property
     def open(self) -> bool:
-        """Whether the content of the text has arrived from the agent."""
+        """Whether the agent has sent the content of the text."""
         return self._sheet is not None
 
     @property
@@ -95,8 +96,8 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Replace `deleted` bytes at the byte `offset` of the text by `inserted`, because the user typed. Not
-        both may be empty."""
+        """Replace `deleted` bytes of the text at the byte `offset` by `inserted`, after the user has typed
+        that. One of the two may be empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 
@@ -108,11 +109,12 @@ class Writing:
         return self._again(self._sheet.redo()) if self._sheet is not None else []
 
     def here(self, line: int, col: int) -> None:
-        """Report the cursor's line and column (from 1) to the agent."""
+        """Tell the agent the cursor's line and column, which count from 1."""
         self._say(Typed(line=line, col=col))
 
     def close(self) -> None:
-        """Close the text. Returns at once; unsent edits have LEAVE_SECONDS to reach the server."""
+        """Close the text. Returns at once. Edits that are not sent yet have LEAVE_SECONDS to reach the
+        server."""
         self._ended.set()
 
     def _again(self, done: tuple[list[bytes], list[Delta]]) -> list[Delta]:
@@ -138,8 +140,8 @@ class Writing:
         return [[{"insert": event.text}]] if event.text else []
 
     def _begin_again(self, event: Event) -> list[Delta]:
-        """Continue with another agent, whose text contains the user's edits up to number `event.n`: apply the
-        later edits to it. Returns the changes of the text."""
+        """Continue with another agent, whose text contains the user's edits up to number `event.n`. The later
+        edits are applied to that text. Returns the changes between the shown text and the new one."""
         last = max(event.n, self.kept)
         before, waiting = self._known_to(last)
         lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()
@@ -158,7 +160,8 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """(the text with the user's edits up to number `last`, the changes of the later edits)."""
+        """Splits the user's edits at number `last`. Returns the text with the edits up to that number, and
+        the changes that the later edits make."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:
@@ -202,8 +205,8 @@ class Writing:
         return False
 
     def _leave(self) -> None:
-        """Wait until the text is closed and all edits are on the branch (at most LEAVE_SECONDS), then
-        disconnect."""
+        """Wait until the text is closed and all edits are on the branch, at most LEAVE_SECONDS. Disconnect
+        afterwards."""
         self._ended.wait()
         until = time.monotonic() + LEAVE_SECONDS
         while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
@@ -218,7 +221,7 @@ def _now() -> int:
 
 
 def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
-    """Apply a change to a sheet (the app's copy of the text). Returns the updates for the agent."""
+    """Apply a change to a sheet (the app's copy of the text). Returns the updates to send to the agent."""
     updates, at = [], 0
     for step in delta:
         if "retain" in step:
@@ -233,7 +236,7 @@ def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
 
 
 def _delta(old: bytes, new: bytes) -> list[Delta]:
-    """The steps that change `old` into `new`; [] if they are equal."""
+    """Returns the steps that change `old` into `new`, [] if they are equal."""
     delta: Delta = []
     at = 0
     for edit in text_edits.edits(old, new):

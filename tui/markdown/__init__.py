@@ -2,9 +2,9 @@
 
     page = rendered("# Title", 80, drawn)
 
-Text of strangers is made safe part by part. Of HTML only pictures, line breaks and details are supported;
-other tags are dropped, and the text inside them is shown. Nothing of Textual is imported here, because `svc
-issue view` prints the same rows."""
+Each part of the text is made safe for the terminal, because it comes from strangers. Of HTML, only pictures,
+line breaks and details are supported. Other tags are dropped, and the text inside them is shown. Nothing of
+Textual is imported here, because `svc issue view` prints the same rows."""
 
 from tui.markdown.page import Page, rendered
 

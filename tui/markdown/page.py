@@ -41,15 +41,15 @@ Colour = Callable[[str, str], Sequence[tuple[Part, ...]] | None]
 
 
 class Page(NamedTuple):
-    """A Markdown text as rows."""
+    """A Markdown text rendered as rows."""
 
     rows: list[Row]
 
 
 class Taste(NamedTuple):
     """How a Markdown text is shown. `breaks`: each line break in the text begins a new row, as in comments.
-    `opened`: numbers of the unfolded details, None for all. `targets`: links can be followed; otherwise their
-    addresses are shown."""
+    `opened`: the numbers of the details that are unfolded, None for all. `targets`: links can be followed.
+    Otherwise, the address is shown after each link."""
 
     breaks: bool = False
     opened: Collection[int] | None = None
@@ -65,12 +65,13 @@ def _parser() -> MarkdownIt:
 
 
 def plain_colour(text: str, language: str) -> None:
-    """A `Colour` (function that colours source text) that colours nothing."""
+    """Colours nothing. It stands in for a function that colours source text."""
 
 
 def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
-    """A Markdown text as rows, at most `width` and at most WIDTH columns wide; None if it is nested too
-    deeply. `colour`: colours code. This can take long: see `tui.slices`."""
+    """Renders a Markdown text as rows of at most `width` columns, and never more than WIDTH. Returns None if
+    the text is nested too deeply. `colour`: the function that colours code. This can take long: see
+    `tui.slices`."""
     source, rest = _bounded(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
@@ -84,7 +85,8 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """(the beginning of the text, which is parsed; the number of characters after it, which are left out)."""
+    """Cuts a text that is too long to be parsed. Returns the beginning to parse, and the number of characters
+    that are left out."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
     lines = text[:end].split("\n", LINES)
     if len(lines) > LINES:
@@ -93,7 +95,7 @@ def _bounded(text: str) -> tuple[str, int]:
 
 
 class _Mark:
-    """What is put before the rows of a quote or list item. `once`: only before the first row."""
+    """The text before the rows of a quote or a list item. `once`: only the first row has it."""
 
     def __init__(self, once: str, then: str, role: str) -> None:
         self.once, self.then, self.role = once, then, role
@@ -136,7 +138,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """How many columns are left beside what is put before the rows."""
+        """The number of columns that are left for text, beside the marks of quotes and lists."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks
@@ -234,7 +236,7 @@ class _Writer:
         return rows
 
     def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces of a paragraph. If links cannot be followed, the address is added after each link."""
+        """Returns the pieces of a paragraph. If links cannot be followed, the address follows each link."""
         if not self._taste.targets:
             return pieces
         spelled: list[Piece] = []
@@ -248,7 +250,7 @@ class _Writer:
     # --- HTML
 
     def _html(self, text: str) -> None:
-        """Add a block of HTML: its pictures and text, and details, which can be folded."""
+        """Add a block of HTML. Its pictures, its text and its details are shown. Details can be folded."""
         line: list[Piece] = []
         hidden = summary = False
         for before, closes, name, given in tags(_COMMENT.sub("", text)):

@@ -16,7 +16,7 @@ CUT = "…"
 
 
 class Cell(NamedTuple):
-    """A cell of a table. `align`: left, right or center."""
+    """A cell of a Markdown table. `align`: left, right or center."""
 
     pieces: list[Piece]
     align: str
@@ -27,8 +27,8 @@ class Cell(NamedTuple):
 
 
 def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
-    """The rows of a table, at most `width` columns wide; the first row is the header. If the table does not
-    fit, its widest columns are narrowed first, and their texts end in an ellipsis."""
+    """Returns the rows of a table, at most `width` columns wide. The first row is the header. If the table is
+    too wide, its widest columns are narrowed first, and their texts are cut with an ellipsis."""
     cells = [row[:COLUMNS] for row in rows]
     count = max((len(row) for row in cells), default=0)
     widths = [max(cell.width for row in cells for cell in row[at : at + 1]) for at in range(count)]

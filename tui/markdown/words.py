@@ -1,5 +1,5 @@
-"""Inline Markdown: turns the words of a paragraph into pieces with roles and link targets, and the pieces
-into rows."""
+"""Inline Markdown: turns the words of a paragraph into pieces, which have a role and perhaps a link, and
+turns pieces into rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>
 
 
 class Piece(NamedTuple):
-    """A text with a role. `target`: where its link leads, "" without a link."""
+    """A text with a role. `target`: where its link leads, "" if it is no link."""
 
     text: str
     role: str
@@ -35,16 +35,16 @@ class Piece(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row to paint. `targets`: where its links lead: one target for each part with role `link` or
-    `person`, in order."""
+    """One row to paint. `targets`: where the links in the row lead. There is one target for each part with
+    the role `link` or `person`, in order."""
 
     parts: tuple[Part, ...]
     targets: tuple[str, ...] = ()
 
 
 def pieces_of(tokens: Sequence[Token], breaks: bool, base: str = "text") -> list[Piece]:
-    """The pieces of a paragraph. `breaks`: each line break in the text begins a new row. `base`: the role of
-    plain words."""
+    """Returns the pieces of a paragraph. `breaks`: each line break in the text begins a new row. `base`: the
+    role of ordinary words."""
     pieces: list[Piece] = []
     on: list[str] = []  # roles that are switched on, the innermost last
     target = ""
@@ -77,7 +77,7 @@ _STRONGEST = ("struck", "strong", "emphasis")
 
 
 def _named(text: str, role: str) -> list[Piece]:
-    """The text as pieces, in which addresses, numbers such as #12, handles and seal ids are links."""
+    """Splits a text into pieces. Addresses, numbers such as #12, handles and seal ids become links."""
     pieces: list[Piece] = []
     at = 0
     for match in _NAMED.finditer(text):
@@ -94,7 +94,7 @@ def _picture(words: str, source: str, target: str) -> list[Piece]:
 
 
 def _html(text: str, base: str) -> list[Piece]:
-    """The pieces for an HTML tag: a picture, or a row break; [] for other tags."""
+    """Returns the pieces for an HTML tag: a picture, or a row break. Returns [] for any other tag."""
     match = _TAG.fullmatch(text)
     if match is None:
         return []
@@ -108,13 +108,13 @@ def _html(text: str, base: str) -> list[Piece]:
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes of an HTML tag, by name in lower case."""
+    """Returns the attributes of an HTML tag, by their names in lower case."""
     return {name.lower(): a or b or c for name, a, b, c in _ATTRIBUTE.findall(text)}
 
 
 def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Each HTML tag in the text as (text before it, "/" if it is a closing tag, name, attributes), in order.
-    The last item has the remaining text and an empty name."""
+    """Yields each HTML tag of a text in order, as (text before it, "/" if it is a closing tag, name,
+    attributes). The last item has the text after the last tag, and an empty name."""
     at = 0
     for match in _TAG.finditer(text):
         yield text[at : match.start()], match[1], match[2].lower(), match[3]
@@ -123,7 +123,7 @@ def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def laid_out(pieces: Sequence[Piece], width: int) -> list[Row]:
-    """Pieces as rows of at most `width` cells, broken between words."""
+    """Lays out pieces as rows of at most `width` cells, broken between words."""
     rows: list[Row] = []
     line: list[Piece] = []
     used = 0
@@ -155,7 +155,7 @@ def laid_out(pieces: Sequence[Piece], width: int) -> list[Row]:
 
 
 def row_of(pieces: Sequence[Piece]) -> Row:
-    """One row of these pieces; neighbouring pieces with the same role and target are joined."""
+    """Returns one row of these pieces. Neighbouring pieces with the same role and target are joined."""
     parts: list[Part] = []
     targets: list[str] = []
     last: Piece | None = None
@@ -171,13 +171,13 @@ def row_of(pieces: Sequence[Piece]) -> Row:
 
 
 def on_one_line(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, escaped for the terminal, with row breaks removed."""
+    """Returns the pieces escaped for the terminal, without the row breaks."""
     return [piece._replace(text=safe(piece.text)) for piece in pieces if piece.text]
 
 
 def _words(pieces: Sequence[Piece]) -> Iterator[list[Piece] | str]:
-    """Yields words (lists of pieces, because a word may have several roles), single spaces between them, and
-    BREAK at the end of a row."""
+    """Yields the words of the pieces, the single spaces between them, and BREAK at the end of a row. A word
+    is a list of pieces, because its letters may have several roles."""
     word: list[Piece] = []
     for piece in pieces:
         if piece.text == BREAK:

@@ -1,4 +1,5 @@
-"""The base class of all screens: title line, content, line of keys, prompt, and keys that run actions."""
+"""The base class of all screens. A screen has a title line, a content, a line of keys, and sometimes a
+prompt. Its keys run actions."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ FACTS_BESIDE = 180  # columns from which a list and its preview have a column of
 
 
 class Asked(NamedTuple):
-    """A question in a frame over the screen. `destroys`: see `confirm`."""
+    """A question in a frame over the screen. `destroys`: see `Base.confirm`."""
 
     question: str
     title: str = ""
@@ -48,8 +49,8 @@ class Base(Screen[None], inherit_bindings=False):
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
-        """Posted when the prompt gets the focus. Messages are delivered in the order of keys, so it comes
-        after all earlier keys."""
+        """Posted when the prompt gets the focus. Messages and keys are delivered in one order, so this
+        message comes after all keys that were typed before."""
 
         def __init__(self, prompt: Prompt) -> None:
             super().__init__()
@@ -88,7 +89,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def wear(self) -> None:
-        """Use the background of the app's theme."""
+        """Paint the screen with the background of the app's theme."""
         from tui.theme import BACKGROUNDS
 
         self.styles.background = BACKGROUNDS[self.svc.colours]
@@ -102,19 +103,19 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def in_front(self) -> bool:
-        """Whether no other screen covers this one. (Textual's `is_current` is also true for the screen right
-        below the one in front.)"""
+        """Whether no other screen covers this one. Textual's `is_current` is no substitute, because it is
+        also true for the screen right below the one in front."""
         return self.app.screen_stack[-1:] == [self]
 
     @property
     def remains(self) -> bool:
-        """Whether the screen is one of those of the app: False as soon as it is left, before its widgets are
-        removed one by one."""
+        """Whether the screen is still one of the app's screens. It becomes False as soon as the user leaves
+        the screen, before its widgets are removed one by one."""
         return self.is_attached and self in self.app.screen_stack
 
     @property
     def lines(self) -> Lines | None:
-        """The list that keys control: the list with the focus, else the first one; None on a screen without a
+        """The list that keys control: the list with the focus, else the first one. None if the screen has no
         list."""
         if isinstance(self.focused, Lines):
             return self.focused
@@ -126,9 +127,9 @@ class Base(Screen[None], inherit_bindings=False):
         return any(isinstance(widget, Hints) for widget in self.children)
 
     def show_frame(self) -> None:
-        """Paint the current title and line of keys; only differences are sent. Does nothing before the screen
-        has widgets, because the state of the connection may change while the screen opens (`on_mount` paints
-        everything), and nothing once the screen has left the stack, which still has its widgets then."""
+        """Paint the current title and line of keys. Only differences are sent to the terminal. Does nothing
+        before the screen has widgets: the state of the connection may change while the screen opens, and
+        `on_mount` paints everything. Does nothing either after the screen has left the stack."""
         if not self.has_widgets or self not in self.app.screen_stack:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -138,7 +139,8 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Paint the line of keys: a message, the keys of the prompt, or those of the row under the cursor."""
+        """Paint the line of keys. It shows a message if there is one, or the keys of an open prompt, or the
+        keys for the row under the cursor."""
         if not self._is_open:
             return  # `label_of` asks lists, which exist from then on
         keys = self.query_one("#keys", Hints)
@@ -150,8 +152,8 @@ class Base(Screen[None], inherit_bindings=False):
             keys.offer(self._footer())
 
     def _footer(self) -> list[tuple[str, str]]:
-        """Keys and what they do, for the line of keys. While a filter hides rows, the keys that clear and
-        change it come first."""
+        """Returns (key, what it does) for the line of keys. While a filter hides rows, the keys that change
+        or clear the filter come first."""
         hints = [(spoken(action.keys[0]), label) for action, label in self.hinted()]
         if not self.hides_rows:
             return hints
@@ -164,14 +166,15 @@ class Base(Screen[None], inherit_bindings=False):
         return [*first, *(hint for hint in hints if hint[0] not in replaced)]
 
     def hinted(self) -> list[tuple[Action, str]]:
-        """The actions of the line of keys, each with its words; what opens the row comes first."""
+        """Returns the actions for the line of keys, each with its label. The action that opens the row comes
+        first."""
         actions = [action for action in self.svc.actions() if action.footer and action.keys]
         actions.sort(key=lambda action: action.id != "open")
         return [(action, label) for action in actions if (label := self.label_of(action))]
 
     def label_of(self, action: Action) -> str:
-        """The words of an action in the line of keys. "": it is left out, because it does nothing for the row
-        under the cursor, or in the pane with the focus."""
+        """Returns the label of an action in the line of keys. Returns "" to leave the action out, because it
+        does nothing for the row under the cursor, or in the pane with the focus."""
         useless = (action.id == "open" and not self.opens) or (is_about_row(action) and not self.has_row)
         return "" if useless or (action.right and self.svc.refused(action)) else action.label
 
@@ -183,7 +186,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def has_row(self) -> bool:
-        """Whether there is a row for the keys about a row; lists that wait for their first rows count."""
+        """Whether keys about a row have a row to work on. A list that still waits for its first rows counts
+        as having one."""
         lines = self.lines
         return lines is None or lines.key is not None or bool(lines.waiting) or lines.searches
 
@@ -194,15 +198,16 @@ class Base(Screen[None], inherit_bindings=False):
         return lines is not None and lines.filtered
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """Paint the title. `light`: the parts at its right end, which show the state of the connection."""
+        """Paint the title line. `light`: parts for its right end, which show the state of the connection."""
         self.query_one("#title", Line).put(self.title_parts(), light)
 
     def place_prompt(self, prompt: Prompt) -> None:
-        """Put the prompt (the line in which the user types) onto the screen."""
+        """Add the prompt (the line in which the user types) to the screen."""
         self.mount(prompt, after="#keys")
 
     def _place_question(self, question: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
-        """Put a question with its prompt over the screen, and call `placed` once both are there."""
+        """Show a question with its prompt in a frame over the screen. `placed`: called once both are
+        there."""
         self._aligned = self.styles.align
         self.styles.align = ("center", "middle")
         self.mount(Question(question.title, question.question, prompt, placed, question.destroys))
@@ -212,8 +217,8 @@ class Base(Screen[None], inherit_bindings=False):
             question.place()
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
-        """Run the action of a clicked hint in the line of keys, as its key would. Clicks do nothing while a
-        prompt is open, because its hints are about the typed text."""
+        """Run the action of the hint that was clicked in the line of keys. Does nothing while a prompt is
+        open, because the hints are then about the typed text."""
         event.stop()
         if self._prompt is not None:
             return
@@ -226,7 +231,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def below(self) -> Base:
-        """The screen that this one was opened from."""
+        """The screen from which this one was opened."""
         stack = self.app.screen_stack
         return cast("Base", stack[stack.index(self) - 1])
 
@@ -237,34 +242,36 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def where(self) -> str:
-        """The name of this screen in the help."""
+        """The name of this screen, as the help shows it."""
         return type(self).__name__.removesuffix("Screen").lower()
 
     def about(self) -> list[str]:
-        """The ids of the repositories whose events concern the screen."""
+        """Returns the ids of the repositories whose events concern this screen."""
         repo = self.subject()[0]
         return [repo.id] if repo is not None else []
 
     def listen(self) -> None:
-        """If this screen is in front, listen to the events of the repositories that it shows now."""
+        """Listen to the events of the repositories that this screen shows. Does nothing if another screen is
+        in front."""
         if self.in_front:
             self.svc.news.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """(the repository that the screen's actions are about, whether the account is the author of the issue
-        or proposal shown)."""
+        """Returns the repository that the screen's actions are about, and whether the account is the author
+        of the issue or proposal that is shown."""
         return None, False
 
     def facts(self) -> dict[str, str]:
-        """What the screen shows, as values for parameters of commands, by parameter name: `issue` and `pr` a
-        number, `run`, `version` and so on."""
+        """Returns what the screen shows, as values for the parameters of commands, by parameter name.
+        Examples are `issue` and `pr` with a number, `run`, and `version`."""
         return {}
 
     def queue_changed(self) -> None:
         """Called when the actions in the outbox have changed."""
 
     def tick(self) -> None:
-        """Called from time to time. Paints again, because texts such as `2 min ago` have changed."""
+        """Called from time to time. Paints the screen again, because texts such as `2 min ago` have
+        changed."""
         paint = getattr(self, "paint", None)
         if paint is not None:
             paint()
@@ -274,19 +281,20 @@ class Base(Screen[None], inherit_bindings=False):
         self.do_refresh()
 
     def expect_new(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release (`noun`) with the title or version
-        `name`. A list puts its cursor there once it has been read again."""
+        """Called when the user has made an issue, a proposal or a release. `noun`: which of these. `name`:
+        its title or version. A list then puts its cursor on the new row, once it has read its rows again."""
 
     def do_refresh(self) -> None:
         """Ask the server again for what the screen shows."""
 
     def say(self, text: str, role: str = "text") -> None:
-        """Show a message in place of the line of keys, until the next key; "" shows the keys again."""
+        """Show a message in place of the line of keys until the next key is pressed. An empty text shows the
+        line of keys again."""
         self._said = (safe(text), role) if text else None
         self.show_frame()
 
     def say_unread(self, text: str) -> None:
-        """Show a message in each list that waits for its first answer."""
+        """Show a message in every list that still waits for its first answer."""
         for lines in self.query(Lines):
             if lines.waiting:
                 lines.waiting = safe(text)
@@ -307,12 +315,13 @@ class Base(Screen[None], inherit_bindings=False):
         label: str = "",
         question: Asked | None = None,
     ) -> None:
-        """Open the prompt, which begins with `label` and, as long as nothing is typed, shows `sign`; without
-        a label, the beginning of `sign` is it. Enter calls `done` with the text; each change calls
-        `changed` with it; esc closes the prompt and calls `on_leave`. Up and down move in the list
-        `filtered`. `complete`: returns the text completed at tab. `answers`: keys and what they mean, if one
-        key is the answer. `space`: called at that key. `enter`: what enter does, in a word. `question`: the
-        question that is answered, which is shown in a frame over the screen."""
+        """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
+        is empty, the beginning of `sign` is used as the label. Enter calls `done` with the typed text. Each
+        change of the text calls `changed` with it. Esc closes the prompt and calls `on_leave`. Up and down
+        move the cursor in the list `filtered`. `complete`: returns the completed text when tab is pressed.
+        `answers`: for a prompt that one key answers, the keys and what they mean. `space`: called when the
+        space key is pressed. `enter`: a word for what enter does. `question`: the question that the prompt
+        answers, shown in a frame over the screen."""
         back = self.focused
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
@@ -351,7 +360,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._open_prompt(prompt, question, back or self)
 
     def _open_prompt(self, prompt: Prompt, question: Asked | None, before: Widget) -> None:
-        """Place the prompt and give it the focus, which `before` has."""
+        """Place the prompt and give it the focus. `before`: the widget that has the focus until then."""
         self.hold_keys()
         self._prompt = prompt
 
@@ -369,7 +378,7 @@ class Base(Screen[None], inherit_bindings=False):
             self.show_frame()
 
     def _remove_prompt(self, back: Widget | None) -> None:
-        """Close the prompt, and give the focus back to the widget that had it."""
+        """Close the prompt. `back`: the widget that gets the focus back."""
         self.drop_keys()
         self._prompt = None
         for open_prompt in self.query(Prompt):
@@ -386,8 +395,9 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Let the user write a text of several lines; `done` is called with it. It begins with `text` and is
-        stored as the draft `draft` while it is typed. `blank`: an empty text is an answer too."""
+        """Let the user write a text of several lines, and call `done` with it. `text`: the text at the
+        beginning. While the user types, the text is stored as the draft `draft`. `blank`: `done` is also
+        called with an empty text."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -403,8 +413,8 @@ class Base(Screen[None], inherit_bindings=False):
     def confirm(
         self, question: str, then: Callable[[], None], title: str = "", *, destroys: bool = False
     ) -> None:
-        """Run `then` if the user presses y; otherwise show that nothing was done. `destroys`: whether it
-        takes away what nobody brings back."""
+        """Ask a question, and call `then` if the user presses y. Otherwise show that nothing was done.
+        `destroys`: whether the change takes away something that cannot be brought back."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() == "y":
@@ -415,8 +425,8 @@ class Base(Screen[None], inherit_bindings=False):
         self.ask("", done, answers=YES_OR_NO, question=Asked(question, title, destroys))
 
     def confirm_by_name(self, question: str, name: str, then: Callable[[], None], otherwise: str) -> None:
-        """Run `then` if the user types `name`; if they type something else, show `otherwise`. For changes
-        that nobody can undo at once."""
+        """Ask the user to type `name`, for changes that cannot be undone at once. Call `then` if they type
+        it. If they type anything else, show `otherwise`."""
 
         def done(typed: str) -> None:
             if typed.strip() == name:
@@ -431,22 +441,22 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when esc has closed the prompt."""
 
     def open_prompt(self, ask: Callable[[], None]) -> None:
-        """Call `ask`, which opens a prompt, as soon as the screen is painted. On a busy machine that can take
-        long; keys typed until then go to the prompt."""
+        """Call `ask`, which opens a prompt, as soon as the screen is painted. Keys that are typed before that
+        go to the prompt, because painting can take long on a busy machine."""
         self.hold_keys(READING_SECONDS)
         self.call_after_refresh(ask)
 
     def hold_keys(self, seconds: float = OPENING_SECONDS) -> None:
-        """Hold back keys for the prompt or screen that is about to open, for at most `seconds`."""
+        """Keep keys back for a prompt or screen that is about to open, for at most `seconds`."""
         self._opening = time.monotonic() + seconds
 
     def drop_keys(self) -> None:
-        """Drop the keys that were held back, because the screen or prompt for which they were typed does not
-        open after all."""
+        """Drop the keys that were kept back, because the screen or prompt for which they were typed does not
+        open."""
         self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
-        """Deliver the keys that were held back."""
+        """Deliver the keys that were kept back."""
         self._opening = 0.0
         ahead, self._ahead = self._ahead, []
         for key in ahead:
@@ -469,19 +479,19 @@ class Base(Screen[None], inherit_bindings=False):
             self.say_unused(event.character or "")
 
     def say_unused(self, key: str) -> None:
-        """Show that a key does nothing here, or where it does something."""
+        """Show that a key does nothing here. If it does something elsewhere, say where."""
         help_key = next((spoken(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), "")
         lists = f"; {help_key} lists what does" if help_key else ""
         self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
 
     def elsewhere(self, key: str) -> str:
-        """A sentence that is shown for a key without an action here: where the key does something. "" if it
+        """Returns a sentence that says where a key without an action here does something. Returns "" if it
         does nothing anywhere."""
         return ""
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Whether the key was typed for a prompt or screen that an earlier key is about to open; if so, it is
-        held back and delivered there."""
+        """Keep a key back if it was typed for a prompt or screen that an earlier key is about to open. It is
+        delivered there later. Returns whether it was kept back."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)
@@ -503,8 +513,8 @@ class Base(Screen[None], inherit_bindings=False):
             self._type_again(key)
 
     def _type_again(self, event: Key) -> None:
-        """Deliver a key that was held back as if it were typed now; if a screen is opening, in its order
-        after other keys."""
+        """Deliver a key that was kept back as if it were typed now. While a screen is opening, it takes its
+        turn among the other keys."""
         if self.svc.came_below(event):
             return
         key = Key(event.key, event.character)
@@ -539,7 +549,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._move(lambda lines: lines.choose())
 
     def do_pane(self) -> None:
-        """Move the focus: to the next link of the list, or after its last link to the next pane."""
+        """Move the focus to the next link of the list. After the last link, move it to the next pane."""
         if self.lines is not None and self.lines.step_link():
             return
         visible = [
@@ -553,8 +563,8 @@ class Base(Screen[None], inherit_bindings=False):
                 visible[0].step_link()
 
     def leave_filter(self) -> bool:
-        """If esc was pressed and a filter is set, clear the filter. Returns whether it did; if not, the
-        caller leaves the screen."""
+        """If the pressed key is esc and a filter is set, clear the filter and return True. Otherwise return
+        False, and the caller leaves the screen."""
         lines = self.lines
         if self.svc.pressed != "escape" or lines is None or not lines.filtered:
             return False
@@ -568,12 +578,12 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The texts on the screen with details that can be folded; None if there are none."""
+        """The Markdown texts on the screen whose details can be folded. None if there are none."""
         return self.texts
 
     def follow_link(self, target: str) -> None:
-        """Open the target of a link in a text: fold or unfold details, open it in the app, or copy its
-        address."""
+        """Follow a link in a text. A link of details folds or unfolds them. Another target is opened in the
+        app, or else its address is copied."""
         if target.startswith(DETAILS) and self.texts_shown is not None:
             self.texts_shown.toggle(target)
         else:
@@ -621,7 +631,7 @@ class Base(Screen[None], inherit_bindings=False):
 
 
 class Over(Base):
-    """A screen on top of another one, about the same repository."""
+    """A screen on top of another one. It is about the same repository as the screen below."""
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.below.subject()
@@ -631,8 +641,8 @@ class Over(Base):
 
 
 def _labelled(sign: str) -> tuple[str, str]:
-    """(what stands before the text, what stands for a text that is not typed yet), of the words of a
-    prompt."""
+    """Splits the words of a prompt. Returns the label before the typed text, and the text that is shown as
+    long as nothing is typed."""
     label, _, rest = next(
         (parts for parts in (sign.partition(mark) for mark in (": ", "; ", ", ")) if parts[1]), (sign, "", "")
     )
@@ -640,7 +650,7 @@ def _labelled(sign: str) -> tuple[str, str]:
 
 
 def panes(*widgets: Widget) -> Widget:
-    """A widget that shows these widgets side by side."""
+    """Returns a widget that shows these widgets side by side."""
     from textual.containers import Horizontal
 
     return Horizontal(*widgets, classes="row")

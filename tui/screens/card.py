@@ -19,9 +19,9 @@ FRAME = 3  # lines of a card beside its rows: frame and prompt
 
 
 class Card(Over):
-    """A screen in a frame on top of another one. Its keys are shown in place of the keys of the screen below.
-    Subclasses define `content()`, which is one list, and `title_parts()`, and call `fit` when they know their
-    rows."""
+    """A screen in a frame on top of another one. The line of keys shows the keys of the card in place of
+    those of the screen below. Subclasses define `content()`, which is one list, and `title_parts()`. They
+    call `fit` when they know how many rows they have."""
 
     DEFAULT_CSS = """
     Card { align: center middle; }
@@ -48,19 +48,19 @@ class Card(Over):
         self.place()
 
     def wear(self) -> None:
-        """Use the theme's background for the card, and let the screen below show around it."""
+        """Paint the card with the theme's background, and leave the screen below visible around it."""
         self.styles.background = "transparent"
         if self.has_widgets:
             self.query_one("#card").styles.background = BACKGROUNDS[self.svc.colours]
             self.place()
 
     def fit(self, count: int) -> None:
-        """Give the card room for `count` rows, if the terminal has it."""
+        """Make the card high enough for `count` rows, as far as the terminal has room for them."""
         self._count = count
         self.place()
 
     def place(self) -> None:
-        """Set the card's size from its number of rows and the terminal's size."""
+        """Set the size of the card. It depends on its number of rows and the size of the terminal."""
         if not self.has_widgets:
             return
         card, size = self.query_one("#card"), self.app.size
@@ -72,8 +72,8 @@ class Card(Over):
         self._say_position()
 
     def show_title(self, light: Sequence[Part]) -> None:
-        """Show the title in the frame. `light`: parts about the state of the connection, which stay in the
-        title of the screen below."""
+        """Show the title in the frame. `light`: parts about the state of the connection. They are shown in
+        the title line of the screen below."""
         if self.framed:
             words = "".join(text for text, _ in self.title_parts()).strip()
             self.query_one("#card").border_title = Content(words)
@@ -90,7 +90,7 @@ class Card(Over):
         self._say_position()
 
     def _say_position(self) -> None:
-        """Write the cursor's position into the frame, if not all rows are visible."""
+        """Write the cursor's position into the frame, unless all rows are visible."""
         lines = self.lines
         if not self.framed or lines is None:
             return

@@ -1,4 +1,4 @@
-"""Cards in which the user chooses an item from a list; typing filters the list."""
+"""Cards in which the user chooses an item from a list. Typed text filters the list."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tui.widgets.made import Made
 
 
 class Choose(Card):
-    """A card that closes when an item is chosen, then calls `chosen` with the key of the item. `now`: the key
-    on which the cursor begins."""
+    """A card with a list to choose from. It closes when an item is chosen, and then calls `chosen` with the
+    key of that item. `now`: the key of the item on which the cursor begins."""
 
     LINES: type[Lines] = Lines
     ENTER = "choose"
@@ -61,7 +61,8 @@ class Choose(Card):
         )
 
     def _marks(self) -> Callable[[], None] | None:
-        """The function that the space key calls; None if space is typed as text."""
+        """Returns the function that the space key calls. Returns None if a space is part of the typed
+        text."""
         return None
 
     def _choose(self, lines: Lines, typed: str) -> None:
@@ -76,7 +77,8 @@ class Choose(Card):
         self._take(event.key)
 
     def _take(self, key: Hashable) -> None:
-        """Close the card and pass on the key of the chosen row, before the next key press is handled."""
+        """Close the card and call `chosen` with the key of the chosen row, before the next key press is
+        handled."""
         self.app.pop_screen()
         self._chosen(key)
 
@@ -85,9 +87,9 @@ class Choose(Card):
 
 
 class ChooseSeveral(Choose):
-    """A card in which space marks and unmarks names, and enter applies the changes. `offered`: the parts of
-    each name's row; `on`: the names that are marked at first, which are offered in any case. `apply`: called
-    with the names that were added and the names that were removed."""
+    """A card in which the space key marks and unmarks names, and enter applies the changes. `offered`: for
+    each name the parts of its row. `on`: the names that are marked at first. They are listed even if they are
+    not among `offered`. `apply`: called with the names that were added and the names that were removed."""
 
     ENTER = "apply"
 
@@ -124,8 +126,8 @@ class ChooseSeveral(Choose):
         self._toggle()
 
     def _choose(self, lines: Lines, typed: str) -> None:
-        """Apply what is marked. If nothing was marked or unmarked, the row that was searched for is marked
-        first."""
+        """Apply what is marked. If nothing was marked or unmarked, first mark the row that the typed text has
+        found."""
         lines.ready()
         if typed.strip() and lines.key is None:
             super()._choose(lines, typed)
@@ -143,8 +145,8 @@ class ChooseSeveral(Choose):
 
 
 class ChooseRepo(Choose):
-    """A card to choose a repository: first the user's repositories and the linked folder's, then others that
-    the user may see."""
+    """A card to choose a repository. It lists the user's repositories and the linked folder's first, and
+    below them the others that the user may see."""
 
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
         super().__init__("repositories", (), chosen)
@@ -181,8 +183,8 @@ class ChooseRepo(Choose):
         self._answer()
 
     def _answer(self) -> None:
-        """If the user pressed enter before the server answered: choose the row that matches what was typed,
-        if there is one now."""
+        """Called after each answer of the server. If the user has already pressed enter, chooses the row that
+        matches the typed text, if there is one by now."""
         self._answers += 1
         lines, entered = self.query_one("#choices", Lines), self._entered
         if entered is not None and (lines.key is not None or self._answers >= 2):

@@ -1,4 +1,4 @@
-"""The base of cards with a list and, if there is room, a preview of the row under its cursor beside it."""
+"""The base of cards with a list that also show, if there is room, a preview of the row under the cursor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tui.theme import css_colour
 
 
 class ChooseBeside(Panes, Choose):
-    """A card in which the user chooses from a list. List and preview are in one frame, with a line between
-    them. Subclasses define `preview_of`."""
+    """A card in which the user chooses from a list, with a preview beside it. List and preview are in one
+    frame, with a line between them. Subclasses define `preview_of`."""
 
     WIDTH, LEAST = 140, 14
     LIST = "choices"
@@ -36,7 +36,7 @@ class ChooseBeside(Panes, Choose):
         return ((self._what, "title"),)
 
     def place_panes(self) -> None:
-        """Show the list and, if there is room, the preview beside it, both in the frame of the card."""
+        """Place the list and, if there is room, the preview beside it. Both are in the frame of the card."""
         rows, preview = self.listed, self.preview
         preview.display = self.previews
         preview.styles.border_left = ("solid", css_colour(self._svc.colours, "line"))

@@ -1,5 +1,5 @@
-"""A card to choose a branch or tag. If there is room, the newest seals of the one under the cursor are shown
-beside the list."""
+"""A card to choose a branch or tag. If there is room, the newest seals of the branch or tag under the cursor
+are shown beside the list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ WHO = 12  # characters of a handle
 
 
 class ChooseRef(ChooseBeside):
-    """A card with the branches and tags of a repository, the newest first as soon as their ages are known."""
+    """A card with the branches and tags of a repository. They are sorted by age, the newest first, as soon as
+    their ages are known."""
 
     LIST_SHARE = 56
     EMPTY = "no branch or tag"
@@ -68,8 +69,8 @@ class ChooseRef(ChooseBeside):
     # --- rows
 
     def _rows(self) -> list[Item]:
-        """The rows: branches, then tags. Of each, the ones whose age is known come first, the newest at the
-        top."""
+        """Returns the rows: first the branches, then the tags. Both are sorted from the newest to the oldest.
+        Those whose age is unknown come last."""
         newest = sorted(self._of.refs, key=self._age, reverse=True)
         rows: list[Item] = []
         for kind, name in (("branch", "Branches"), ("tag", "Tags")):
@@ -78,7 +79,8 @@ class ChooseRef(ChooseBeside):
         return rows
 
     def _age(self, ref: Ref) -> str:
-        """When the seal at the head of a branch or tag was made (RFC 3339); "" while unknown."""
+        """Returns when the seal at the head of a branch or tag was made, as an RFC 3339 time. Returns ""
+        while that is unknown."""
         standing = self._standings.get(ref.head or "")
         return standing.at if standing is not None else ""
 
@@ -96,7 +98,7 @@ class ChooseRef(ChooseBeside):
         return Item(ref, tuple(words), (*self._distance(ref), *self._newest(ref)))
 
     def _newest(self, ref: Ref) -> tuple[Part, ...]:
-        """Who made the seal at the head of a branch or tag, and how long ago, as parts."""
+        """Returns parts that say who made the seal at the head of a branch or tag, and how long ago."""
         if ref.head is None:
             return (("no seal yet", "dim"),)
         standing = self._standings.get(ref.head)
@@ -106,8 +108,8 @@ class ChooseRef(ChooseBeside):
         return ((f"@{safe(standing.who)[:WHO]:<{self._longest}}", "dim"), (f"{age:>5}", "dim"))
 
     def _distance(self, ref: Ref) -> tuple[Part, ...]:
-        """How many seals a branch is ahead of the default branch and behind it, as parts; () for the default
-        branch and for tags, and while unknown."""
+        """Returns parts that say how many seals a branch is ahead of the default branch and behind it.
+        Returns () for the default branch, for tags, and while the numbers are unknown."""
         standing = self._standings.get(ref.head or "")
         if ref.default or ref.type == "tag" or standing is None:
             return ()

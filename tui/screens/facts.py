@@ -1,4 +1,4 @@
-"""A column of facts at the right of a text, if there is room."""
+"""A column of facts to the right of a text. It is only shown if there is room."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAME = 4  # columns of a frame and of the blanks inside it
 
 
 class Facts(Lines):
-    """A list of facts in a column beside a text. It shows a cursor while it has the focus."""
+    """A list of facts, in a column beside a text. It has a visible cursor while it has the focus."""
 
     DEFAULT_CSS = "Facts { width: 40; padding: 0 1; }"
 
@@ -27,13 +27,13 @@ class Facts(Lines):
 
 
 def facts_width(width: int) -> int:
-    """The width of a column of facts with its frame, on a screen of `width` columns."""
+    """Returns the width of a column of facts with its frame. `width`: the width of the screen in columns."""
     return max(FACTS, min(WIDEST, width - TEXT))
 
 
 def frame(lines: Lines, title: str, bright: bool, framed: bool = True) -> None:
-    """Draw a frame around a list, with a title and the cursor's position. `bright`: in the colour of the
-    focus. `framed` False: no frame."""
+    """Draw a frame around a list, with a title and the position of the cursor. `bright`: draw it in the
+    colour of the focus. With `framed` False, draw no frame."""
     colour = css_colour(getattr(lines.app, "colours", "terminal"), "accent" if bright else "line")
     lines.styles.border = ("round", colour) if framed else None
     if framed:
@@ -41,7 +41,7 @@ def frame(lines: Lines, title: str, bright: bool, framed: bool = True) -> None:
 
 
 class WithFacts(Base):
-    """A screen with a text and a column of facts. Its content is `beside_facts(lines)`."""
+    """A screen with a text and a column of facts. Its widgets are made by `beside_facts`."""
 
     @property
     def has_frames(self) -> bool:
@@ -55,13 +55,13 @@ class WithFacts(Base):
 
     @property
     def text_width(self) -> int:
-        """How many columns the text has."""
+        """The number of columns for the text."""
         beside = facts_width(self.app.size.width) if self.has_facts else 0
         return max(20, self.size.width - 3 - beside - (2 if self.has_frames else 0))
 
     @property
     def facts_room(self) -> int:
-        """How many columns a fact has, inside the frame."""
+        """The number of columns for a fact, inside the frame."""
         return facts_width(self.app.size.width) - FRAME
 
     def page_title(self) -> str:
@@ -69,7 +69,7 @@ class WithFacts(Base):
         return ""
 
     def show_facts(self, items: Sequence[Item]) -> None:
-        """Show these rows in the column of facts, if there is room."""
+        """Show these rows in the column of facts. Does nothing if there is no room for it."""
         facts = self.query_one("#facts", Facts)
         facts.display = self.has_facts
         facts.styles.width = facts_width(self.app.size.width)
@@ -77,7 +77,7 @@ class WithFacts(Base):
         self.place_frames()
 
     def place_frames(self) -> None:
-        """Draw the frames of the lists; the one that has the focus is bright."""
+        """Draw the frames of the text and of the facts. The one with the focus is bright."""
         for lines in self.query(Lines):
             facts = isinstance(lines, Facts)
             bright = lines.has_focus or (not facts and not isinstance(self.focused, Facts))
@@ -94,7 +94,7 @@ class WithFacts(Base):
 
 
 def beside_facts(lines: Lines) -> ComposeResult:
-    """Widgets that show a list with a column of facts at its right, which is hidden at first."""
+    """Returns the widgets of a list with a column of facts to its right. The column is hidden at first."""
     facts = Facts(marked=False, id="facts")
     facts.display = False
     with Horizontal(classes="row"):
@@ -103,7 +103,8 @@ def beside_facts(lines: Lines) -> ComposeResult:
 
 
 def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
-    """Rows of a column of facts: a name and, below it, its facts (`lines`); [] if all of these are blank."""
+    """Returns rows for a column of facts: a name, and its facts below it. Returns [] if all `lines` of facts
+    are blank."""
     rows = [tuple(parts) for parts in lines if _has_words(parts)]
     if not rows:
         return []
@@ -112,7 +113,7 @@ def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
 
 
 def fitted(items: Sequence[Item], width: int) -> list[Item]:
-    """The rows of facts, wrapped between words to `width` columns. Rows that can be chosen are not
+    """Returns the rows of facts, wrapped between words to `width` columns. Rows that can be chosen are not
     wrapped."""
     rows: list[Item] = []
     for fact in items:

@@ -1,5 +1,5 @@
-"""What a list without rows, or a preview that could not be read, shows: why it is empty, and the keys that
-help."""
+"""Texts in place of missing rows. An empty list says why it is empty and which keys help. A preview says why
+it could not be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ KEYS = (
 def steps(
     width: int, sentence: str, *groups: Sequence[tuple[str, str]], role: str = "title"
 ) -> list[tuple[Part, ...]]:
-    """A sentence and, below it, keys with what they do, in groups, wrapped to `width` columns."""
+    """Returns a sentence and, below it, keys with what they do. Both are wrapped to `width` columns.
+    `groups`: the groups of keys, with a blank row between them."""
     rows: list[tuple[Part, ...]] = [(("", "text"),), *_indented(folded([(sentence, role)], width - 4))]
     for group in groups:
         rows.append((("", "text"),))
@@ -41,8 +42,8 @@ def steps(
 
 
 def missing(error: BaseException) -> tuple[Part, ...]:
-    """A row that says why a preview could not be read. Without it the preview would keep another row's
-    content."""
+    """Returns a row that says why a preview could not be read. Without this row, the preview would keep the
+    content of another row."""
     if isinstance(error, Unauthorized):
         return (("Nothing is shown before the sign-in: ", "dim"), (":login", "accent"))
     return (("Its text was not read on this machine.", "dim"),)

@@ -1,4 +1,4 @@
-"""Opens links of texts in the app."""
+"""Follows links in texts inside the app."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NUMBER = re.compile(r"number:(?P<repo>[^#]*)#(?P<number>[0-9]{1,9})")
 
 
 def follow(screen: Base, target: str) -> None:
-    """Open the target of a link if it is an issue, a proposal or a seal. Copy any other address, handle or
-    path, because the app opens nothing on other servers."""
+    """Open the target of a link if it is an issue, a proposal or a seal. Copy any other target (an address, a
+    handle or a path), because the app opens nothing on other servers."""
     repo = screen.subject()[0]
     number = _NUMBER.fullmatch(target)
     if target.startswith(SEAL) and repo is not None:
@@ -34,8 +34,8 @@ def follow(screen: Base, target: str) -> None:
 
 
 def _open_number(screen: Base, repo: Repo, number: int) -> None:
-    """Open the issue or proposal with this number. Both share their numbers, so one kind is requested first,
-    then the other."""
+    """Open the issue or proposal with this number. As issues and proposals share their numbers, the issue is
+    requested first, and the proposal if there is no such issue."""
     from tui.screens.proposal.screen import ProposalScreen
     from tui.screens.talk.issue import IssueScreen
 

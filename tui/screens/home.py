@@ -1,4 +1,4 @@
-"""The first screen: the inbox and the user's repositories, starting with the linked folder's."""
+"""The first screen: the inbox and the user's repositories, beginning with the linked folder's."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Home(SplitScreen):
             Glance(self, key, str(key), on_checks=self._learn).begin()
 
     def _learn(self, repo_id: str, state: Part) -> None:
-        """Show the state of the checks on a repository's default branch in its row."""
+        """Show the state of the checks on a repository's default branch, in the row of the repository."""
         if self._states.get(repo_id) != state:
             self._states[repo_id] = state
             self.paint()
@@ -142,8 +142,8 @@ class Home(SplitScreen):
         self._paint_answer("repos")
 
     def _paint_answer(self, name: str) -> None:
-        """Paint what was just read. Until the server has answered everything, the cursor is placed anew;
-        after that it stays where it is."""
+        """Paint an answer that has arrived. Until the server has answered everything, the cursor goes to what
+        comes first. After that it stays where it is."""
         if not self._asks:
             self._answered.add(name)
         self.paint()
@@ -184,8 +184,8 @@ class Home(SplitScreen):
         self.rest()
 
     def _above(self, now: float, some: bool) -> list[Item]:
-        """What stands above the repositories: what models do, and the inbox, or that nobody is signed in.
-        `some`: whether there are repositories."""
+        """Returns the rows above the repositories: what language models are doing, and the inbox. Without an
+        account they say that nobody is signed in. `some`: whether there are repositories."""
         items: list[Item] = []
         if self._machine:
             right: Part = (f"{self._key_of('machine')} ", "dim")
@@ -231,13 +231,14 @@ class Home(SplitScreen):
         self.svc.exit()
 
     def do_leave(self) -> None:
-        """Called at esc. Clears the filter or closes the preview; if there is nothing to close, shows how to
-        quit, because users press esc several times to leave screens."""
+        """Called at esc. Clears the filter, or closes the preview. If there is neither, shows how to quit. It
+        does not quit itself, because users press esc several times to leave screens."""
         if not self.leave_filter() and not self.leave_preview():
             self.say(f"{self._key_of('back') or 'ctrl+c'} quits", "dim")
 
     def _key_of(self, id: str) -> str:
-        """The first key of the action with this id, as people write it; "" if it has no keys."""
+        """Returns the first key of the action with this id, as people write it. Returns "" if the action has
+        no keys."""
         keys = next(action.keys for action in self.svc.actions() if action.id == id)
         return spoken(keys[0]) if keys else ""
 

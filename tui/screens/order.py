@@ -1,8 +1,8 @@
-"""Keeps keys in order: keys that are typed while another screen opens reach that screen in the order in which
+"""Keeps keys in order. Keys that are typed while another screen opens reach that screen in the order in which
 they were typed.
 
 The app sends a key to the widget that has the focus when the key arrives. When a screen opens or a prompt
-closes, some keys may still be on their way to the previous widget, and later keys would overtake them."""
+closes, some keys may still be on their way to the previous widget. Later keys would then overtake them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tui.widgets.frame import OPENING_SECONDS, Passed
 
 
 class Arrived(Message, bubble=False):
-    """Posted to the app when no key is on its way to a covered screen any more."""
+    """Posted to the app when no more keys are on their way to a covered screen."""
 
 
 class KeysInOrder(LeanApp, inherit_bindings=False):
-    """An app that holds keys back while a screen opens, until the keys typed before have arrived."""
+    """An app that keeps keys back while a screen opens, until the keys that were typed before have
+    arrived."""
 
     _passing = 0  # widgets that keys may be on their way to, and that are no longer in front
     _patience: Timer | None = None
@@ -42,8 +43,8 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         return done
 
     def keep_order(self, widget: Widget) -> None:
-        """Hold back later keys until the keys that are on their way to `widget` have come back. The widget,
-        or its screen, must call `passed` when it gets the message `Passed`."""
+        """Keep later keys back until the keys that are on their way to `widget` have come back. The widget or
+        its screen must call `passed` when it gets the message `Passed`."""
         self._passing += 1
         follower = Passed()
         follower.set_sender(self)  # what a screen sends does not bubble up to it
@@ -52,14 +53,14 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
 
     def came_below(self, key: Key) -> bool:
-        """Called with a key that has arrived at a covered screen. Returns whether it is held back, to be
-        delivered later in its order."""
+        """Called with a key that has arrived at a covered screen. Returns whether the app keeps the key and
+        delivers it later, in its order."""
         if self._passing:
             self._early.append(key)
         return bool(self._passing)
 
     def passed(self) -> None:
-        """Called once a screen below has received every key that was sent to it."""
+        """Called once a covered screen has received every key that was sent to it."""
         self.post_message(Arrived())
 
     async def on_arrived(self) -> None:

@@ -59,7 +59,7 @@ COUNT_EVERY = 10.0  # seconds
 
 
 class Tabs(Line):
-    """The line with the names of the tabs. A click chooses one."""
+    """The line with the names of the tabs. A click on a name chooses the tab."""
 
     class Chosen(Message):
         """Posted when a tab is clicked. `place`: number of the tab, from 1."""
@@ -199,8 +199,8 @@ class RepoScreen(RepoPage):
         self.query_one("#tabs", Line).put(self._tabs())
 
     def _tabs(self) -> list[Part]:
-        """The names of the tabs with separators, as parts; short names if the long ones do not fit, so that
-        none is cut."""
+        """Returns the names of the tabs with separators, as parts. If the long names do not fit, the short
+        ones are used, so that none is cut off."""
         width = self.app.size.width
         for short, blank in ((False, " "), (True, " "), (True, "")):
             parts = self._named_tabs(short, blank)
@@ -251,7 +251,7 @@ class RepoScreen(RepoPage):
         self.show_frame()
 
     def _counting(self) -> dict[str, Read[Counted]]:
-        """For each tab, by its name, the request for the number of its items at the shown seal."""
+        """Returns the requests that count the items in each tab at the shown seal, by the name of the tab."""
         repo, seal = self.repo, self.seal
         return {
             "Issues": counted.open_issues(repo),
@@ -261,8 +261,8 @@ class RepoScreen(RepoPage):
         }
 
     def _count_tabs(self) -> None:
-        """Request the number of items in each tab that was not opened yet; for each tab at most once in
-        COUNT_EVERY seconds."""
+        """Request the number of items in each tab that was not opened yet. For one tab that happens at most
+        once in COUNT_EVERY seconds."""
         reads, now = self._counting(), time.monotonic()
         for number, (name, _) in enumerate(TABS, 1):
             read = reads.get(name)
@@ -287,8 +287,8 @@ class RepoScreen(RepoPage):
         self.drop_keys()
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
-        """Take over these branches and tags. Shows the new head of the branch, unless an older seal is
-        shown."""
+        """Take over the branches and tags. If the branch has a new head, show it, unless the user looks at an
+        older seal."""
         before, self.refs = self.head, refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
@@ -311,7 +311,7 @@ class RepoScreen(RepoPage):
             paint()
 
     def go_to(self, name: str, seal: str | None) -> None:
-        """Show the repository at another branch, tag or seal. `name`: of the branch or tag."""
+        """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""
         changed = (name, seal) != (self.ref_name, self.seal)
         super().go_to(name, seal)
         if changed:
@@ -327,7 +327,7 @@ class RepoScreen(RepoPage):
         return self.view.texts if self.view is not None else None
 
     def follow_link(self, target: str) -> None:
-        """Follow a link; a path opens that file in the tab Code."""
+        """Follow a link. If it leads to a path of the repository, open that file in the tab Code."""
         path = self.view.path_of(target) if self.view is not None else None
         if path is None:
             super().follow_link(target)
@@ -362,7 +362,8 @@ class RepoScreen(RepoPage):
         return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
-        """The method that runs an action: that of the shown tab if it has one, else the screen's."""
+        """Returns the method that runs an action: the method of the shown tab if it has one, otherwise the
+        screen's."""
         view = self.view
         if view is not None and view.is_mounted:
             view.acting(name.removeprefix("do_"))
@@ -374,7 +375,8 @@ class RepoScreen(RepoPage):
         return getattr(view, name, None) or getattr(self, name, None)
 
     def _once_mounted(self, view: View, name: str) -> None:
-        """Run the action `name` of a tab once its widgets exist, because its key can be typed before that."""
+        """Run the action `name` of a tab as soon as the widgets of the tab exist. Its key can be typed before
+        that."""
         if self.view is not view:
             return
         if not view.is_mounted:
@@ -385,5 +387,5 @@ class RepoScreen(RepoPage):
 
 
 def widgets(view: Widget) -> list[Lines]:
-    """The lists of a tab that are visible."""
+    """Returns the lists of a tab that are visible."""
     return [lines for lines in view.query(Lines) if lines.display]

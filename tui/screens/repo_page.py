@@ -1,4 +1,4 @@
-"""What the tabs of a repository's screen may ask of that screen."""
+"""The members of a repository's screen that its tabs use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui.screens.base import READING_SECONDS, Base
 
 
 class RepoPage(Base):
-    """A screen about one repository at one seal; `tui.screens.repo.RepoScreen` adds the tabs."""
+    """A screen about one repository at one seal. `tui.screens.repo.RepoScreen` adds the tabs."""
 
     def __init__(self, repo: Repo) -> None:
         super().__init__()
@@ -24,20 +24,20 @@ class RepoPage(Base):
 
     @property
     def head(self) -> str | None:
-        """The newest seal of the shown branch, or the seal of the shown tag; None if there is none."""
+        """The newest seal of the shown branch, or the seal of the shown tag. None if there is none."""
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
 
     def once_read(self, act: Callable[[], None]) -> None:
-        """Call `act` once the branches are loaded. Until then keys are held back for the screen that `act`
+        """Call `act` once the branches are loaded. Until then, keys are kept back for the screen that `act`
         opens."""
         self._waits = act
         self.hold_keys(READING_SECONDS)
 
     def go_to(self, name: str, seal: str | None) -> None:
-        """Show the repository at another branch, tag or seal. `name`: of the branch or tag."""
+        """Show the repository at another branch, tag or seal. `name`: the name of the branch or tag."""
         if seal != self.seal:
             self.back_words = ""
         self.ref_name, self.seal = name, seal

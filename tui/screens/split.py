@@ -1,4 +1,5 @@
-"""The base of tabs and screens with a list and, if there is room, a preview of the row under its cursor."""
+"""The base of tabs and screens that have a list and, if there is room, a preview of the row under the
+cursor."""
 
 from __future__ import annotations
 
@@ -47,12 +48,12 @@ SPLIT_ACTIONS = (
 
 
 class Preview(Lines):
-    """The list that shows the preview of a row. It shows a cursor while it has the focus."""
+    """The list that shows the preview of a row. It has a visible cursor while it has the focus."""
 
     DEFAULT_CSS = "Preview { padding: 0 1; }"
 
     class Scrolled(Message):
-        """Posted when the wheel has scrolled the preview."""
+        """Posted when the mouse wheel has scrolled the preview."""
 
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
@@ -63,9 +64,9 @@ class Preview(Lines):
 
 
 class Panes(Mixed):
-    """A tab or screen of two panes: a list and the preview of a row. Subclasses name their list and define
-    `preview_of(key)`, which requests what the preview of a row needs and calls `show_preview`. Their `paint`
-    calls `rest` at its end."""
+    """A tab or screen with two panes: a list, and the preview of one of its rows. Subclasses set `LIST`, the
+    name of the list. They define `preview_of(key)`, which requests what the preview needs and calls
+    `show_preview`. Their `paint` calls `rest` at its end."""
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
@@ -87,7 +88,7 @@ class Panes(Mixed):
     texts: Texts | None
 
     def two_panes(self) -> ComposeResult:
-        """The widgets of both panes."""
+        """Returns the widgets of both panes."""
         self.texts = Texts(self, self._again)
         with Horizontal(classes="row"):
             yield Lines(id=self.LIST, linked=self.LINKED, empty=self.EMPTY, waiting=self.WAITING)
@@ -108,7 +109,7 @@ class Panes(Mixed):
 
     @property
     def front(self) -> Base:
-        """The screen that the panes belong to."""
+        """The screen that contains the panes."""
         raise NotImplementedError
 
     @property
@@ -136,36 +137,36 @@ class Panes(Mixed):
 
     @property
     def narrow(self) -> bool:
-        """Whether a row of the list has little more room than for a title."""
+        """Whether a row of the list has room for little more than a title."""
         return self.list_width < NARROW
 
     @property
     def list_width(self) -> int:
-        """How many columns the list has; known even before it is laid out."""
+        """The number of columns of the list. It is known even before the list is laid out."""
         width = self.app.size.width
         return width * self._share // 100 - 2 if self.previews and not self._zooms else width
 
     # --- what a subclass gives
 
     def preview_of(self, key: Hashable) -> None:
-        """Request the data for the preview of the row with this key, and show it with `show_preview`."""
+        """Request the data for the preview of the row with this key. Show them with `show_preview`."""
         raise NotImplementedError
 
     def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
-        """What the preview shows for a list without rows: title and rows."""
+        """Returns (title, rows) for the preview when the list has no rows."""
         return "", ()
 
     def titled(self) -> tuple[Part, ...]:
-        """The title of the list, as parts."""
+        """Returns the title of the list, as parts."""
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Make the rows of the list for the current size. Without data, the old rows stay."""
+        """Make the rows of the list for its present size. If there are no data, the old rows stay."""
 
     # --- panes
 
     def place_panes(self) -> None:
-        """Show the panes that fit: one, or two with frames."""
+        """Show the panes that fit: only one, or both with frames."""
         rows, preview = self.listed, self.preview
         preview.display = self.previews
         rows.display = not (self.previews and self._zooms)
@@ -193,7 +194,7 @@ class Panes(Mixed):
         return self._svc.shares.get(self.LIST, SHARE_OF_THREE if self.facts_shown else self.SHARE)
 
     def _paint_rows(self) -> None:
-        """Make the rows of the list again, because they have more or less room now."""
+        """Make the rows of the list again, because the room for them has changed."""
         if len(self.listed.rows):
             self.paint()
 
@@ -214,14 +215,14 @@ class Panes(Mixed):
         self._walk()
 
     def _walk(self) -> None:
-        """Make all rows of the preview, because the cursor or the wheel can now reach rows that did not
-        fit."""
+        """Make all rows of the preview. At first only those that fit are made, but now the cursor or the
+        wheel can reach the others."""
         if not self._walked:
             self._walked = True
             self._again()
 
     def _say_where(self) -> None:
-        """Write the list's title and the cursor's position into the frame."""
+        """Write the title of the list and the position of its cursor into the frame."""
         rows = self.listed
         title, sought = "".join(text for text, _ in self.titled()), safe(rows.sought)
         if sought and sought not in title:
@@ -238,8 +239,8 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """Called when the list's cursor has moved, or its rows are others. If the cursor stays on a row for a
-        moment, the preview of the row is shown."""
+        """Called when the cursor of the list has moved, or when the list has other rows. If the cursor stays
+        on a row for a moment, the preview of that row is shown."""
         self.front.show_keys()
         if self._timer is not None:
             self._timer.stop()
@@ -273,7 +274,7 @@ class Panes(Mixed):
             self.preview_of(key)
 
     def renew(self) -> None:
-        """Make the preview again, because what it shows may have changed."""
+        """Make the preview again, because its content may have changed."""
         self._stale = True
         if self.query("#preview"):
             self.rest()
@@ -285,7 +286,8 @@ class Panes(Mixed):
         rows: Sequence[Row | tuple[Part, ...]],
         facts: Sequence[Item] = (),
     ) -> None:
-        """Show these rows and facts as the preview of the row with this key, if the cursor is still there."""
+        """Show these rows and facts as the preview of the row with this key. Does nothing if the cursor has
+        left that row."""
         if not self.is_attached or not self.previews or key != self.listed.key:
             return
         preview = self.preview
@@ -305,8 +307,8 @@ class Panes(Mixed):
             pane.show(sequence(fitted(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
-        """The rows of the beginning of a Markdown text, for the preview: at most `lines` lines and `size`
-        characters, few enough to be made between two keys."""
+        """Returns the rows of the beginning of a Markdown text, for the preview. `lines`, `size`: the most
+        lines and characters of the text. They are so few that the rows can be made between two keys."""
         if self.texts is None:
             return ()
         begun = beginning(text, lines, size)
@@ -318,7 +320,7 @@ class Panes(Mixed):
         return [*rows, Row(CUT)]
 
     def fills(self, rows: Sequence[object]) -> bool:
-        """Whether these rows fill the preview, so that rows below them need not be made yet."""
+        """Returns whether these rows fill the preview. If they do, rows below them need not be made yet."""
         return not self._walked and 0 < self.preview.fits < len(rows)
 
     @property
@@ -358,8 +360,8 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Called at esc. Ends the zoom, or moves the focus from the preview to the list. Returns False if
-        neither was needed."""
+        """Called at esc. Ends the zoom of the preview, or moves the focus from the preview to the list.
+        Returns False if there was nothing to end or move."""
         if self._zooms:
             self.do_zoom()
             return True
@@ -394,8 +396,8 @@ class SplitScreen(Panes, Base):
         yield from self.two_panes()
 
     def on_screen_resume(self) -> None:
-        """Called when the screen is in front again. Shows the preview again: the cursor may have moved just
-        before another screen opened, which cancelled its preview."""
+        """Called when the screen is in front again. Shows the preview again, because the cursor may have
+        moved just before another screen opened, which cancelled its preview."""
         super().on_screen_resume()
         if self.has_widgets:
             self.rest()

@@ -52,7 +52,7 @@ class Sync(SplitScreen):
         return ((" Sync", "title"), (f"  {safe(self.svc.client.origin)}", "dim"))
 
     def label_of(self, action: Action) -> str:
-        """What the key does with the action or folder under the cursor."""
+        """Returns what the key of an action does with the queued action or the folder under the cursor."""
         if action.id == "retry":
             return action.label if self.svc.entries else ""
         if action.id == "drop":
@@ -64,7 +64,7 @@ class Sync(SplitScreen):
 
     @property
     def _folder_under(self) -> Folder | None:
-        """The watched folder under the cursor; None for another row."""
+        """The watched folder under the cursor, None if the row is no folder."""
         key = self.listed.key
         return next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
 
@@ -78,7 +78,7 @@ class Sync(SplitScreen):
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
-        """Send the outbox, and ask the agent and the server again, which also shows the state of the
+        """Send the outbox, and ask the agent and the server again. The answers also show the state of the
         connection."""
         self.svc.send_queue()
         self._ask_agent()
@@ -90,15 +90,15 @@ class Sync(SplitScreen):
             self.paint()
 
     def _ask_agent(self) -> None:
-        """Ask the agent for the watched folders, and read the outbox again, because other processes send from
-        it too."""
+        """Ask the agent for the watched folders. Read the outbox as well, because other processes also send
+        from it."""
         self.svc.look_at_outbox()
         machine = self.svc.machine
         if machine is not None:
             self._at_agent(machine.status)
 
     def _at_agent(self, ask: Callable[[], Status | None]) -> None:
-        """Call `ask`, which asks the agent, on a thread, and paint its answer."""
+        """Call `ask` on a thread, and paint the answer. `ask`: makes a request to the agent."""
 
         def work() -> None:
             status = ask()
@@ -112,7 +112,7 @@ class Sync(SplitScreen):
             self.paint()
 
     def do_pause(self) -> None:
-        """Pause the watched folder under the cursor, or resume it."""
+        """Pause the watched folder under the cursor. If it is paused, resume it."""
         machine, folder = self.svc.machine, self._folder_under
         if machine is None or folder is None:
             self.say("put the cursor on a watched folder; z pauses it, Z zooms", "warn")
@@ -128,7 +128,7 @@ class Sync(SplitScreen):
         self.say(f"{folder.repo} {folder.branch} {words}")
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     def queue_changed(self) -> None:
         self.paint()
@@ -174,8 +174,8 @@ class Sync(SplitScreen):
             self.show_preview(key, "connection", self._connection_rows())
 
     def _connection_rows(self) -> list[Line]:
-        """Rows about the connection: its state and what that means, the server, the account, and the waiting
-        actions."""
+        """Returns rows about the connection: its state and what that means, the server, the account, and the
+        waiting actions."""
         news, now, width = self.svc.news, self.svc.clock(), self.preview_width
         rows: list[Line] = [
             (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
@@ -215,7 +215,8 @@ class Sync(SplitScreen):
         return rows
 
     def _folders_in_short(self, width: int) -> list[Line]:
-        """Rows about the watched folders: their repository and branch, and who is there."""
+        """Returns rows about the watched folders: the repository and branch of each, and who is on the
+        branch."""
         rows: list[Line] = []
         for folder in self._folders:
             rows.append((*LIGHTS[folder.light], (f"  {safe(folder.repo)} {safe(folder.branch)}", "text")))
@@ -229,7 +230,7 @@ class Sync(SplitScreen):
         return [self._row(entry).left for entry in self.svc.entries[:LISTED]]
 
     def _legend(self, width: int) -> list[Line]:
-        """Rows that say what each state of the connection means; the present state is marked."""
+        """Returns rows that say what each state of the connection means. The present state is marked."""
         rows: list[Line] = []
         for state, words in MEANINGS.items():
             if state == "unknown":
@@ -242,8 +243,8 @@ class Sync(SplitScreen):
         return rows
 
     def _entry_rows(self, entry: QueuedAction) -> list[Line]:
-        """Rows about an action in the outbox: what it does, how often it was tried, why it was refused, and
-        its text."""
+        """Returns rows about an action in the outbox: what it does, how often it was tried, why it was
+        refused, and its text."""
         refused = entry.state == "refused"
         width, now = self.preview_width, self.svc.clock()
         sign: Part = ("✗ refused  ", "bad") if refused else ("⋯ queued  ", "warn")
@@ -260,8 +261,8 @@ class Sync(SplitScreen):
         return [*rows, BLANK, (("u ", "accent"), (words, "dim")), (("x ", "accent"), ("drops it", "dim"))]
 
     def _folder_rows(self, folder: Folder) -> list[Line]:
-        """Rows about a watched folder: how it is connected to the server, what waits to be sent, and who is
-        there."""
+        """Returns rows about a watched folder: how it is connected to the server, what waits to be sent, and
+        who is on its branch."""
         since = datetime.fromtimestamp(folder.since, UTC).isoformat()
         rows: list[Line] = [
             (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
@@ -311,7 +312,8 @@ class Sync(SplitScreen):
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
-        """Send the outbox again, with the action under the cursor even if it was refused."""
+        """Send the outbox again. The action under the cursor is sent even if the server has refused it
+        before."""
         entry = self._entry
         self.svc.send_queue(again=entry if entry is not None and entry.state == "refused" else None)
 

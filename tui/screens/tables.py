@@ -1,4 +1,4 @@
-"""Which actions each place in the app has, and checks of the user's keys."""
+"""The actions of each place in the app (a screen or a tab). Also checks the user's keys for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 
 
 def actions_in(place: str) -> list[Action]:
-    """The actions of a place in the app; of several with the same id, the first one."""
+    """Returns the actions of a place in the app (a screen or a tab). If several have the same id, the first
+    one counts."""
     by_id: dict[str, Action] = {}
     for table in (*PLACES[place], OFFERS):
         for action in table:
@@ -71,8 +72,8 @@ def actions_in(place: str) -> list[Action]:
 
 
 def commands_with_rights() -> dict[str, str]:
-    """For each command of svc that an action stands for, the operation (in the table of rights) that it
-    needs."""
+    """Returns the operation (in the table of rights) that each command of svc needs, by command. Only
+    commands that an action stands for are included."""
     rights: dict[str, str] = {}
     for place in PLACES:
         for action in actions_in(place):
@@ -83,8 +84,8 @@ def commands_with_rights() -> dict[str, str]:
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
-    """Check the user's keys (by id of the action). Raises UsageError for an unknown action, and for two
-    actions on one key. `source`: the file, for the message."""
+    """Check the user's keys, which are given by the id of the action. Raises UsageError for an unknown
+    action, and if two actions have the same key. `source`: the file, for the message."""
     ids = {action.id for place in PLACES for action in actions_in(place)}
     unknown = sorted(set(keys) - ids)
     if unknown:

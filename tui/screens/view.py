@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 class View(Vertical):
     """A tab of a repository's screen. `moved()`: called when the screen shows another seal. `shown()`: called
-    when the tab is selected. `back()`: called at esc; returns True if it closed something inside the tab."""
+    when the tab is selected. `back()`: called at esc. It returns True if it has closed something inside the
+    tab."""
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
@@ -36,7 +37,7 @@ class View(Vertical):
         return cast("AskedApp", self.app)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions for what the tab shows now."""
+        """Returns the actions for what the tab shows now."""
         return self.ACTIONS
 
     @property
@@ -45,15 +46,15 @@ class View(Vertical):
         return hasattr(self, "on_lines_chosen")
 
     def mine(self) -> bool:
-        """Whether the account is the author of what the row under the cursor shows."""
+        """Returns whether the account is the author of what the row under the cursor shows."""
         return False
 
     def expect_new(self, noun: str, name: str) -> None:
-        """Called when the user has made an issue, a proposal or a release (`noun`) with the title or version
-        `name`. A list puts its cursor there once it has been read again."""
+        """Called when the user has made an issue, a proposal or a release. `noun`: which of these. `name`:
+        its title or version. A list then puts its cursor on the new row, once it has read its rows again."""
 
     def elsewhere(self, key: str) -> str:
-        """A sentence that is shown for a key without an action here: where the key does something. "" if it
+        """Returns a sentence that says where a key without an action here does something. Returns "" if it
         does nothing anywhere."""
         return ""
 
@@ -68,7 +69,8 @@ class View(Vertical):
         self.of.do_refresh()
 
     def facts(self) -> dict[str, str]:
-        """What the tab shows, as values for parameters of commands, by parameter name; see `Base.facts`."""
+        """Returns what the tab shows, as values for the parameters of commands, by parameter name. See
+        `Base.facts`."""
         return {}
 
     def queue_changed(self) -> None:
@@ -76,28 +78,30 @@ class View(Vertical):
 
     @property
     def is_complete(self) -> bool:
-        """Whether its lists exist; it is mounted some moments before."""
+        """Whether the lists of the tab exist. That is so only some moments after the tab is mounted."""
         if not self._is_complete:
             self._is_complete = bool(self.query(Lines))
         return self._is_complete
 
     def label_of(self, action: Action) -> str:
-        """The words of an action in the line of keys, as `Base.label_of`."""
+        """Returns the label of an action in the line of keys. See `Base.label_of`."""
         return action.label
 
     def acting(self, action: str) -> None:
         """Called with the id of an action before it runs."""
 
     def path_of(self, target: str) -> str | None:
-        """The path of the file to which a link in the tab leads; None if it leads elsewhere."""
+        """Returns the path of the file that a link in the tab leads to. Returns None if it leads to no
+        file."""
         return None
 
     def tab_name(self) -> str:
-        """The name of the tab, if it is another one than it has at first."""
+        """Returns the name of the tab, if it is another one than at the beginning. Otherwise returns ""."""
         return ""
 
     def count(self) -> str | None:
-        """The number of items in the tab, shown after its name; "" for none, None while unknown."""
+        """Returns the number of items in the tab as text, which is shown after its name. Returns "" for none,
+        and None while the number is unknown."""
         return None
 
     def leave_filter(self) -> bool:
@@ -105,7 +109,7 @@ class View(Vertical):
         return self.of.leave_filter()
 
     def hides_rows(self) -> bool:
-        """Whether a filter hides rows."""
+        """Returns whether a filter hides rows."""
         lines = self.of.lines
         return lines is not None and lines.filtered
 

@@ -1,5 +1,5 @@
-"""A card (frame over the screen) to write a text of several lines, beside the row that the text is about.
-Each change is stored as a draft at once."""
+"""A card (a frame over the screen) in which the user writes a text of several lines. The row that the text is
+about stays visible beside it. Each change is stored as a draft at once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc"
 
 
 class _Text(TextArea):
-    """The widget in which the text is written. `act`: called with a key, returns whether it was a key of the
-    card and was carried out; `ahead`: returns whether a key was typed for a screen that opens next; `passed`:
-    called after the last key of a text that was left."""
+    """The widget in which the text is written. `act`: called with each key. It returns True if the key
+    belongs to the card, after carrying it out. `ahead`: returns whether a key was typed for a screen that is
+    about to open. `passed`: called after the last key of a text that the user has left."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class _Text(TextArea):
         self._passed()
 
     async def _on_key(self, event: Key) -> None:
-        """Handle a key completely before the next one. Textual would look up the binding of a key only when
-        it has reached the app, and by then the next letter would be in the text."""
+        """Handle a key completely before the next one. Textual would look up the binding of a key only after
+        the key has reached the app. By then the next letter would be in the text."""
         if self._ahead(event) or self._act(event.key):
             pass
         elif event.key in self._bindings.key_to_bindings:
@@ -58,12 +58,13 @@ class _Text(TextArea):
 
 
 class Write(Card):
-    """A card to write a text, below or above the row that the text is about. Ctrl+s sends the text: the card
-    closes and `done(text)` is called; `changed(text)` is called at each key. Esc asks what to do with the
-    text, and one key answers. `blank`: an empty text can be sent as well.
+    """A card to write a text. It is placed so that the row that the text is about stays visible.
+    `changed(text)` is called at each change. Ctrl+s sends the text: the card closes, and `done(text)` is
+    called. Esc asks what to do with the text, and the user answers with one key. `blank`: an empty text can
+    be sent too.
 
-    `sends`: set if a form opened the card; it says what ctrl+s does there. The card then covers all of the
-    screen, and esc goes back to the form, which has the text already."""
+    `sends`: what ctrl+s does, if a form has opened the card. The card then covers the whole screen. Esc goes
+    back to the form, which knows the text already."""
 
     AUTO_FOCUS = "_Text"
     LEAST = 8
@@ -101,7 +102,7 @@ class Write(Card):
             self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])
 
     def place(self) -> None:
-        """Size the card, and place it so that the row that the text is about stays visible."""
+        """Set the size of the card, and place it so that the row that the text is about stays visible."""
         if not self.has_widgets:
             return
         card, size = self.query_one("#card"), self.app.size
@@ -126,7 +127,7 @@ class Write(Card):
         area.move_cursor(area.document.end)
 
     def news(self) -> None:
-        """Does nothing: nobody else edits this text."""
+        """Does nothing, because nobody else edits this text."""
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         self._report()
@@ -139,8 +140,8 @@ class Write(Card):
             event.prevent_default()  # letters are text here
 
     def _report(self) -> None:
-        """Call `changed` with the text, unless it was called with it already, or the card was left and its
-        draft may be gone."""
+        """Call `changed` with the text. Does nothing if it was called with this text already. Does nothing
+        either once the card is left, because its draft may be deleted by then."""
         if self._typed != self._reported and not self._is_left:
             self._reported = self._typed
             self._changed(self._typed)
@@ -152,7 +153,7 @@ class Write(Card):
         return self.query_one(TextArea).text
 
     def _act(self, key: str) -> bool:
-        """Carry out a key of the card. Returns False for any other key."""
+        """Carry out a key that belongs to the card. Returns False for any other key."""
         if key == SEND:
             self._send()
         elif key == "escape":
@@ -160,8 +161,8 @@ class Write(Card):
         return key in (SEND, "escape")
 
     def leave(self) -> None:
-        """Called at esc. Goes back to the form; without a form, asks what to do with the text, if there is
-        one."""
+        """Called at esc. Goes back to the form that has opened the card. Without a form, asks what to do with
+        the text, if it is not empty."""
         if self._sends or not self._typed.strip() or self._typed == self._text:
             self._close()
         else:

@@ -2,8 +2,8 @@
 
     serve(Serving(words, theme), listen(0), ready, note)
 
-A server on the loopback interface serves one page, the terminal of textual-serve, and runs one app for each
-open page (`server`). It answers only browsers that have sent its one-time token (`guard`)."""
+A server on the loopback interface serves one page, which is the terminal of textual-serve. It runs one app
+for each open page (`server`). It only answers browsers that have sent its one-time token (`guard`)."""
 
 DRIVER = "tui.web.driver:PageDriver"
 DRIVER_VARIABLE = "TEXTUAL_DRIVER"  # names the class through which Textual draws

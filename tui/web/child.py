@@ -1,7 +1,7 @@
-"""Runs the app for one page, in a separate process, and exchanges messages with it over pipes.
+"""Runs the app for one page in a separate process, and exchanges messages with it over pipes.
 
-A message is a letter, a length in four bytes and that many bytes. D has terminal output or input; M has a
-JSON object."""
+A message consists of a letter, a length in four bytes, and that many bytes. The letter D stands for terminal
+output or input, and the letter M for a JSON object."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _HEAD = 5
 
 
 class Child:
-    """The process of the app for one page. `words`: its command line. Call `start`, read `output` to its end,
-    then call `end`."""
+    """The process of the app for one page. `words`: the command line of the app. Call `start`, read `output`
+    to its end, and call `end`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
@@ -36,7 +36,8 @@ class Child:
         self._errors: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
-        """Start the app with this many columns and rows. Raises OSError if the program cannot be started."""
+        """Start the app in a terminal of this many columns and rows. Raises OSError if the program cannot be
+        started."""
         size = {"COLUMNS": str(_cells(width)), "ROWS": str(_cells(height))}
         drawing = {DRIVER_VARIABLE: DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor", "TERM": "xterm-256color"}
         self._process = await asyncio.create_subprocess_exec(
@@ -51,7 +52,7 @@ class Child:
             self._errors = asyncio.create_task(self._read_errors(self._process.stderr))
 
     async def output(self) -> AsyncIterator[bytes]:
-        """Yields the terminal output, until the app ends."""
+        """Yields the terminal output of the app, until the app ends."""
         reader = self._reader
         try:
             while (line := await reader.readline()) != BEGINS:
@@ -71,19 +72,20 @@ class Child:
             return
 
     async def typed(self, text: str) -> None:
-        """Send keys and clicks to the app, as terminal input."""
+        """Send keys and clicks to the app, encoded as terminal input."""
         await self._send(DATA, text.encode("utf-8", "replace"))
 
     async def tell(self, kind: str, **more: Any) -> None:
-        """Send an event of the page, such as `blur`, to the app. `more`: members of the message."""
+        """Send an event of the page to the app. `kind`: the event, such as `blur`. `more`: other members of
+        the message."""
         await self._send(META, json.dumps({"type": kind, **more}).encode())
 
     async def resize(self, width: int, height: int) -> None:
         await self.tell("resize", width=_cells(width), height=_cells(height))
 
     async def end(self) -> str:
-        """End the app, whatever it is doing. Returns the last sentence of its errors if it failed, else
-        ""."""
+        """End the app, whatever it is doing. If it has failed, returns the last sentence of its errors.
+        Otherwise returns ""."""
         process = self._running
         await self.tell("quit")
         for harder in (process.terminate, process.kill, lambda: None):
@@ -111,7 +113,8 @@ class Child:
         return cast("asyncio.StreamReader", self._running.stdout)
 
     async def _gone(self) -> None:
-        """Wait for the end of the process. Meanwhile read its output, because it could block on it."""
+        """Wait until the process has ended. Its output is read meanwhile, because the process could block on
+        it."""
         while await self._reader.read(65536):
             pass
         await self._running.wait()

@@ -1,4 +1,4 @@
-"""Connects the app to a page in a browser: its output and input are messages on pipes."""
+"""Connects the app to a page in a browser. Its output and input are messages on pipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.drivers.web_driver import WebDriver
 
 
 class PageDriver(WebDriver):
-    """Textual's driver for pages. It ends the app when its output can no longer be read."""
+    """Textual's driver for pages in a browser. It ends the app when nobody can read its output any more."""
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

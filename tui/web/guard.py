@@ -1,9 +1,8 @@
-"""Decides who may see the app: the browser that sent the one-time token, from its own page.
+"""Decides who may see the app: the browser that has sent the one-time token, and only from its own page.
 
-The token is exchanged for a cookie for an unguessable path, so that other servers on this machine do not
-receive the cookie. Other sites are refused by `Host` (names that were rebound to this machine), `Origin`
-(their scripts and sockets) and `Sec-Fetch-Site`.
-"""
+The token is exchanged for a cookie. The cookie is for an unguessable path, so that other servers on this
+machine do not receive it. Three headers show that a request comes from another site, and it is refused:
+`Host` if a name was rebound to this machine, `Origin` for scripts and sockets, and `Sec-Fetch-Site`."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ AGAIN = "End svc tui --web with ctrl+c and start it again for a new address."
 
 
 class Guard:
-    """The secrets of one server at `port`: the one-time token, the cookie and the unguessable path."""
+    """The secrets of the server at `port`: the one-time token, the cookie, and the unguessable path."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -31,12 +30,12 @@ class Guard:
 
     @property
     def url(self) -> str:
-        """The URL that opens the app, with the token."""
+        """The URL that opens the app. It contains the token."""
         return f"http://127.0.0.1:{self._port}/?token={self._token}"
 
     def exchange(self, request: web.Request) -> Callable[[web.Response], None] | None:
-        """If the request has the valid token, invalidate the token, and return a function that puts the
-        cookie into the response; else None."""
+        """If the request has the valid token, make the token invalid, and return a function that adds the
+        cookie to the response. Otherwise return None."""
         brought = request.query.getall("token", [])
         if request.method != "GET" or len(brought) != 1 or not _same(self._token, brought[0]):
             return None
@@ -48,7 +47,7 @@ class Guard:
         return give
 
     def refusal(self, request: web.Request) -> str:
-        """The reason why this request is refused; "" if it is allowed."""
+        """Returns the reason why a request is refused. Returns "" if it is allowed."""
         hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
         if len(hosts) != 1 or hosts[0] not in (f"127.0.0.1:{self._port}", f"localhost:{self._port}"):
             return f"This is the app of svc; its address begins with http://127.0.0.1:{self._port}/."

@@ -1,4 +1,4 @@
-"""Finds the user at the other end of a connection over loopback."""
+"""Finds out which user is at the other end of a connection over loopback."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _ESTABLISHED = "01"
 
 
 def other_user(port: int, own: int) -> bool:
-    """Whether the connection from `port` to our port `own` certainly belongs to another user, except root.
-    Only Linux reports this; elsewhere the result is False."""
+    """Returns whether the connection from the port `port` to our port `own` certainly belongs to another
+    user. Root does not count as another user. Only Linux reports the user, so elsewhere this returns
+    False."""
     if not sys.platform.startswith("linux"):
         return False
     user = _owner(port, own)

@@ -1,5 +1,5 @@
-"""The server of `svc tui --web`, on the loopback interface: its page, the files of the terminal, and a
-WebSocket for each page."""
+"""The server of `svc tui --web`, on the loopback interface. It serves its page, the files of the terminal,
+and a WebSocket for each page."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Serving:
-    """What is served. `words`: the command line of the app. `theme`, `title`: theme and title of the page
-    around it."""
+    """What the server runs and shows. `words`: the command line of the app. `theme`, `title`: theme and title
+    of the page around the app."""
 
     words: Sequence[str]
     theme: str
@@ -45,8 +45,8 @@ class Serving:
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket on loopback; port 0 takes a free port. Raises ClientError if the port is not
-    available."""
+    """Returns a listening socket on loopback. Port 0 stands for any free port. Raises ClientError if the port
+    is not available."""
     try:
         return socket.create_server(("127.0.0.1", port), backlog=64)
     except OSError as error:
@@ -57,8 +57,8 @@ def listen(port: int) -> socket.socket:
 def serve(
     serving: Serving, listening: socket.socket, ready: Callable[[str], None], note: Callable[[str], None]
 ) -> None:
-    """Serve until ctrl+c or a signal, then end every app. `ready`: called with the URL. `note`: called with
-    the last sentence of an app that failed."""
+    """Serve until ctrl+c or a signal, and end every app. `ready`: called with the URL. `note`: called with
+    the last sentence of an app that has failed."""
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # requests that it cannot read are answered
     asyncio.run(_Server(serving, listening, note).run(ready))
 
@@ -102,8 +102,8 @@ class _Server:
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request by calling `handler`, or refuse it if its sender must not see the app. Headers
-        forbid to frame, cache or sniff the answer."""
+        """Answer a request by calling `handler`. If its sender must not see the app, refuse the request. The
+        headers of the answer forbid the browser to frame, cache or sniff it."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")
@@ -134,8 +134,8 @@ class _Server:
         }
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        """Exchange the token for the cookie, and continue with a page of this server: a browser that comes
-        from another site does not send a strict cookie with a redirect."""
+        """Exchange the token for the cookie, and answer with a page that leads on. A redirect would not work:
+        after one, a browser that comes from another site does not send a strict cookie."""
         give = self._guard.exchange(request)
         if give is None:
             why = f"The address of the app counts once: it was used, or lacks its token. {AGAIN}"
@@ -218,7 +218,7 @@ async def _draw(page: web.WebSocketResponse, child: Child) -> None:
 
 
 async def _listen(page: web.WebSocketResponse, child: Child) -> None:
-    """Pass the messages of the page on to the app until the page closes. Invalid messages are ignored."""
+    """Pass the messages of the page on to the app, until the page closes. Invalid messages are ignored."""
     async for message in page:
         if message.type != WSMsgType.TEXT:
             continue
@@ -245,7 +245,7 @@ async def _say(page: web.WebSocketResponse, sentence: str) -> None:
 
 
 def _number(typed: str) -> int:
-    """The number of cells along one side of the terminal, from the text in a URL; 80 if it is no number. The
-    page sends its size again once the app runs."""
+    """Returns the number of cells along one side of the terminal. `typed`: its text in the URL. Returns 80 if
+    the text is no number, because the page sends its size again once the app runs."""
     cells = whole_number(typed, 5)
     return 80 if cells is None else cells

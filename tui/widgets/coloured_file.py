@@ -1,4 +1,4 @@
-"""How a changed file is coloured: the roles of its words, and the function or class around each hunk."""
+"""The colours of a changed file: the roles of its words, and the function or class around each hunk."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ Spans = Sequence[tuple[int, int, str]]
 
 
 class Side(NamedTuple):
-    """The old or new lines of a changed file with their roles. `numbers`: the line numbers of these lines, in
-    order; None: they are all lines of the file."""
+    """The lines of one side (old or new) of a changed file, with their roles. `numbers`: the numbers of these
+    lines, in order. If it is None, they are all lines of the file."""
 
     lines: Coloured
     numbers: array[int] | None
 
     def spans(self, number: int, line: str) -> Spans | None:
-        """The roles in the line with this number; None if the coloured text has a different line there."""
+        """Returns the roles in the line with this number. Returns None if the coloured text has another line
+        there."""
         at = number - 1
         if self.numbers is not None:
             at = bisect_left(self.numbers, number)
@@ -43,8 +44,9 @@ class Side(NamedTuple):
 
 
 class FileColours(NamedTuple):
-    """The roles of a changed file. `old`, `new`: None if they are not known. `functions`: for the first new
-    line of a hunk, the line that begins the function or class around it."""
+    """The roles of a changed file. `old`, `new`: the roles of each side, None if they are unknown.
+    `functions`: the line that begins the function or class around a hunk, by the number of the first new line
+    of the hunk."""
 
     old: Side | None = None
     new: Side | None = None
@@ -56,8 +58,8 @@ class FileColours(NamedTuple):
 
 
 def colours_of(file: ChangedFile, text: str | None) -> FileColours:
-    """The roles of a changed file. `text`: the whole new file, if it is known. It takes long, so call it on a
-    thread."""
+    """Returns the roles of a changed file. `text`: the whole new file, if it is known. This takes long, so
+    call it on a thread."""
     patch = file.patch or ""
     if len(patch) > TEXT_MAX:
         return FileColours()
@@ -71,8 +73,8 @@ def colours_of(file: ChangedFile, text: str | None) -> FileColours:
 
 
 def patch_side(file: ChangedFile, *, old: bool) -> list[tuple[int, str]]:
-    """(number, text) of each line of a file's patch that is on the old side, or with `old` False on the new
-    side."""
+    """Returns (number, text) of those lines of a file's patch that are on the new side, or with `old` on the
+    old side."""
     numbered = [((line.old if old else line.new), line.text) for line in texts(file)]
     return [(number, text) for number, text in numbered if number]
 
@@ -83,8 +85,8 @@ def _side(numbered: Sequence[tuple[int, str]], path: str) -> Side | None:
 
 
 def functions_around(file: ChangedFile, text: str) -> dict[int, str]:
-    """For the first new line of each hunk, the line of `text` that begins the function or class around it.
-    `text`: the new file."""
+    """Returns the line that begins the function or class around each hunk, by the number of the first new
+    line of the hunk. `text`: the whole new file."""
     begins = starts(text)
     functions: dict[int, str] = {}
     before = 0

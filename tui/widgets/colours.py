@@ -1,4 +1,4 @@
-"""The roles (keyword, string, …) of a text that changes while it is shown."""
+"""The roles (keyword, string, …) of the words in a text that changes while it is shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ Span = tuple[int, int, str]
 
 
 class Colours:
-    """The roles of a text by line. A changed line is coloured alone until `learn` gets the roles of the whole
-    text, which are computed elsewhere because that takes longer than a key may take."""
+    """The roles of a text, line by line. A changed line is coloured alone at first. `learn` then gets the
+    roles of the whole text. They are computed elsewhere, because that takes longer than a key press may
+    take."""
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)
@@ -20,22 +21,22 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: Coloured, version: int) -> bool:
-        """Use the roles `whole`, which were computed for version `version` of the text. Returns False,
-        without effect, if the text has another version now."""
+        """Use the roles `whole` of the whole text, which were computed for its version `version`. If the text
+        has another version by now, does nothing and returns False."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))
         return True
 
     def changed(self, first: int, last: int, now: int) -> None:
-        """Record that the lines from `first` to `last` were replaced. `now`: how many lines are in their
-        place."""
+        """Record that the lines from `first` to `last` were replaced. `now`: how many lines have replaced
+        them."""
         self.version += 1
         if self._of:
             self._of[first : last + 1] = [-1] * now
 
     def spans(self, row: int, line: str) -> list[Span]:
-        """(start, end, role) of each coloured part of a line. `line`: its text."""
+        """Returns (start, end, role) of each coloured piece of a line. `line`: the text of the line."""
         at = self._of[row] if row < len(self._of) else -1
         if self._whole is not None and at >= 0 and self._whole.line(at) == line:
             return self._whole.spans(at)

@@ -1,5 +1,5 @@
-"""The list that shows a comparison: files, hunks and lines with the numbers of both sides, in one column or
-two."""
+"""The list that shows a comparison. Its rows are files, hunks, and lines with the numbers of both sides, in
+one column or in two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Notes = Mapping[Spot, Sequence[Item]]
 
 
 class Span(NamedTuple):
-    """Selected lines of a file, on the old or the new side. `text`: their text."""
+    """The selected lines of a file, on the old or the new side. `text`: the text of these lines."""
 
     path: str
     side: Literal["old", "new"]
@@ -32,22 +32,23 @@ class Span(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where a note below a line is shown, in columns: `left` blanks, then `width` columns."""
+    """The columns in which a note below a line is shown: first `left` blanks, and then `width` columns."""
 
     left: int
     width: int
 
 
 class Rooms(NamedTuple):
-    """Where notes are shown about lines of the old and of the new side."""
+    """The columns for notes about lines of the old side and of the new side."""
 
     old: Room
     new: Room
 
 
 class Diff(Lines):
-    """Shows changed files. `split`: old and new side by side. `blanks`: changes of only white space are shown
-    too. `seen`: paths of files whose lines are folded away. `heads`: a row names each file."""
+    """The list that shows changed files. `split`: old and new are side by side. `blanks`: changes of only
+    white space are shown too. `seen`: the paths of the files whose lines are folded away. `heads`: a row
+    names each file."""
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
         super().__init__(marked=False, searches=True, empty="no difference", id=id)
@@ -68,8 +69,8 @@ class Diff(Lines):
             self._return_to = None
 
     def drop_files(self) -> None:
-        """Free the memory of the rows, while they are not visible. The files that are shown next begin at the
-        same line, if they have it."""
+        """Free the memory of the rows while the list is not visible. When files are shown again, the cursor
+        goes to the line on which it was, if they have that line."""
         if self._files:
             self._return_to, key = None, self.key
             self.show_files(())
@@ -80,7 +81,7 @@ class Diff(Lines):
         return self._files
 
     def learn(self, path: str, colours: FileColours) -> None:
-        """Take over the colours of a file, and paint its lines in them."""
+        """Take over the colours of a file, and paint its lines with them."""
         self.colours[path] = colours
         self.colours.move_to_end(path)
         while len(self.colours) > COLOURED:
@@ -88,7 +89,8 @@ class Diff(Lines):
         self.refresh()
 
     def show_notes(self, notes: Callable[[Rooms], Notes]) -> None:
-        """Show notes below lines of the files. `notes`: is given the room for notes, and returns them."""
+        """Show notes below lines of the files. `notes`: returns the notes, and is given the columns for
+        them."""
         self._notes = notes
         self.rebuild()
 
@@ -113,7 +115,8 @@ class Diff(Lines):
         return tints
 
     def _rooms(self, half: int, patches: Patches) -> Rooms:
-        """The columns of notes, aligned with the text of the lines that they concern."""
+        """Returns the columns of notes. They are aligned with the text of the lines that the notes are
+        about."""
         if half:
             numbers, width = patches.digits + 1, max(12, half - patches.digits - 2)
             return Rooms(Room(numbers, width), Room(half + 3 + numbers, width))
@@ -135,7 +138,7 @@ class Diff(Lines):
         self.rebuild()
 
     def toggle_seen(self) -> None:
-        """Fold or unfold the file under the cursor."""
+        """Fold or unfold the lines of the file under the cursor."""
         if isinstance(self.key, Key):
             path = self.key.path
             self.seen.symmetric_difference_update({path})
@@ -145,7 +148,8 @@ class Diff(Lines):
     # --- selected lines
 
     def select(self) -> bool:
-        """Begin or end the selection of lines at the cursor. Returns whether a selection has begun."""
+        """Begin a selection of lines at the cursor. If there is a selection already, end it. Returns whether
+        a selection has begun."""
         self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
         self._begun = self.cursor
         self.refresh()
@@ -161,7 +165,7 @@ class Diff(Lines):
             self.refresh()
 
     def go_to_change(self) -> bool:
-        """Go to the first changed line. Returns False if there is none."""
+        """Go to the first changed line. Returns False if no line is changed."""
         for index in range(len(self.rows)):
             key = self.rows[index].key
             if isinstance(key, Key) and key.kind in ("add", "delete", "both"):
@@ -174,13 +178,14 @@ class Diff(Lines):
         return first <= index <= last
 
     def _selected(self) -> tuple[int, int]:
-        """(first row, last row) of the selection, which ends at the cursor."""
+        """Returns (first row, last row) of the selection. The selection ends at the cursor."""
         begun = self.cursor if self._anchor is None else self._begun
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """The selected lines, or without a selection the line under the cursor: on the new side if it has any
-        of them, else on the old side. If they are not in one place, a sentence that says so."""
+        """Returns the selected lines or, without a selection, the line under the cursor. They are taken from
+        the new side if any of them is there, otherwise from the old side. If they are not in one hunk,
+        returns a sentence that says so."""
         first, last = self._selected()
         # A file whose text is the same has no rows.
         keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]
@@ -202,23 +207,23 @@ class Diff(Lines):
 
     @property
     def sought(self) -> str:
-        """The text that is searched for, in lower case."""
+        """The text that the search looks for, in lower case."""
         return self._filter.casefold()
 
     def text_at(self, index: int) -> str:
-        """The text of a row in which searches look, in lower case."""
+        """Returns the text of a row in which searches look, in lower case."""
         rows = self.rows
         return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
 
     @property
     def hunk_position(self) -> tuple[int, int]:
-        """(number of the hunk under the cursor, number of hunks in all)."""
+        """The number of the hunk under the cursor, and the number of hunks in all."""
         places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
         return bisect_right(places, self.cursor), len(places)
 
     def jump(self, kind: str, step: int) -> bool:
-        """Go to the next (`step` 1) or previous (−1) file or hunk (`kind`: which). Returns False if there is
-        none."""
+        """Go to the next file or hunk, or with `step` −1 to the previous one. `kind`: file or hunk. Returns
+        False if there is none."""
         places = self.rows.marks[kind] if isinstance(self.rows, (Patches, Noted)) else []
         at = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
         if not 0 <= at < len(places):

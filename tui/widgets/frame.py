@@ -1,4 +1,4 @@
-"""The lines around a screen's content: title above, line of keys below, and the prompt."""
+"""The lines around the content of a screen: the title above, the line of keys below, and the prompt."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _text_colour(colours: str) -> str:
 
 
 class Line(Widget):
-    """A widget of one line of parts; the `right` parts are aligned to the right edge. It repaints only when
-    it changes."""
+    """A widget with one line of parts. The parts `right` are aligned to the right edge. It is painted only
+    when it changes."""
 
     DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
 
@@ -49,7 +49,7 @@ class Line(Widget):
 
     @property
     def left(self) -> tuple[Part, ...]:
-        """The parts at the left."""
+        """The parts at the left edge."""
         return self._left
 
     def put(self, left: Sequence[Part], right: Sequence[Part] = ()) -> None:
@@ -65,11 +65,13 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The line of keys: as many as fit, and always the last one, which lists all. A message in its place
-    takes as many lines as it needs; if these are more than SAID_ROWS, the rest is cut, which a sign shows."""
+    """The line of keys. It shows as many keys as fit, and always the last one, which lists all keys. A
+    message in its place takes as many lines as it needs. If these are more than SAID_ROWS, a sign shows that
+    the rest was cut off."""
 
     class Clicked(Message):
-        """Posted when a hint is clicked. `key` and `label`: of the hint."""
+        """Posted when a hint in the line of keys is clicked. `key` and `label`: the key and the words of the
+        hint."""
 
         def __init__(self, key: str, label: str) -> None:
             super().__init__()
@@ -90,7 +92,7 @@ class Hints(Line):
                 self.post_message(self.Clicked(key, label))
 
     def offer(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Show these keys, each with what it does: (key, label)."""
+        """Show these keys. `hints`: (key, what it does) of each."""
         self._hints, self._said = tuple(hints), None
         self._fold()
         self.put(self._fitting())
@@ -108,7 +110,7 @@ class Hints(Line):
         self.put(((" ", "text"), words))
 
     def _fold(self) -> None:
-        """Wrap the message, and set the height to the lines that it needs."""
+        """Wrap the message, and make the widget as high as the lines of the message."""
         width = (self.size.width or self.app.size.width) - 2
         rows = folded([self._said], width) if self._said is not None else []
         self._rows = rows[:SAID_ROWS]
@@ -125,7 +127,7 @@ class Hints(Line):
         return strip(columns(((" ", "text"), *row), (), self.size.width), self.size.width, styles)
 
     def _kept(self) -> list[tuple[str, str]]:
-        """The hints (key, label) that fit into the line."""
+        """Returns those hints (key, label) that fit into the line."""
         hints = list(self._hints)
         width = sum(cell_len(f"{key} {label}  ") for key, label in hints) + 1  # one blank before, two behind
         while len(hints) > 1 and width > self.size.width > 0:
@@ -146,21 +148,21 @@ OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
 class Passed(Message):
-    """Sent to a widget after the keys that are on their way to it: when it arrives, all these keys have
-    arrived."""
+    """Sent to a widget after the keys that are on their way to it. When this message arrives, all these keys
+    have arrived too."""
 
 
 class Prompt(Input):
-    """An input line at the bottom of a screen. Calls `done(text)` at enter, `cancelled()` at esc,
-    `changed(text)` when the text has changed; at tab the text becomes `complete(text)`; at up and down `move`
-    is called with -1 and 1. `answers`: if one key is the answer, the keys (the first of several is shown) and
-    what they mean. `space`: called at the space key, which is then not typed. `enter`: what enter does, in a
-    word. `label`: what stands before the text. Keys after enter or esc are passed to `further`; `passed` is
-    called after the last of them. If one key is the answer, `sign` and the keys are shown instead of a text
-    and its cursor.
+    """An input line at the bottom of a screen. It calls `done(text)` at enter, `cancelled()` at esc, and
+    `changed(text)` when the text has changed. At tab, `complete(text)` replaces the text. At up and down,
+    `move` is called with -1 and 1. `answers`: for a prompt that one key answers, the keys and what they mean.
+    An answer can have several keys, of which the first one is shown. In that case `sign` and the keys are
+    shown in place of a text with a cursor. `space`: called at the space key, which then types nothing.
+    `enter`: a word for what enter does. `label`: the words before the text. `further`: gets the keys after
+    enter or esc. `passed`: called after the last of these keys.
 
-    Each key is handled completely before the next one: Textual would look up the binding of a key only when
-    it has reached the app, and by then later keys would have been typed into the text."""
+    Each key is handled completely before the next one. Textual would look up the binding of a key only after
+    the key has reached the app. By then later keys would be in the text."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -196,8 +198,8 @@ class Prompt(Input):
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
-        """The style of a part of the input line. The cursor is shown as reversed text; the placeholder of an
-        empty text is dim."""
+        """Returns the style of a part of the input line. The cursor is reversed text, and the placeholder of
+        an empty text is dim."""
         if "input--cursor" in names:
             return CURSOR
         if "input--placeholder" in names:
@@ -206,7 +208,7 @@ class Prompt(Input):
 
     @property
     def hints(self) -> list[tuple[str, str]]:
-        """The keys that are commands in the prompt and not text, each with what it does."""
+        """Returns (key, what it does) of the keys that are commands in the prompt, and not text."""
         if self._answers:
             return [(keys.split()[0], words) for keys, words in self._answers]
         keys = [
@@ -234,7 +236,7 @@ class Prompt(Input):
         return strip(fit(parts, self.size.width), self.size.width, self._styles_of_theme)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The line, with the label in its left padding."""
+        """Returns the line to paint. The label is in its left padding."""
         lines = super().render_lines(crop)
         if not self._label or crop.x or not lines:
             return lines
@@ -246,8 +248,8 @@ class Prompt(Input):
         return THEMES[getattr(self.app, "colours", "terminal")]
 
     def begin(self, ahead: list[Key]) -> None:
-        """Begin to accept keys. The letters at the beginning of `ahead`, which were typed before the prompt
-        had the focus, are typed first and removed from it."""
+        """Begin to accept keys. `ahead`: the keys that were typed before the prompt had the focus. The
+        letters at its beginning are typed into the prompt now, and removed from `ahead`."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
             if self._answers:
@@ -269,7 +271,8 @@ class Prompt(Input):
             event.prevent_default()
 
     async def _carry_out(self, event: Key) -> bool:
-        """Handle a key. Returns False if it is a letter to be typed, or has no meaning here."""
+        """Handle a key. Returns False if the key is a letter to be typed, or if it has no meaning in the
+        prompt."""
         if self._closed_by_key:
             self._further(event)
         elif event.key == "escape":
@@ -315,8 +318,8 @@ class Prompt(Input):
         self._report()
 
     def _report(self) -> None:
-        """Call `changed` with the text, unless it was called with it already, or the prompt is closed and its
-        draft may be gone."""
+        """Call `changed` with the text. Does nothing if it was called with this text already. Does nothing
+        either once the prompt is closed, because its draft may be deleted by then."""
         if self._changed is not None and self.value != self._reported and not self._closed_by_key:
             self._reported = self.value
             self._changed(self.value)

@@ -1,4 +1,4 @@
-"""A widget with a title and a position in its frame, which are painted without repainting the rows inside."""
+"""A widget with a title and a position in its frame. Both can be painted without painting the rows inside."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from tui.theme import css_colour
 
 
 class Framed(Widget):
-    """A widget whose frame has a title in its upper line and the cursor's position in its lower line."""
+    """A widget with a frame. The upper line of the frame has a title, and its lower line has the position of
+    the cursor."""
 
     _framed = ("", "")  # title and position in the frame
     _ruled = False  # whether they are in the line above the rows instead
 
     def name_frame(self, title: str, position: str) -> None:
-        """Write title and cursor position into the frame, if they have changed. The position changes at each
-        key, so only the lines of the frame are painted; setting Textual's titles would paint all rows."""
+        """Write a title and the position of the cursor into the frame, if they have changed. Only the lines
+        of the frame are painted, because the position changes at each key. Setting Textual's own titles would
+        paint all rows."""
         before, self._framed = self._framed, (title, position)
         was_ruled, self._ruled = self._ruled, False
         if title != before[0] or was_ruled:
@@ -30,8 +32,8 @@ class Framed(Widget):
             self._refresh_frame(self.size.height + self.gutter.bottom - 1)
 
     def name_rule(self, title: str, position: str, width: int) -> None:
-        """Write title and position into the line above the rows, if they have changed. `width`: columns of
-        the line."""
+        """Write a title and the position of the cursor into the line above the rows, if they have changed.
+        `width`: the columns of the line."""
         between = "─" * (width - 2 - cell_len(title) - cell_len(position) - 4)
         if self._ruled and self._framed == (title, f"{between}{position}"):
             return
@@ -45,11 +47,11 @@ class Framed(Widget):
         self._refresh_frame(-self.gutter.top)
 
     def _refresh_frame(self, y: int) -> None:
-        """Paint line `y` of the frame again, counted from the first row of the content: -1 is the line above
-        it."""
+        """Paint one line of the frame again. `y`: its place, counted from the first row of the content, so
+        that -1 is the line above it."""
         left, right = self.gutter.left, self.gutter.right
         self.refresh(Region(-left, y, self.size.width + left + right, 1))
 
 
 class Pane(Framed, Vertical):
-    """A frame around several widgets, one below the other."""
+    """A frame around several widgets, which are placed one below the other."""

@@ -1,5 +1,5 @@
-"""A list of paths that is filtered by some of their letters in order: `shp` finds `shape.py`. The best match
-comes first."""
+"""A list of paths that is filtered by letters. A path matches if it contains the typed letters in order, as
+`shape.py` contains `shp`. The best match comes first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RUN, STEP, PREFIX, START = 20, 10, 4, 6
 
 
 class Fuzzy(Lines):
-    """A list with such a filter. A long list is searched in slices of time, so that keys are handled
-    meanwhile; enter and arrows wait for the end of the search."""
+    """A list that is filtered by letters in order. A long list is searched in slices of time, so that keys
+    are handled in between. Enter and the arrow keys wait for the end of the search."""
 
     _search: Iterator[list[int] | None] | None = None
     _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found
@@ -74,8 +74,8 @@ class Fuzzy(Lines):
         self.post_message(self.Moved(self))
 
     def _slices(self, typed: str) -> Iterator[list[int] | None]:
-        """Searches in slices. Yields None after each slice, and at the end the indices of the matches, best
-        first."""
+        """Searches in slices of time. Yields None after each slice. At the end it yields the indices of the
+        matches, the best first."""
         texts = self._sought
         while len(texts) < len(self._all):
             texts += texts_of(self._all, len(texts), len(texts) + MADE)
@@ -104,17 +104,18 @@ class Fuzzy(Lines):
 
 
 class _Best(FilteredRows):
-    """The rows that a search matched, in its order."""
+    """The rows that a search has found, the best first."""
 
     def place_of(self, key: Hashable) -> int | None:
         return next((at for at in range(len(self)) if self[at].key == key), None)
 
 
 def distance(path: str, word: str) -> int | None:
-    """How badly the path matches the typed word (both in lower case): 0 is best; None if the path does not
-    have its letters in order. Best are paths whose file name begins with the word; then names in which a word
-    begins with it, that contain it, or that have its letters at the beginnings of their words; then the same
-    for the whole path."""
+    """Returns how badly a path matches a typed word, with 0 for the best match. Both are in lower case.
+    Returns None if the path does not contain the letters of the word in order. The best matches are paths
+    whose file name begins with the word. Next come file names that contain the word at the beginning of one
+    of their own words, then file names that contain it elsewhere or as letters at the beginnings of their
+    words. After them come the same matches in the whole path."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:
@@ -135,8 +136,8 @@ def distance(path: str, word: str) -> int | None:
 
 
 def _apart(text: str, word: str, begin: int) -> int | None:
-    """How many letters of the word are found in the text neither right after the letter before nor at the
-    beginning of a word; None if the text does not have all letters in order."""
+    """Returns how many letters of a word stand apart in a text: neither right after the previous letter, nor
+    at the beginning of a word of the text. Returns None if the text does not contain all letters in order."""
     latest, end = [], len(text)
     for letter in reversed(word):
         end = text.rfind(letter, begin, end)

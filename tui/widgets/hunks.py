@@ -1,4 +1,4 @@
-"""Parses a unified patch into hunks; the texts of their lines stay in the patch."""
+"""Splits a unified patch into hunks. The texts of their lines stay in the patch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNED = {"+": "add", "-": "delete", " ": "text"}
 
 
 class Line(NamedTuple):
-    """A line of a patch. `old`, `new`: its line number on each side, 0 on a side that lacks it."""
+    """A line of a patch. `old`, `new`: its number on each side, 0 if the side does not have the line."""
 
     kind: str
     old: int
@@ -29,8 +29,9 @@ class Line(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """A hunk of a patch. `signs`: the first character of each of its lines. `old`, `new`: their line numbers.
-    `at`: the positions in `patch` where they begin. `title`: the position where the hunk's heading begins."""
+    """A hunk of a patch. `signs`: the first characters of its lines. `old`, `new`: the numbers of its lines
+    on each side. `at`: the positions in `patch` at which its lines begin. `title`: the position at which the
+    heading of the hunk begins."""
 
     patch: str
     title: int
@@ -40,20 +41,20 @@ class Hunk(NamedTuple):
     at: Sequence[int]
 
     def text(self, index: int) -> str:
-        """The text of a line of the hunk, without its sign."""
+        """Returns the text of a line of the hunk, without its sign."""
         return line_at(self.patch, self.at[index] + 1)
 
 
 def texts(file: ChangedFile) -> Iterator[Line]:
-    """The lines of a file's patch, without the headings of hunks."""
+    """Yields the lines of a file's patch, without the headings of hunks."""
     for hunk in hunks_of(file.patch or ""):
         for index, (sign, old, new) in enumerate(zip(hunk.signs, hunk.old, hunk.new, strict=True)):
             yield Line(SIGNED[sign], old, new, hunk.text(index))
 
 
 def hunks_of(patch: str) -> Iterator[Hunk]:
-    """The hunks of a patch. Lines that are no lines of a file, such as a note about a missing line break, are
-    left out."""
+    """Yields the hunks of a patch. Lines that are not from the file are left out, such as the note that a
+    line break is missing at the end."""
     begins = starts(patch)
     firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
     titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
@@ -73,23 +74,23 @@ def hunks_of(patch: str) -> Iterator[Hunk]:
 
 
 def _numbered(signs: str, without: str, first: int) -> array[int]:
-    """The line numbers of a hunk's lines on one side, counted from `first` on; 0 for lines that this side
-    lacks, which have the sign `without`."""
+    """Returns the numbers of a hunk's lines on one side, counted from `first`. Lines that this side does not
+    have get 0. `without`: the sign of these lines."""
     there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
     return array("I", map(mul, accumulate(there, initial=first), there))
 
 
 def blocks(signs: str) -> Iterator[tuple[range, range, range]]:
-    """Divides the lines of a hunk into blocks. Yields for each block (deleted lines, added lines that replace
-    them, unchanged lines after them), as ranges of indices."""
+    """Divides the lines of a hunk into blocks. Yields three ranges of indices for each block: deleted lines,
+    the added lines that replace them, and the unchanged lines after them."""
     for match in _BLOCK.finditer(signs):
         if match[0]:
             yield range(*match.span(1)), range(*match.span(2)), range(*match.span(3))
 
 
 def without_blanks(hunk: Hunk) -> Hunk:
-    """The hunk with changes of only white space removed: a deleted and an added line that differ only in
-    white space become one unchanged line."""
+    """Returns the hunk without changes of only white space. If a deleted and an added line differ only in
+    white space, they become one unchanged line."""
     signs: list[str] = []
     olds, news = array("I"), array("I")  # the lines that the numbers come from; the new one is shown
     for deleted, added, others in blocks(hunk.signs):

@@ -1,7 +1,8 @@
-"""The list widget of the app: rows by key, of one or two lines, painted when they become visible.
+"""The list widget of the app. Its rows have keys and consist of one or two lines. They are painted when they
+become visible.
 
-`Lines` has a cursor that stays on its item, not at its position: when rows are added above, it moves along.
-There is no scroll bar; the title of the pane shows the position."""
+`Lines` has a cursor that stays on its item. If rows are added above, the cursor moves along with the item.
+There is no scroll bar, because the title of the pane shows the position."""
 
 from __future__ import annotations
 
@@ -33,11 +34,12 @@ HEADINGS = 200  # rows among which there may be headings
 
 
 class Item(NamedTuple):
-    """One row of a list, made of parts: pairs of a text and a role (name of a style). `key` None: it cannot
-    be chosen, such as a heading. `left`, `right`: the parts at the left and at the right edge. `text`: in
-    which filters search. `targets`: where the links in its parts lead, in order. `below`: the second line, in
-    lists whose rows have two; a row that cannot be chosen has its content there, so that a heading is
-    separated from the rows above. `rest`: the role that paints what is right of the parts."""
+    """One row of a list. It is made of parts, which are pairs of a text and a role (the name of a style).
+    `key`: None if the row cannot be chosen, as with a heading. `left`, `right`: the parts at the left and at
+    the right edge. `text`: the text in which filters search. `targets`: where the links in its parts lead, in
+    order. `below`: the second line, in lists whose rows have two lines. A row that cannot be chosen has its
+    parts in the second line then, so that a heading is separated from the rows above. `rest`: the role that
+    paints the area to the right of the parts."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -49,22 +51,24 @@ class Item(NamedTuple):
 
 
 def heading(name: str, count: int | None = None, right: str = "") -> Item:
-    """A row with a heading for the rows below it. `count`: how many rows; `right`: text at the right edge."""
+    """Returns a row with the heading of the rows below it. `count`: how many rows there are. `right`: a text
+    at the right edge."""
     parts = ((f"{name} ", "title"), ("" if count is None else str(count), "dim"))
     return Item(None, parts, ((right, "dim"),) if right else ())
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted, so that the cost depends only on the visible rows. Optional
-    methods: `place_of(key)` finds a row at once; `key_of(index)` returns a key without making the row;
-    `text_of(index)` returns the text for searches and filters without making it."""
+    """Rows that are made when they are painted, so that the cost depends only on the visible rows. Three
+    methods are optional. `place_of(key)` finds a row at once. `key_of(index)` returns the key of a row
+    without making the row. `text_of(index)` returns its text for searches and filters without making it."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
 
 
 class Lines(Framed, can_focus=True):
-    """A list. `show(rows)` sets the rows. `Chosen` is posted at enter, `Moved` when the cursor moves."""
+    """A list with a cursor. `show(rows)` sets the rows. `Chosen` is posted at enter, and `Moved` when the
+    cursor moves."""
 
     DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; }"
 
@@ -121,7 +125,7 @@ class Lines(Framed, can_focus=True):
 
     @property
     def item(self) -> Item | None:
-        """The row under the cursor; None if the cursor is on none."""
+        """The row under the cursor, None if there is none."""
         return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
 
     @property
@@ -130,8 +134,8 @@ class Lines(Framed, can_focus=True):
 
     @property
     def position(self) -> str:
-        """The cursor's place among the rows that can be chosen, as text such as `3 of 12`; "" if it is on
-        none."""
+        """The place of the cursor among the rows that can be chosen, as text such as `3 of 12`. "" if it is
+        on none of them."""
         if self.key is None:
             return ""
         headings = self._headings()
@@ -139,7 +143,8 @@ class Lines(Framed, can_focus=True):
         return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
 
     def _headings(self) -> list[int]:
-        """The indices of the headings among the first HEADINGS rows; computed once for the same rows."""
+        """Returns the indices of the headings among the first HEADINGS rows. They are computed once for the
+        same rows."""
         if self._headed[0] is not self.rows:
             last = min(len(self.rows), HEADINGS)
             self._headed = self.rows, [at for at in range(last) if _key_in(self.rows, at) is None]
@@ -147,19 +152,19 @@ class Lines(Framed, can_focus=True):
 
     @property
     def fits(self) -> int:
-        """How many rows are visible."""
+        """The number of rows that fit into the visible part."""
         return self.size.height // self.tall
 
     def stand(self, tall: int) -> None:
-        """Show each row with `tall` lines."""
+        """Show each row with this many lines (`tall`)."""
         if tall != self.tall:
             self.tall = tall
             self._settle()
             self.refresh()
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
-        """Show these rows. The cursor goes to the row with the key `cursor`; without that it stays with its
-        item."""
+        """Show these rows. The cursor goes to the row with the key `cursor`. Without `cursor`, the cursor
+        stays on its item."""
         self.waiting = ""
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
@@ -172,13 +177,13 @@ class Lines(Framed, can_focus=True):
         self.refresh()
 
     def show_top(self) -> None:
-        """Scroll to the first row, unless the cursor's row would then be invisible."""
+        """Scroll to the first row. Does nothing if the row under the cursor would become invisible."""
         if self.cursor < self.fits:
             self.top = 0
             self.refresh()
 
     def filter(self, text: str) -> None:
-        """Show only rows that contain every word of `text`, in upper or lower case."""
+        """Show only the rows that contain every word of `text`. Upper and lower case do not matter."""
         key = self.key
         self._filter = text
         if self.searches:
@@ -190,11 +195,11 @@ class Lines(Framed, can_focus=True):
         self.post_message(self.Moved(self))
 
     def ready(self) -> None:
-        """Complete the filtering, in lists where it takes time."""
+        """Complete the filtering. Only lists that take time to filter do something here."""
 
     def search(self, step: int) -> bool:
-        """Go to the next (`step` 1) or previous (−1) row that contains the typed text. Returns False if there
-        is none."""
+        """Go to the next row that contains the typed text, or with `step` −1 to the previous one. Returns
+        False if there is none."""
         words, count = self._filter.casefold(), len(self.rows)
         self.refresh()
         if not words:
@@ -214,11 +219,12 @@ class Lines(Framed, can_focus=True):
         return False
 
     def _text_of(self) -> Callable[[int], str]:
-        """A function that returns the text of a row, given the row's index."""
+        """Returns a function that returns the text of a row for the index of the row."""
         return getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
 
     def _places_found(self, words: str) -> Sequence[int]:
-        """The indices of the rows that contain `words` (in lower case); computed once for the same rows."""
+        """Returns the indices of the rows that contain `words`, which are in lower case. They are computed
+        once for the same rows."""
         if self._found[0] is not self.rows or self._found[1] != words:
             text = self._text_of()
             places = [index for index in range(len(self.rows)) if words in text(index).casefold()]
@@ -227,24 +233,24 @@ class Lines(Framed, can_focus=True):
 
     @property
     def found_words(self) -> str:
-        """The place of the cursor's row among the rows that the search has found, as text such as `3 of 41`;
-        "" if it is none of them."""
+        """The place of the cursor among the rows that the search has found, as text such as `3 of 41`. "" if
+        the cursor is on none of them."""
         rows, _, places = self._found
         at = bisect_left(places, self.cursor)
         on_one = rows is self.rows and at < len(places) and places[at] == self.cursor
         return f"{at + 1} of {len(places)}" if on_one else ""
 
     def move(self, by: int) -> None:
-        """Move the cursor by this many rows. It stops at the ends and skips headings."""
+        """Move the cursor by this many rows. It stops at the first and the last row, and skips headings."""
         self.go(self.cursor + by, 1 if by > 0 else -1)
 
     def page(self, by: float) -> None:
-        """Move the cursor by a part of the list's height."""
+        """Move the cursor by this part of the height of the list."""
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
-        """Put the cursor on row `index`; if that row cannot be chosen, on the next one in the direction
-        `step` that can."""
+        """Put the cursor on row `index`. If that row cannot be chosen, put it on the next row in the
+        direction `step` that can."""
         before, last = self.cursor, len(self.rows) - 1
         index = max(0, min(index, last))
         chosen = self._choosable(index, step)
@@ -265,8 +271,8 @@ class Lines(Framed, can_focus=True):
         self.post_message(self.Moved(self))
 
     def go_within(self, index: int) -> None:
-        """Put the cursor on row `index`, with a quarter of the list's height above and below it if
-        possible."""
+        """Put the cursor on row `index`. If possible, a quarter of the height of the list stays visible above
+        and below it."""
         self.go(index)
         around = self.fits // 4
         top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.fits)
@@ -276,14 +282,14 @@ class Lines(Framed, can_focus=True):
             self.refresh()
 
     def go_to(self, key: Hashable) -> None:
-        """Put the cursor on the row with this key, if there is one."""
+        """Put the cursor on the row with this key. Does nothing if there is no such row."""
         place = self._place_of(key)
         if place is not None:
             self.go(place)
 
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
-        """Go to the next (`step` 1) or previous (−1) row for which `matches` is true, continuing at the other
-        end. Returns False if there is none."""
+        """Go to the next row for which `matches` is true, or with `step` −1 to the previous one. The search
+        continues at the other end of the list. Returns False if there is no such row."""
         count = len(self.rows)
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
@@ -293,7 +299,7 @@ class Lines(Framed, can_focus=True):
         return False
 
     def highlights(self, index: int) -> bool:
-        """Whether row `index` is painted as the cursor's row."""
+        """Returns whether row `index` is painted as the row under the cursor."""
         return index == self.cursor
 
     def slide(self, by: int) -> None:
@@ -303,12 +309,13 @@ class Lines(Framed, can_focus=True):
 
     @property
     def target(self) -> str:
-        """Where the chosen link in the cursor's row leads; "" if the row has no link."""
+        """The target of the chosen link in the row under the cursor. "" if the row has no link."""
         targets = self.item.targets if self.linked and self.item is not None else ()
         return targets[min(self._link, len(targets) - 1)] if targets else ""
 
     def step_link(self) -> bool:
-        """Choose the next link: in the cursor's row, or in a row below. Returns False if there is none."""
+        """Choose the next link in the row under the cursor, or else the first link in a row below. Returns
+        False if there is none."""
         if not self.linked or self.item is None:
             return False
         if self._link + 1 < len(self.item.targets):
@@ -330,7 +337,7 @@ class Lines(Framed, can_focus=True):
 
     @property
     def sought(self) -> str:
-        """The text of the filter."""
+        """The text by which the list is filtered."""
         return "" if self.searches else self._filter
 
     @property
@@ -339,7 +346,7 @@ class Lines(Framed, can_focus=True):
         return bool(self._filter) and not self.searches
 
     def on_click(self, event: Click) -> None:
-        """Put the cursor on the clicked row; a click on the cursor's row chooses it."""
+        """Put the cursor on the clicked row. If it is there already, choose the row."""
         event.stop()
         at = event.get_content_offset(self)
         index = self.top + at.y // self.tall if at is not None else -1
@@ -359,7 +366,7 @@ class Lines(Framed, can_focus=True):
         self.scroll_rows(-WHEEL)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll by this many rows. The cursor moves along if it would become invisible."""
+        """Scroll by this many rows. If the cursor would become invisible, it moves along."""
         height = max(1, self.fits)
         top = max(0, min(self.top + by, len(self.rows) - height))
         if top == self.top:
@@ -371,8 +378,8 @@ class Lines(Framed, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Line `y` of the visible part of the list, for Textual to paint; if the list is empty, a line of the
-        note that says why."""
+        """Returns line `y` of the visible part for Textual to paint. If the list is empty, the line is part
+        of a note that says why."""
         styles = self.styles_of_theme
         index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
@@ -392,22 +399,23 @@ class Lines(Framed, can_focus=True):
         return line.crop(self.shift, self.shift + width) if self.shift else line
 
     def _note_row(self, y: int, width: int) -> list[Part]:
-        """Row `y` of the note of an empty list, which stands in a margin if there is room for one."""
+        """Returns row `y` of the note of an empty list. The note has a margin around it if there is room for
+        one."""
         margin = NOTE_MARGIN if width >= ROOMY else 1
         note = folded([(self._note(), "dim")], max(1, width - 2 * margin + 1))
         y -= int(len(note) < self.size.height)
         return [(" " * margin, "text"), *note[y]] if 0 <= y < len(note) else []
 
     def _note(self) -> str:
-        """The note that explains why there are no rows."""
+        """Returns the note that says why there are no rows."""
         if self.waiting:
             return self.waiting
         return self.unmatched if self.filtered else self.empty
 
     @property
     def _over(self) -> str:
-        """The role (name of a style) that is put over the cursor's row. If another list has the focus, it
-        shows only a mark."""
+        """The role (name of a style) that is put over the row under the cursor. While another list has the
+        focus, that row is only bold."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -417,8 +425,9 @@ class Lines(Framed, can_focus=True):
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
     def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """The web addresses of the row's links, by index of the part in the painted line; none unless the
-        terminal opens links. `marks`: the number of parts that are painted before the row's own."""
+        """Returns the web addresses of the links in a row, by the index of the part in the painted line.
+        Returns none if the terminal does not open links. `marks`: how many parts are painted before those of
+        the row."""
         if not self.linked or not getattr(self.app, "opens_links", False):
             return NO_LINKS
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -426,9 +435,9 @@ class Lines(Framed, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """The index of the part of the painted line that keeps its own style in the cursor's row: the chosen
-        one of several links; -1 without one. `marks`: the number of parts that are painted before the row's
-        own. `chosen`: the cursor is on the row."""
+        """Returns the index of the part in the painted line that keeps its own style in the row under the
+        cursor. That is the chosen link, if the row has several. Otherwise returns -1. `marks`: how many parts
+        are painted before those of the row. `chosen`: the cursor is on the row."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -457,7 +466,7 @@ class Lines(Framed, can_focus=True):
         return FilteredRows(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
-        """The index of the row with this key; None if no row has it."""
+        """Returns the index of the row with this key. Returns None if no row has it."""
         return None if key is None else _place_in(self.rows, key)
 
     def _choosable(self, index: int, step: int) -> int | None:
@@ -468,7 +477,7 @@ class Lines(Framed, can_focus=True):
         return None
 
     def _settle(self) -> None:
-        """Move the cursor to a row that can be chosen, and scroll to it."""
+        """Move the cursor to a row that can be chosen, and scroll so that it is visible."""
         count, height = len(self.rows), max(1, self.fits)
         self.cursor = max(0, min(self.cursor, count - 1))
         chosen = self._choosable(self.cursor, 1)
@@ -485,15 +494,15 @@ class Lines(Framed, can_focus=True):
 
 
 def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]:
-    """The parts of the two lines of a row, as (left, right) of each line."""
+    """Returns the parts of both lines of a row, as (left, right) of each line."""
     if item.key is None and not item.below:
         return ((), ()), (item.left, item.right)
     return (item.left, item.right), (item.below, ())
 
 
 def mark_found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
-    """The parts, split so that each occurrence of `words` (in lower case) is marked as found. Line numbers
-    before a text are not searched."""
+    """Returns the parts, split so that each occurrence of `words` is marked as found. `words` is in lower
+    case. Line numbers before the text are not searched."""
     begins = next((at for at, (_, role) in enumerate(parts) if not role.endswith("gutter")), len(parts))
     text = "".join(part for part, _ in parts[begins:])
     lower = text.casefold()
@@ -517,13 +526,13 @@ def mark_found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
 
 
 def text_of(item: Item) -> str:
-    """The text of a row in which filters and searches look."""
+    """Returns the text of a row in which filters and searches look."""
     return item.text or "".join(part for part, _ in (*item.left, *item.right, *item.below))
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
-    """The texts of the rows from `begin` to `end` in which filters search; "" for rows that cannot be
-    chosen."""
+    """Returns the texts of the rows from `begin` to `end` in which filters search. The text is "" for a row
+    that cannot be chosen."""
     text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
@@ -531,7 +540,7 @@ def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
 
 
 def _key_in(rows: Rows, index: int) -> Hashable | None:
-    """The key of row `index`; the row is not made for it, if possible."""
+    """Returns the key of row `index`. If possible, the row itself is not made."""
     key_of = getattr(rows, "key_of", None)
     return rows[index].key if key_of is None else key_of(index)
 
@@ -544,7 +553,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
 
 
 class FilteredRows:
-    """Those rows that match a filter. `places`: their indices among all rows, in order."""
+    """Only those rows that match a filter. `places`: their indices among all rows, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:
         self._rows, self._places = rows, places
@@ -565,7 +574,7 @@ class FilteredRows:
 
 
 def sequence(items: Sequence[Item]) -> Rows:
-    """These items as `Rows` in which a row is found quickly by its key."""
+    """Returns these items as `Rows` that find a row quickly by its key."""
     return _Indexed(items)
 
 

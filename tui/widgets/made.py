@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Made(Generic[T]):
-    """The rows `first`, then one row for each value, then the rows `last`. `make`: returns the row of a
-    value; `key`: returns the key of a value; `text`: returns the text in which filters search (default: the
-    row's text)."""
+    """Rows in three groups: the rows `first`, a row for each value, and the rows `last`. `make`: returns the
+    row of a value. `key`: returns the key of a value. `text`: returns the text in which filters search.
+    Without it, they search the text of the row."""
 
     def __init__(
         self,
@@ -37,19 +37,20 @@ class Made(Generic[T]):
         return self._make(self._values[at]) if at < len(self._values) else self._last[at - len(self._values)]
 
     def key_of(self, index: int) -> Hashable | None:
-        """The key of the row `index`."""
+        """Returns the key of the row `index`."""
         at = index - len(self._first)
         return self._key(self._values[at]) if 0 <= at < len(self._values) else self[index].key
 
     def text_of(self, index: int) -> str:
-        """The text of the row `index` in which filters search; "" for rows that cannot be chosen."""
+        """Returns the text of the row `index` in which filters search. Returns "" for a row that cannot be
+        chosen."""
         at = index - len(self._first)
         if self._text is not None and 0 <= at < len(self._values):
             return self._text(self._values[at])
         return text_of(self[index]) if self[index].key is not None else ""
 
     def place_of(self, key: Hashable) -> int | None:
-        """The index of the row for the value with this key; None if no value has it."""
+        """Returns the index of the row for the value with this key. Returns None if no value has it."""
         own = self._key
         at = next((at for at, value in enumerate(self._values) if own(value) == key), None)
         return None if at is None else at + len(self._first)

@@ -1,7 +1,7 @@
-"""The rows of a comparison, for `tui.widgets.diff`: files, hunks and lines with the numbers of both sides, in
-one column or two.
+"""The rows of a comparison, for `tui.widgets.diff`. They are files, hunks, and lines with the numbers of both
+sides, in one column or in two.
 
-A row is made when it is painted. Only its kind, its numbers and its place in the patch are stored, so that a
+A row is made when it is painted. Stored are only its kind, its numbers, and its position in the patch. So a
 comparison of 100,000 lines takes a few megabytes and opens at once."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ KINDS = {**SIGNED, "F": "file", "H": "hunk", "B": "both"}
 
 
 class Key(NamedTuple):
-    """The key of a row. `kind`: file, hunk, add, delete, text or both. Line numbers are 0 on a side without
-    the line."""
+    """The key of a row. `kind`: file, hunk, add, delete, text or both. `old`, `new`: its line number on each
+    side, 0 if the side does not have the line."""
 
     path: str
     kind: str
@@ -48,17 +48,18 @@ class Spot(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How lines are painted. `tints`: returns the backgrounds of changed lines. `colours`: the colours of
-    each file, by path."""
+    """The colours of lines. `tints`: returns the backgrounds of changed lines. `colours`: the colours of each
+    file, by its path."""
 
     tints: Callable[[], Tints | None]
     colours: Mapping[str, FileColours]
 
 
 class Patches:
-    """The rows of `files`. `half`: columns of each side, 0 for one column. `blanks`: changes of only white
-    space are shown too. `seen`: paths of files whose lines are folded away. `heads`: a row names each file.
-    `look`: None to paint changed lines in the two colours of changes."""
+    """The rows of `files`. `half`: the columns of each side, 0 if both sides are in one column. `blanks`:
+    changes of only white space are shown too. `seen`: the paths of the files whose lines are folded away.
+    `heads`: a row names each file. `look`: the colours of lines. If it is None, changed lines have only the
+    two colours of changes."""
 
     def __init__(
         self,
@@ -88,8 +89,8 @@ class Patches:
         self.digits = max(DIGITS, len(str(highest)))  # columns of a line number
 
     def numbers(self, file: ChangedFile) -> int:
-        """The width of the line numbers of a file in columns, with the blank after each number; for the form
-        in one column."""
+        """Returns how many columns the line numbers of a file take in the form with one column. The blank
+        after each number is included."""
         return (self.digits + 1) * (2 if two_sided(file) else 1)
 
     def _put(
@@ -153,7 +154,7 @@ class Patches:
     # --- lines with their colours
 
     def _hunk_item(self, key: Key, file: ChangedFile, title: str) -> Item:
-        """The heading of a hunk as a row, with the function or class around it."""
+        """Returns the row with the heading of a hunk. It names the function or class around the hunk."""
         if self._look is None:
             return Item(key, ((f"{'':>12}{safe(title)}", "hunk"),))
         numbers, _, named = title.removeprefix("@@").partition("@@")
@@ -184,12 +185,13 @@ class Patches:
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
     def _shown(self, file: ChangedFile, at: int) -> str:
-        """The text of line `at` of the file's patch, cut to the length that is ever painted."""
+        """Returns the text of a line of the file's patch, cut to the length that is painted at most. `at`:
+        the position in the patch at which the text begins."""
         text = self._text(file, at)
         return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
 
     def _marks(self, kind: Kind, numbers: str) -> tuple[Part, Part]:
-        """(number, sign) of a changed line, as parts. `numbers`: the text of its number."""
+        """Returns the number and the sign of a changed line, as parts. `numbers`: the number as text."""
         tints = self._tints()
         if tints is None:
             return (numbers, "gutter"), (SIGNS[kind], f"{kind}_mark")
@@ -199,14 +201,15 @@ class Patches:
         return self._look.tints() if self._look is not None else None
 
     def _ground(self, kind: Kind) -> str:
-        """The role that paints the area to the right of a changed line."""
+        """Returns the role that paints the area to the right of the text of a changed line."""
         tints = self._tints()
         return "text" if tints is None else tints.line(kind, "text")
 
     def _pieces(
         self, file: ChangedFile, number: int, text: str, kind: Kind | None, words: Ranges
     ) -> list[Part]:
-        """The text of a line as parts with roles. `words`: the changed words in it."""
+        """Returns the text of a line as parts with roles. `words`: the ranges of changed words in the
+        text."""
         tints = self._tints()
         if tints is None:
             cut = _cut(((0, len(text), kind or "text"),), words)
@@ -225,8 +228,8 @@ class Patches:
         ]
 
     def _partner(self, index: int) -> int | None:
-        """The index of the added line that replaces a deleted line, or of the deleted line that an added line
-        replaces; None without one."""
+        """Returns the index of the line with which a changed line is compared: for a deleted line the added
+        line that replaces it, and the other way round. Returns None if there is none."""
         kinds, own = self._kinds, self._kinds[index : index + 1]
         above = bytes(kinds[max(0, index - RUN_MAX) : index])
         before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
@@ -241,7 +244,7 @@ class Patches:
         return begins - deleted + before if before < deleted else None
 
     def text_of(self, index: int) -> str:
-        """The text of the row `index` in which searches look."""
+        """Returns the text of the row `index` in which searches look."""
         file, kind = self._file(index), chr(self._kinds[index])
         if kind == "F":
             return file.path
@@ -251,7 +254,7 @@ class Patches:
         return "\n".join(self._text(file, at[index] + 1) for numbers, at in sides if numbers[index])
 
     def place_of(self, key: Hashable) -> int | None:
-        """The index of the row with this key; None if no row has it."""
+        """Returns the index of the row with this key. Returns None if no row has it."""
         if not isinstance(key, Key):
             return None
         if key.kind == "file":
@@ -260,13 +263,13 @@ class Patches:
         return next((place for place in self._places(key) if self[place].key == key), None)
 
     def of_spot(self, spot: Spot) -> int | None:
-        """The index of the row that shows this line; None if no row does."""
+        """Returns the index of the row that shows this line. Returns None if no row does."""
         key = Key(spot.path, "", *((spot.line, 0) if spot.side == "old" else (0, spot.line)))
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
-        """Yields the indices of the rows with the key's file and line number (on the new side if the key has
-        a line there)."""
+        """Yields the indices of the rows with the file and the line number of this key. The number on the new
+        side counts, if the key has one."""
         which = next((at for at, file in enumerate(self._files) if file.path == key.path), None)
         if which is None:
             return
@@ -320,8 +323,8 @@ class Patches:
         return [*parts, (" " * (self._half - used), fill)]
 
     def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
-        """The changed words of a line, found by comparing it with the line beside it on the other side; none
-        without such a line. `old`: of the line on the old side."""
+        """Returns the changed words of a line, found by comparing it with the line beside it on the other
+        side. Returns () if there is no line beside it. `old`: the line is the one on the old side."""
         if not self._old[index] or not self._new[index]:
             return ()
         both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
@@ -329,8 +332,8 @@ class Patches:
 
 
 def two_sided(file: ChangedFile) -> bool:
-    """Whether the lines of a file have numbers on both sides. A file that was added or removed has only one
-    side."""
+    """Returns whether the lines of a file have numbers on both sides. A file that was added or removed has
+    only one side."""
     return file.status not in ("added", "removed")
 
 
@@ -339,8 +342,8 @@ def _kind_of(name: str) -> Kind | None:
 
 
 def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
-    """Cuts the coloured pieces of a line at the borders of changed words. Yields (start, end, role, whether
-    it changed) for each piece."""
+    """Cuts the coloured pieces of a line where changed words begin and end. Yields (start, end, role, whether
+    it is changed) for each piece."""
     for start, end, role in spans:
         at = start
         for first, last in words:
@@ -355,8 +358,8 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
-    """A note as a row with two sides: its `parts` on the old or the new `side`, a line between both sides.
-    `half`: columns of each side."""
+    """Returns the parts of a note as a row with two sides, with a line between the sides. The note is on the
+    old or the new side (`side`). `half`: the columns of each side."""
     line: Part = (" │ ", "line")
     if side == "new":
         (blank, role), *rest = parts
@@ -366,7 +369,7 @@ def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tu
 
 
 class Noted:
-    """The rows of a comparison, with notes below the lines that the notes are about."""
+    """The rows of a comparison with notes. A note is shown below the line that it is about."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:
         under: dict[int, list[Item]] = {}
@@ -396,7 +399,8 @@ class Noted:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _note_at(self, index: int) -> tuple[Item | None, int]:
-        """(note, 0) if the row `index` is a note, else (None, its index without counting notes)."""
+        """Looks up the row `index`. If it is a note, returns (note, 0). Otherwise returns (None, the index of
+        the row without counting notes)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
@@ -413,5 +417,5 @@ class Noted:
         return None
 
     def _moved(self, place: int) -> int:
-        """The index of a row, counting notes. `place`: its index without counting them."""
+        """Returns the index of a row with notes counted. `place`: its index without counting notes."""
         return place + self._before[bisect_left(self._under, place)]

@@ -1,5 +1,5 @@
-"""A widget that shows a picture: as half-blocks in cells, or as an empty pane over which the terminal draws
-pixels."""
+"""A widget that shows a picture. It either draws half-blocks, or stays empty and the terminal draws pixels
+over it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ UPPER = "▀"
 
 
 class Picture(Widget, can_focus=True):
-    """Shows a picture. `show(image, way)`: shows this picture. `tell(words)`: shows a sentence in its place.
-    `Resized` is posted when the size of its pane changes."""
+    """Shows a picture. `show(image, way)`: shows this picture. `tell(words)`: shows a sentence in place of a
+    picture. `Resized` is posted when the size of the widget changes."""
 
     DEFAULT_CSS = "Picture { height: 1fr; width: 1fr; }"
 
     class Resized(Message):
-        """Posted when the pane has another size, also at the beginning, because a picture of that size is
-        then needed."""
+        """Posted when the widget has got another size, because a picture of that size is needed. It is also
+        posted at the beginning."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -54,7 +54,7 @@ class Picture(Widget, can_focus=True):
         self.post_message(self.Resized())
 
     def covered(self) -> tuple[int, int]:
-        """(columns, rows) that the picture takes; (0, 0) without one."""
+        """How many (columns, rows) the picture covers. (0, 0) if there is none."""
         return cells(self._way, self.image) if self.image is not None else (0, 0)
 
     def render_line(self, y: int) -> Strip:
@@ -69,8 +69,8 @@ class Picture(Widget, can_focus=True):
 
 
 def over(screen: Widget, way: Way) -> Over | None:
-    """The picture that the terminal has to draw in pixels over the cells of a screen; None if there is
-    none."""
+    """Returns the picture that the terminal has to draw in pixels over the cells of a screen. Returns None if
+    there is none."""
     for picture in screen.query(Picture) if way != "blocks" else ():
         (columns, rows), area = picture.covered(), picture.region
         if picture.sequence and picture.display and 0 < columns <= area.width and rows <= area.height:
@@ -81,8 +81,8 @@ def over(screen: Widget, way: Way) -> Over | None:
 
 
 def _blocks(image: Drawn) -> list[list[Segment]]:
-    """The image as lines of segments with two pixels in each cell: the upper one in the text colour, the
-    lower one in the background colour."""
+    """Returns an image as lines of segments. Each cell shows two pixels, the upper one in the text colour and
+    the lower one in the background colour."""
     data, width = base64.b64decode(image.data), image.width
     rows = []
     for top in range(0, image.height, 2):
@@ -109,7 +109,7 @@ def _pixel(data: bytes, width: int, x: int, y: int) -> Pixel | None:
 
 
 def _style(upper: Pixel | None, lower: Pixel | None) -> Style:
-    """The style of a cell with two pixels. If both are equal it only has a background, so that a run of such
-    cells has one look."""
+    """Returns the style of a cell with two pixels. If both have the same colour, it has only a background, so
+    that a run of such cells has one look."""
     colour = Color.from_rgb(*upper) if upper is not None and upper != lower else None
     return Style(color=colour, bgcolor=Color.from_rgb(*lower) if lower is not None else None)

@@ -1,4 +1,4 @@
-"""A question in a frame over the screen that it concerns."""
+"""A question in a frame over the screen that it is about."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ ROWS = 8  # rows of the question at most
 
 class Question(Vertical):
     """A frame with a question and the prompt that takes the answer. `destroys`: whether the answer takes away
-    what nobody brings back; the frame is red then. `placed`: called once the prompt is on the screen."""
+    something that cannot be brought back. The frame is red in that case. `placed`: called once the prompt is
+    on the screen."""
 
     DEFAULT_CSS = "Question { layer: over; height: auto; padding: 0 2; }"
 

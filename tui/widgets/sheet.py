@@ -1,4 +1,4 @@
-"""Rows that are read instead of chosen: a text that scrolls, without a cursor."""
+"""A list whose rows are read and not chosen: a text that scrolls, without a cursor."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tui.widgets.lines import Lines
 
 
 class Sheet(Lines):
-    """A text. Keys that move a cursor elsewhere scroll here. A row is marked only when a search has found
-    it."""
+    """A text that scrolls. The keys that move a cursor in other lists scroll the text. A row is marked only
+    if a search has found it."""
 
     _marks_row = False  # whether the row `cursor` was found by a search
     _seeks = False  # whether a search goes to a row
@@ -17,7 +17,7 @@ class Sheet(Lines):
 
     @property
     def position(self) -> str:
-        """The visible rows among all, as text; "" if all are visible."""
+        """The visible rows and the number of all rows, as text. "" if all rows are visible."""
         count = len(self.rows)
         if count <= self.fits or not self.fits:
             return ""
@@ -40,7 +40,7 @@ class Sheet(Lines):
         self.scroll_rows(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
-        """Scroll until row `index` is visible."""
+        """Scroll so that row `index` is visible."""
         index = max(0, min(index, len(self.rows) - 1))
         above, below = index - self.top, index - (self.top + self.fits - 1)
         self.scroll_rows(min(0, above) or max(0, below))
@@ -56,7 +56,7 @@ class Sheet(Lines):
             self._seeks = False
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll by rows, as far as there are some."""
+        """Scroll by this many rows, up to the first or the last row."""
         top = max(0, min(self.top + by, len(self.rows) - max(1, self.fits)))
         self._marks_row = False
         if top != self.top or self.cursor != top:
@@ -65,6 +65,6 @@ class Sheet(Lines):
             self.post_message(self.Moved(self))
 
     def _settle(self) -> None:
-        """Keep the visible part within the rows."""
+        """Keep the visible part inside the rows."""
         self.top = max(0, min(self.top, len(self.rows) - max(1, self.fits)))
         self.cursor = max(0, min(self.cursor, len(self.rows) - 1))

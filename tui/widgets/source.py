@@ -1,4 +1,4 @@
-"""The rows of a text file: line number, last author of the line, and text."""
+"""The rows of a text file. A row has the number of the line, the last author of the line, and its text."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ UNITS = {
 
 class Source:
     """The rows of one file. `lines`: the parts of each line. `blame`: who changed which lines last. `marks`:
-    parts at the right end of a line, by line number. `changed`: numbers of the lines that have a sign before
-    them; None: there is no column for signs. `digits`: how many digits of a seal the blame shows."""
+    parts at the right end of a line, by the number of the line. `changed`: the numbers of the lines that have
+    a sign before them. If it is None, there is no column for signs. `digits`: how many digits of a seal id
+    the blame shows."""
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class Source:
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
     def _blame_parts(self, number: int) -> list[Part]:
-        """The parts that show which seal changed a line last, who made it and when; blank if they are the
-        same as for the line above. Recent changes are bright, changes older than thirty days dim."""
+        """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank
+        if the line above has the same ones. Recent changes are bright, and changes older than thirty days are
+        dim."""
         blamed = self.blamed(number)
         if blamed is None or number not in (blamed.start, 1):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
@@ -72,7 +74,7 @@ class Source:
         ]
 
     def text_of(self, index: int) -> str:
-        """The text of the row `index` in which searches look: the line without its number."""
+        """Returns the text of the row `index` in which searches look. That is the line without its number."""
         line = getattr(self._lines, "line", None)
         return line(index) if line else "".join(text for text, _ in self._lines[index])
 
@@ -80,8 +82,8 @@ class Source:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
     def blamed(self, number: int) -> BlameRange | None:
-        """The range of lines around line `number` (from 1) that one seal changed last, with that seal; None
-        if unknown."""
+        """Returns the range of lines around the line `number` (from 1) that were changed last in the same
+        seal, with that seal. Returns None if it is unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None
 

@@ -25,9 +25,10 @@ def strip(
     links: Mapping[int, str] = NO_LINKS,
     rest: str = "text",
 ) -> Strip:
-    """The parts as a line of exactly `width` cells. `over`: style of the cursor's line, applied to all parts
-    except the one with the index `bare`; faint parts are then shown like normal text. `links`: the address of
-    each part that is a link, by index. `rest`: the role of what is right of the parts."""
+    """Returns the parts as a line of exactly `width` cells. `over`: the style of the line under the cursor.
+    It is put over all parts except the one with the index `bare`, and faint parts look like normal text under
+    it. `links`: the addresses of the parts that are links, by index. `rest`: the role of the area to the
+    right of the parts."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
         style = styles[role]

@@ -1,4 +1,4 @@
-"""Colours of widgets in which texts of several lines are typed, from the theme of the app."""
+"""The colours of widgets in which texts of several lines are typed. They come from the theme of the app."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tui.theme import CURSOR, THEMES
 
 
 class AreaLooks(TextAreaTheme):
-    """The colours of a text area (of Textual) in one theme of the app."""
+    """The colours of Textual's text area in one theme of the app."""
 
     def apply_css(self, text_area: TextArea) -> None:
-        """Does nothing, because every style is given already; Textual's method would replace the terminal's
-        own colours."""
+        """Does nothing, because every style is given already. Textual's own method would replace the colours
+        of the terminal."""
 
 
 def dress(area: TextArea, colours: str) -> None:
-    """Give a text area the colours of a theme."""
+    """Give a text area the colours of the theme `colours`."""
     styles = THEMES[colours]
     looks = AreaLooks(
         "svc",

@@ -1,4 +1,4 @@
-"""Finds the words that differ between two lines of a comparison."""
+"""Finds the words in which two lines of a comparison differ."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NOTHING: tuple[Ranges, Ranges] = ((), ())
 
 @lru_cache(maxsize=1024)
 def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
-    """(changed ranges of the old line, changed ranges of the new line), as (start, end) of characters; both
-    empty if the lines are long or have little in common."""
+    """Returns the changed ranges of the old line and the changed ranges of the new line. A range is (start,
+    end) in characters. Both are empty if the lines are long or have little in common."""
     if old == new or max(len(old), len(new)) > LINE_MAX:
         return NOTHING
     before, after = _WORD.findall(old), _WORD.findall(new)
@@ -41,14 +41,14 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
 
 
 def _shared(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words at the beginning of both are equal."""
+    """Returns how many words at the beginning of both lines are equal."""
     pairs = zip(first, second, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _ranges(words: Sequence[str], pieces: Iterable[tuple[int, int]]) -> Ranges:
-    """Ranges of characters for `pieces`, which are ranges of words (start, end). Pieces with only blanks
-    between them are joined."""
+    """Returns ranges of characters for `pieces`, which are ranges of words. Both kinds are (start, end).
+    Pieces with only blanks between them are joined."""
     begins = [0]
     for word in words:
         begins.append(begins[-1] + len(word))

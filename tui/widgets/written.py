@@ -1,4 +1,4 @@
-"""A widget for a text that is edited together with others: edits of the user are passed on as splices, edits
+"""A widget for a text that several people edit at once. Edits of the user are passed on as splices, and edits
 of others arrive as changes."""
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _SHOWN: Mapping[int, str] = {
 
 
 class _Lines(Document):
-    """A text of Textual whose lines end only at line feeds, so that its positions match positions in the
-    bytes."""
+    """A document of Textual whose lines end only at line feeds. So positions in it correspond to positions in
+    the bytes of the text."""
 
     def __init__(self, text: str) -> None:
         super().__init__("")
@@ -66,7 +66,8 @@ class _Lines(Document):
 
 
 class _Rows(Sequence[Any]):
-    """A sequence whose items are `of(number)` for the numbers of the lines."""
+    """A sequence with an item for each line of a document. The item is made by `of`, from the number of the
+    line."""
 
     def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
         self._lines, self._of = lines, of
@@ -81,8 +82,8 @@ class _Rows(Sequence[Any]):
 
 
 class _Flat(WrappedDocument):
-    """A wrapped document of Textual in which each line is exactly one row. The base class stores the rows by
-    number, and would have to make them again after each key in a long text."""
+    """A wrapped document of Textual in which each line is exactly one row. Textual's own class stores the
+    rows by number, and would have to make them again after each key, which takes long in a long text."""
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
         lines: Any = self.document
@@ -98,14 +99,15 @@ class _Flat(WrappedDocument):
         return len(self._offset_to_line_info)
 
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        """Does nothing: each line is one row."""
+        """Does nothing, because each line is one row."""
 
 
 class Use(NamedTuple):
-    """The functions of the screen that the text calls. `splice`: at each edit of the user, with byte offset,
-    bytes deleted, bytes inserted. `undo`, `redo`: undo or redo the user's own last edit, and return the
-    changes. `ahead`: returns whether a key is held back for a screen that opens; `act`: returns whether the
-    key was one of the screen's and was carried out. `copy`: puts a text on the clipboard."""
+    """The functions of the screen that the text calls. `splice`: called at each edit of the user, with the
+    offset in bytes, how many bytes are deleted, and the bytes that are inserted. `undo`, `redo`: undo or redo
+    the user's own last edit, and return the changes. `ahead`: keeps a key back for a screen that is about to
+    open, and returns whether it did so. `act`: carries out a key that belongs to the screen, and returns
+    whether it did so. `copy`: puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -119,7 +121,7 @@ class Use(NamedTuple):
 
 
 def _bindings() -> list[Binding]:
-    """The key bindings of Textual's text area, without the keys that the screen uses."""
+    """Returns the key bindings of Textual's text area, without the keys that the screen uses itself."""
     bindings: list[Binding] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
@@ -134,8 +136,8 @@ ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.s
 
 
 class Written(TextArea, inherit_bindings=False):
-    """A text that the user edits. `cursors`: the cursors of others by line (from 0), each as (column from 0
-    or None, name, role)."""
+    """The widget with a text that the user edits. `cursors`: the cursors of others, by line (from 0). Each is
+    (column from 0 or None, name, role)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
@@ -172,7 +174,7 @@ class Written(TextArea, inherit_bindings=False):
         self._rewrap_and_refresh_virtual_size()
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Returns None always: looking for the partner of a bracket would search the whole text at each
+        """Always returns None. Looking for the partner of a bracket would search the whole text at each
         key."""
         return None
 
@@ -187,7 +189,7 @@ class Written(TextArea, inherit_bindings=False):
     # --- changes
 
     def edit(self, edit: Edit) -> EditResult:
-        """Make an edit of the user, and pass it on to the screen."""
+        """Apply an edit of the user to the text, and pass it on to the screen."""
         top, bottom = self._range(edit)
         text = _ENDS.sub(self._ending, edit.text).replace("\0", "").encode("utf-8", "replace")
         if len(text) > PASTE_BYTES:
@@ -200,8 +202,8 @@ class Written(TextArea, inherit_bindings=False):
         return self._change(Edit(text.decode(), top, bottom, edit.maintain_selection_offset))
 
     def _range(self, edit: Edit) -> tuple[Location, Location]:
-        """(start, end) of an edit as positions in the text. A carriage return before a line feed belongs to
-        the line break."""
+        """Returns (start, end) of an edit as positions in the text. A carriage return before a line feed
+        counts as part of the line break."""
         top, bottom = self._before_end(edit.top), self._before_end(edit.bottom)
         if top == bottom and edit.top != edit.bottom and bottom[0] + 1 < len(self._sizes):
             bottom = (bottom[0] + 1, 0)
@@ -215,7 +217,8 @@ class Written(TextArea, inherit_bindings=False):
         return (row, column - 1) if column == len(line) and line.endswith("\r") else at
 
     def take(self, deltas: Sequence[Delta], move: bool = False) -> None:
-        """Apply changes of others, or of an undo, to the text. `move`: move the cursor to them."""
+        """Apply changes to the text that others have made, or that an undo makes. `move`: move the cursor to
+        the changes."""
         for delta in deltas:
             offset = 0
             for step in delta:
@@ -263,14 +266,15 @@ class Written(TextArea, inherit_bindings=False):
     # --- what is shown
 
     def show_cursors(self, cursors: Cursors) -> None:
-        """Show where the cursors of others are."""
+        """Show the cursors of others."""
         if cursors != self.cursors:
             self.cursors = cursors
             self._line_cache.clear()
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing: rows are painted from their text, and unchanged rows are not painted again."""
+        """Does nothing. Rows are painted from their text, and rows that are unchanged are not painted
+        again."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters
@@ -308,18 +312,19 @@ class Written(TextArea, inherit_bindings=False):
         return strip
 
     def _goes_on(self, line: str) -> bool:
-        """Whether the line has characters right of the last column."""
+        """Returns whether the line has characters to the right of the last visible column."""
         cells = _cells(line.removesuffix("\r").expandtabs(self.indent_width))
         return cells - self.scroll_offset.x > self.size.width - self.gutter_width
 
     def _with_sign(self, strip: Strip) -> Strip:
-        """The row with a sign in its last column, which says that the line goes on there."""
+        """Returns the row with a sign in its last column. The sign says that the line goes on to the
+        right."""
         styles = THEMES[getattr(self.app, "colours", "terminal")]
         return Strip.join([strip.crop(0, self.size.width - 1), Strip([Segment(GOES_ON, styles["dim"])], 1)])
 
     async def _on_key(self, event: Key) -> None:
-        """Handle a key at once. Textual would look up the binding of a key only when it has reached the app,
-        and by then the next letter would be in the text."""
+        """Handle a key at once. Textual would look up the binding of a key only after the key has reached the
+        app. By then the next letter would be in the text."""
         if event.key == "escape":
             self._use.leave()
         elif self._use.ahead(event) or self._use.act(event):
@@ -347,8 +352,9 @@ class Written(TextArea, inherit_bindings=False):
             self.delete(*self.selection)
 
     def seek(self, word: str, step: int) -> bool:
-        """Select the next (`step` 1) or previous (−1) occurrence of the word, continuing at the other end of
-        the text. Case matters if the word has capitals. Returns False if there is none."""
+        """Select the next occurrence of the word, or with `step` −1 the previous one. The search continues at
+        the other end of the text. Case matters if the word contains capital letters. Returns False if there
+        is none."""
         fold = (lambda line: line) if word != word.lower() else str.lower
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count
@@ -373,7 +379,7 @@ class Written(TextArea, inherit_bindings=False):
         self._recolour = self.set_timer(COLOUR_AFTER, self._colour)
 
     def _colour(self) -> None:
-        """Colour the whole text, on a thread."""
+        """Colour the whole text on a thread."""
         text, version = self.text, self._colours.version
 
         def work() -> None:

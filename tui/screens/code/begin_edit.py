@@ -1,4 +1,5 @@
-"""Starts editing the text that is open in the tab Code, or shows why that is impossible and what to do."""
+"""Starts editing the text that is open in the tab Code. If that is impossible, shows why and what to do about
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class BeginEdit(FileView):
     _blob: Blob | None
 
     def do_edit(self) -> None:
-        """Edit the open text live, together with others."""
+        """Edit the open text live. Others can edit it at the same time."""
         why = self._why_not()
         if why:
             self.of.say(why, "warn")

@@ -1,5 +1,5 @@
-"""The base of screens with changed files: a tree of the files, beside the changes of the file under its
-cursor."""
+"""The base of screens that show changed files: a tree of the files and, beside it, the changes of one
+file."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ CHANGES = (*_TREE, *_DIFF)
 
 
 class ChangedFiles(Differing, Base):
-    """Changed files as a tree, beside the changes of the file under the cursor. On a screen of less than 100
-    columns only the changes are shown, and a key shows the files instead. Subclasses define `new_seal`,
-    request the changes, and pass them to `show_changes`."""
+    """A screen with changed files as a tree, beside the changes of the file under the cursor. If the screen
+    has less than 100 columns, only the changes are shown, and a key switches to the files. Subclasses define
+    `new_seal`, request the changes, and pass them to `show_changes`."""
 
     DEFAULT_CSS = """
     ChangedFiles FileTree { height: 1fr; }
@@ -55,8 +55,8 @@ class ChangedFiles(Differing, Base):
     ALL_SEEN = "all files are seen"
 
     def __init__(self, repo: Repo, path: str = "") -> None:
-        """`path`: the file whose changes are shown first; "" for the first file that is not marked as
-        seen."""
+        """Makes the screen. `path`: the file whose changes are shown first, "" for the first file that is not
+        marked as seen."""
         super().__init__()
         self.repo, self._path = repo, path
         self._changes = Changes()
@@ -70,7 +70,7 @@ class ChangedFiles(Differing, Base):
 
     @property
     def new_seal(self) -> str:
-        """The id of the seal that has the texts after the changes."""
+        """The id of the seal that contains the files after the changes."""
         raise NotImplementedError
 
     def shows_seal(self, seal: str) -> bool:
@@ -82,26 +82,26 @@ class ChangedFiles(Differing, Base):
         return self._marked
 
     def mark_seen(self, files: Sequence[ChangedFile], seen: bool) -> None:
-        """Mark files as seen or, with `seen` False, as not seen."""
+        """Mark files as seen or, if `seen` is False, as not seen."""
         paths = {file.path for file in files}
         self._marked = self._marked | paths if seen else self._marked - paths
 
     def open_threads(self) -> Mapping[str, int]:
-        """The number of open threads in each file, by path."""
+        """Returns the number of open threads in each file, by path."""
         return NO_THREADS
 
     def paint_notes(self) -> None:
-        """Paint the notes (threads below lines) of the file on the screen. Does nothing here; subclasses with
-        notes override it."""
+        """Paint the threads below the lines of the file on the screen. Does nothing in this class. Subclasses
+        with threads override it."""
 
     def whole_diff(self) -> str:
-        """The command line that prints changes which are too large for the screen."""
+        """Returns the command line that prints changes which are too large for the screen."""
         raise NotImplementedError
 
     # --- the screen
 
     def files_and_changes(self) -> ComposeResult:
-        """The widgets for the tree of files and for the changes."""
+        """Returns the widgets: the tree of files, and the changes of one file."""
         with Horizontal(classes="row"):
             yield FileTree(empty="no difference", waiting="asking the server", id="tree")
             with Vertical(id="changes"):
@@ -122,8 +122,8 @@ class ChangedFiles(Differing, Base):
         self.place()
 
     def show_changes(self, compare: Compare) -> None:
-        """Show these changed files, and the changes of the file that was on the screen before, or else of the
-        first one that is not marked as seen."""
+        """Show these changed files in the tree. The file whose changes were on the screen stays there. If
+        there was none, the changes of the first file that is not marked as seen are shown."""
         current = self._shown()
         path = self._path or (current.path if current is not None else "")
         first = not len(self._changes)
@@ -142,7 +142,8 @@ class ChangedFiles(Differing, Base):
         self.show_frame()
 
     def changed(self, compare: Compare) -> None:
-        """Called with new changes before they are painted. Does nothing here; subclasses may override it."""
+        """Called with new changes before they are painted. Does nothing in this class. Subclasses may
+        override it."""
 
     def _paint_tree(self) -> None:
         self.listing.show(TreeRows(self._changes, self._folded, self.seen_paths, self.open_threads()))
@@ -164,7 +165,7 @@ class ChangedFiles(Differing, Base):
         return self.app.size.width >= TWO_PANES and not self._hides
 
     def place(self) -> None:
-        """Show the panes that fit: tree and changes in frames, or only one of them."""
+        """Show the panes that fit: the tree and the changes in frames, or only one of them."""
         if not self.query("#tree"):
             return
         tree, changes, beside = self.listing, self.query_one("#changes"), self.beside
@@ -189,7 +190,7 @@ class ChangedFiles(Differing, Base):
             self.diff.show_files([file])  # all of it
 
     def _shown(self) -> ChangedFile | None:
-        """The file whose changes are on the screen; None without one."""
+        """Returns the file whose changes are on the screen, None if there is none."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
@@ -200,8 +201,8 @@ class ChangedFiles(Differing, Base):
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
 
     def _say_where(self) -> None:
-        """Write the name of the file and the cursor's position into the frames, or without frames into the
-        line above the changes."""
+        """Write the name of the file and the position of the cursor into the frames. If there are no frames,
+        write them into the line above the changes."""
         if not self.query("#diff"):
             return
         current, diff, tree = self._shown(), self.diff, self.listing
@@ -224,7 +225,8 @@ class ChangedFiles(Differing, Base):
         )
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Called when a cursor has moved. Once the tree's cursor rests on a file, its changes are shown."""
+        """Called when the cursor of a list has moved. Once the cursor of the tree rests on a file, the
+        changes of that file are shown."""
         if event.lines is self.listing:
             if self._rests is not None:
                 self._rests.stop()
@@ -240,8 +242,8 @@ class ChangedFiles(Differing, Base):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
-        """Show the changes of the file at this place in the order of the tree. `end`: the cursor begins on
-        the last row. `follow`: the tree's cursor moves to the file."""
+        """Show the changes of one file. `place`: its place in the order of the tree. `end`: the cursor begins
+        on the last row. `follow`: the cursor of the tree moves to the file as well."""
         file, diff, before = self._changes.file(place), self.diff, self._shown()
         diff.empty = _without_lines(file, self.whole_diff())
         if diff.selects:
@@ -258,8 +260,8 @@ class ChangedFiles(Differing, Base):
         self.colour(file, self.repo.id, self.new_seal)
 
     def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """The file with only the beginning of its changes, if they are very long. Their other rows are made
-        once the cursor is among them."""
+        """Returns the file with only the beginning of its changes, if they are very long. The other rows are
+        made when the changes get the focus."""
         patch = file.patch or ""
         if len(patch) <= GLIMPSE:
             return file
@@ -274,7 +276,7 @@ class ChangedFiles(Differing, Base):
     # --- files
 
     def do_tree(self) -> None:
-        """Move the focus to the tree of files; from there, back to the changes."""
+        """Move the focus to the tree of files. If the tree has it already, move it back to the changes."""
         if self.beside:
             self.set_focus(self.diff if self.listing.has_focus else self.listing)
             return
@@ -325,7 +327,7 @@ class ChangedFiles(Differing, Base):
         self._paint_tree()
 
     def do_left(self) -> None:
-        """In the tree: fold the folder under the cursor, or move to the parent folder. In the changes: scroll
+        """In the tree, fold the folder under the cursor, or move to the parent folder. In the changes, scroll
         left."""
         key = self.listing.key
         if not self.listing.has_focus or not isinstance(key, Place):
@@ -354,7 +356,7 @@ class ChangedFiles(Differing, Base):
         self._step_file(-1)
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
-        """Show the next file (`by` 1), or the previous one (−1). Returns False if there is none."""
+        """Show the next file, or with `by` −1 the previous one. Returns False if there is none."""
         current = self._shown()
         place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
@@ -372,16 +374,17 @@ class ChangedFiles(Differing, Base):
             self.diff.jump("hunk", -1)
 
     def _next_unseen(self, place: int) -> int | None:
-        """The place of the next file after `place` that is not marked as seen, continuing at the beginning;
-        None if all are."""
+        """Returns the place of the next file after `place` that is not marked as seen. The search continues
+        at the first file after the last one. Returns None if all files are marked."""
         seen = self.seen_paths
         count = len(self._changes)
         around = ((place + step) % count for step in range(1, count + 1))
         return next((at for at in around if self._changes.file(at).path not in seen), None)
 
     def do_seen(self) -> None:
-        """Mark the file on the screen, or all files of the folder under the tree's cursor, as seen or not
-        seen, and show the next file that is not seen."""
+        """Mark the file on the screen as seen or, if it is marked already, as not seen. If the cursor of the
+        tree is on a folder, that is done for all its files. After marking as seen, show the next file that is
+        not seen."""
         current, key = self._shown(), self.listing.key
         if current is None:
             return
@@ -401,14 +404,14 @@ class ChangedFiles(Differing, Base):
             self.show_file(following)
 
     def _below(self, key: Place) -> list[ChangedFile]:
-        """The file of this row of the tree, or for a folder all files below it."""
+        """Returns the file of this row of the tree. For a folder, returns all files below it."""
         is_folder = key.kind == "folder"
         entries = self._changes.entries
         row = next(entry for entry in entries if entry.path == key.path and (entry.file < 0) == is_folder)
         return [self._changes.file(place) for place in range(row.first, row.last)]
 
     def do_half_down(self) -> None:
-        """Scroll half a page down; at the end of a file, show the next file."""
+        """Scroll half a page down. If the cursor is at the end of a file, show the next file."""
         if self.lines is self.diff and self.diff.cursor >= len(self.diff.rows) - 1:
             self._step_file(1)
         else:
@@ -423,7 +426,8 @@ class ChangedFiles(Differing, Base):
     # --- search in all files
 
     def _search(self, step: int) -> None:
-        """Go to the next match of the search, or with -1 to the previous one, also in other files."""
+        """Go to the next match of the search, or with `step` −1 to the previous one. The search continues in
+        the other files."""
         words = self.diff.sought
         if self.lines is self.listing or not words:
             super()._search(step)
@@ -455,8 +459,8 @@ class ChangedFiles(Differing, Base):
 
 
 def _without_lines(file: ChangedFile, command: str) -> str:
-    """The note that is shown for a file whose changes have no lines. `command`: the command line that prints
-    changes which are too large."""
+    """Returns the note that is shown in place of the lines of a file, if its changes have none. `command`:
+    the command line that prints changes which are too large."""
     if file.binary:
         return "a binary file"
     if file.patch is None:

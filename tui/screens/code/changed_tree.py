@@ -1,4 +1,4 @@
-"""Changed files as a tree. A folder whose only child is a folder is shown in one row with it."""
+"""Changed files as a tree. If a folder contains nothing but one folder, both are shown in one row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DEEPEST = 8  # levels that are indented
 
 class Entry(NamedTuple):
     """A row of the tree: a file or a folder. `file`: index of the file among the changed files, negative for
-    a folder. `first` to `last`: the range of the files below it, in the order of the tree."""
+    a folder. `first` and `last`: the places of the files that belong to the row, in the order of the tree.
+    `last` itself is excluded."""
 
     path: str
     label: str
@@ -41,8 +42,8 @@ class _Folder:
 
 
 class Changes:
-    """The changed files in the order of their tree: folders first, by name. `order`: for each place in that
-    order, the index in `files`."""
+    """The changed files in the order of the tree: by name, with folders before files. `order`: for each place
+    in that order the index of the file in `files`."""
 
     def __init__(self, files: Sequence[ChangedFile] = ()) -> None:
         self.files = tuple(files)
@@ -87,7 +88,7 @@ class Changes:
                 waiting.append((prefix + name, name, depth + 1, folder))
 
     def file(self, place: int) -> ChangedFile:
-        """The file at this place in the order of the tree."""
+        """Returns the file at this place in the order of the tree."""
         return self.files[self.order[place]]
 
     def __len__(self) -> int:
@@ -95,9 +96,9 @@ class Changes:
 
 
 class TreeRows:
-    """The rows of a tree; each is made when it is painted. `folded`: folders whose files are hidden. `seen`:
-    paths of files marked as seen. `open_threads`: number of open threads by path. `flat`: rows show whole
-    paths, as in a filtered tree."""
+    """The rows of a tree. A row is made when it is painted. `folded`: folders whose files are hidden. `seen`:
+    paths of the files that are marked as seen. `open_threads`: number of open threads, by path. `flat`: each
+    row shows the whole path, as in a filtered tree."""
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class TreeRows:
         return (*threads, *counts_of(file))
 
     def text_of(self, index: int) -> str:
-        """The text of a row in which filters search: the path of a file; "" for a folder."""
+        """Returns the text of a row in which filters search: the path of a file, "" for a folder."""
         entry = self._entries[index]
         return entry.path if entry.file >= 0 else ""
 
@@ -172,7 +173,7 @@ def _key(entry: Entry) -> Place:
 
 
 class FileTree(Lines):
-    """The list that shows the tree. While it is filtered, its rows show whole paths."""
+    """The list that shows the tree of changed files. While it is filtered, its rows show whole paths."""
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         if isinstance(rows, TreeRows):

@@ -1,5 +1,5 @@
-"""Copies text to the terminal's clipboard, also inside tmux, which by default ignores programs' requests for
-that."""
+"""Copies text to the terminal's clipboard. This also works inside tmux, which by default ignores such
+requests of programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def in_tmux() -> bool:
 
 
 def into_tmux(text: str) -> bool:
-    """Put the text into a buffer of tmux, which copies it to the terminal. Returns False if that fails."""
+    """Put a text into a buffer of tmux, which copies it to the terminal's clipboard. Returns False if that
+    fails."""
     words = ["tmux", "load-buffer", "-w", "-"]
     try:
         done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=SECONDS, check=False)
@@ -29,7 +30,7 @@ def into_tmux(text: str) -> bool:
 
 
 def copy(screen: Base, text: str) -> None:
-    """Put the text on the terminal's clipboard, and show whether that worked."""
+    """Put a text on the terminal's clipboard, and show on the screen whether that worked."""
     screen.app.copy_to_clipboard(text)
     if not in_tmux():
         screen.say("copied", "dim")

@@ -1,5 +1,5 @@
-"""The tab Code of a repository: the files at a seal as a tree, texts with colours, blame, history and
-comparison."""
+"""The tab Code of a repository: the files at a seal as a tree, their texts with colours, blame, history, and
+comparisons."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self.texts: Texts = Texts(self, self._repaint)
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the tab. While a history is shown, the line of keys does not show the actions for
-        files."""
+        """Returns the actions of the tab. While a history is shown, the line of keys leaves out the actions
+        that are about files."""
         if self.is_empty:
             return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
         if self._mode == "file":
@@ -131,7 +131,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
-        """Show the panes that fit: both, or only the tree or the file. A history always covers the tree."""
+        """Show the panes that fit: the tree and the file, or only one of them. A history always takes the
+        place of the tree."""
         opened = (self.path is not None and not self._glimpsed) or self._mode != "file" or self.is_empty
         shows_tree = self._mode == "file" and not self.is_empty
         self.query_one("#tree_pane").display = shows_tree and (self.wide or not opened)
@@ -145,7 +146,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._frame()
 
     def _frame(self) -> None:
-        """Paint frames around the panes; the pane that has the focus gets the brighter frame."""
+        """Draw the frames of the panes. The frame of the pane with the focus is brighter."""
         for pane in self.query(Pane):
             colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
             pane.styles.border = ("round", colour) if self.wide else None
@@ -157,7 +158,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._say_where()
 
     def _say_where(self) -> None:
-        """Write the titles of the panes and the positions of their cursors into the frames."""
+        """Write the titles of the panes and the positions of the cursors into the frames."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         title, words = self._headed
         if self.wide:
@@ -187,7 +188,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the tab has nothing to show, because the branch has no seal."""
+        """Whether the tab has nothing to show, because nothing is sealed on the branch yet."""
         return self.of.read and self.of.seal is None and not self.live
 
     @property
@@ -228,7 +229,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._head(f"{safe(self.of.ref_name)} · no seal yet", "")
 
     def _look_for_people(self) -> None:
-        """While this tab is in front, ask the agent which files other people are in."""
+        """Ask the agent which files other people are in. Does nothing unless this tab is in front."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
         if machine is None or self.live or not self.display or not self.of.in_front:
             return  # whoever looks at the live state is told
@@ -245,7 +246,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
                 self._paint_tree()
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
-        """Called when a cursor has moved. Shows a preview of the file under the tree's cursor."""
+        """Called when the cursor of a list has moved. If it is the cursor of the tree, a preview of the file
+        under it follows."""
         self._say_where()
         if event.lines.id == "file":
             self.rest_on_seal()
@@ -256,8 +258,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._rest()
 
     def _rests_no_more(self) -> None:
-        """Cancel the preview that was to follow, because a late answer for it would replace the opened
-        file."""
+        """Cancel the preview that is due for the file under the cursor. A late answer would otherwise replace
+        the file that the user has opened."""
         if self._moves is not None:
             self._moves.stop()
             self._moves = None
@@ -305,8 +307,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self.show_seal(str(event.key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
-        """Show a file at the seal of the screen. `glimpsed`: it is only a preview, because the cursor is on
-        it."""
+        """Show a file at the seal of the screen. `glimpsed`: the file is only a preview, because the cursor
+        of the tree is on it."""
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
             return
@@ -329,7 +331,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             self._load_blame()
 
     def _not_shown(self, path: str) -> None:
-        """Called when the request for the open file has failed. Says so in the pane of the file; the line of
+        """Called when the request for the open file has failed. Says so in the pane of the file. The line of
         keys shows the reason."""
         file = self.query_one("#file", Lines)
         if path == self.path and file.waiting:
@@ -337,8 +339,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             file.refresh()
 
     def _paint_sealed(self, blob: Blob, at: float) -> None:
-        """Paint the text of a sealed file, unless the user has opened another file since it was requested, or
-        the file has unsealed changes."""
+        """Paint the text of a sealed file. Does nothing if the user has opened another file since it was
+        requested, or if the file has unsealed changes."""
         if blob.path == self.path and self._mode == "file" and blob.path not in self.unsealed:
             self._paint_file(blob, at)
 
@@ -387,7 +389,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     @property
     def _is_page(self) -> bool:
-        """Whether the open text is Markdown and is shown rendered."""
+        """Whether the open text is Markdown that is shown rendered, and not as its source."""
         raw = self._source or self._blaming or self.live or self.replaying
         return self.path is not None and is_markdown(self.path) and not raw
 
@@ -395,7 +397,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         return linked_path(self.path or "", target)
 
     def do_split(self) -> None:
-        """Switch between rendered Markdown and its source; in a comparison, show old and new side by side."""
+        """Switch between rendered Markdown and its source. In a comparison, switch to old and new side by
+        side."""
         if self.previews_seals:
             super().do_split()
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):
@@ -442,7 +445,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self.svc.load(contents.blame(repo.id, seal, path), paint)
 
     def do_find_file(self) -> None:
-        """Let the user choose among all files of the seal, and open the file."""
+        """Let the user choose a file among all files of the seal, and open it."""
         repo, seal = self.of.repo, self.of.seal
         if not self.of.read:
             self.of.once_read(self.do_find_file)
@@ -476,7 +479,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self.of.say(text, "dim")
 
     def do_copy(self) -> None:
-        """Copy the line under the cursor, or the path of the file, to the terminal's clipboard."""
+        """Copy the line under the cursor, or otherwise the path of the file, to the terminal's clipboard."""
         lines = self.of.lines
         if self.path is None or lines is None or lines.item is None:
             return

@@ -1,4 +1,4 @@
-"""The keys that work in a comparison, for every screen that shows one."""
+"""The actions that work in a comparison, for every screen that shows one."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ DIFF_ACTIONS = (
 
 
 class Differing(Mixed):
-    """A screen or tab with a comparison in `diff`: runs the actions DIFF_ACTIONS on it and colours its
-    words."""
+    """A screen or tab with the comparison `diff`. It runs the actions DIFF_ACTIONS on the comparison, and
+    colours the words of the comparison by their roles."""
 
     _coloured = ("", "")  # path and seal of the file whose colours were asked for
 
@@ -69,9 +69,9 @@ class Differing(Mixed):
         self.diff.toggle_seen()
 
     def colour(self, file: ChangedFile, repo_id: str, seal: str) -> None:
-        """Find the roles (keyword, string, …) of the words in a changed file, on a thread, and show them.
-        Requests the whole text at the seal, because the patch alone does not show where a comment or string
-        begins."""
+        """Find the roles (keyword, string, …) of the words in a changed file on a thread, and show their
+        colours. The whole text at the seal is requested for this, because the patch alone does not show where
+        a comment or a string begins."""
         is_known = file.path in self.diff.colours or self._coloured == (file.path, seal)
         if is_known or file.patch is None or len(file.patch) > TEXT_MAX:
             return
@@ -96,10 +96,10 @@ class Differing(Mixed):
         self._coloured = ("", "")
 
     def shows_seal(self, seal: str) -> bool:
-        """Whether the comparison shows the texts of this seal now."""
+        """Returns whether the comparison now shows the texts of this seal."""
         raise NotImplementedError
 
     def forget_colours(self) -> None:
-        """Forget the colours, because the comparison will show other texts."""
+        """Forget the colours, because the comparison is about to show other texts."""
         self._coloured = ("", "")
         self.diff.colours.clear()

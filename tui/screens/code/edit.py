@@ -1,4 +1,5 @@
-"""The screen on which a text of the linked folder is edited live, together with others."""
+"""The screen on which the user edits a text of the linked folder live. Others can edit it at the same
+time."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ HERE_EACH = 0.25  # seconds between two reports of where the cursor is
 
 
 class Edit(Over):
-    """The screen on which a text is edited. `line`: the line where the cursor begins, from 1."""
+    """The screen on which a text is edited live. `line`: the line on which the cursor begins, counted from
+    1."""
 
     ACTIONS = EDIT_ACTIONS
     AUTO_FOCUS = "Written"
@@ -86,16 +88,16 @@ class Edit(Over):
             self._writing.close()
 
     def news(self) -> None:
-        """Does nothing: edits of others arrive through the agent, without a request."""
+        """Does nothing, because edits of others arrive through the agent and need no request."""
 
     def on_key(self, event: Key) -> None:
-        """Does nothing by itself: the text handles the keys."""
+        """Leaves all keys to the widget with the text. It handles them itself."""
         if not isinstance(self.focused, Prompt):
             event.prevent_default()
 
     def _act(self, event: Key) -> bool:
-        """Run the action of a key. Letters are text here and never run actions. Returns False if the key has
-        no action here."""
+        """Run the action of a key. A letter is text here, so it never runs an action. Returns False if the
+        key has no action here."""
         if self._said is not None:
             self._said = None
             self.show_frame()
@@ -172,7 +174,7 @@ class Edit(Over):
         self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
 
     def state(self) -> Part:
-        """The state of the text (saved, sent, …) as a part of a line."""
+        """Returns the state of the text (saved, sent, …) as a part of a line."""
         writing = self._writing
         if self._ended:
             return (
@@ -249,7 +251,7 @@ class Edit(Over):
         self._area.select_all()
 
     def do_leave(self) -> None:
-        """Leave the screen. All edits are saved, or are being sent in the background."""
+        """Leave the screen. All edits are saved already, or are being sent in the background."""
         text, role = self.state()
         opened = self._writing is not None and self._writing.open
         below = self.below

@@ -1,4 +1,5 @@
-"""The actions while a text is edited. Letters are text there, so all actions have other keys."""
+"""The actions that are available while a text is edited. Letters are text there, so the actions have other
+keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of the tab Code share: the open file, its mode and its panes."""
+"""The members that the parts of the tab Code share: the open file, the mode, and the panes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mode = Literal["file", "history"]
 
 class FileView(View):
     """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title`, `about`, `seal_pane`
-    and `bar`. `path`: the open file; `folder`: the folder in the tree."""
+    and `bar`. `path`: the open file. `folder`: the folder that the tree shows."""
 
     path: str | None = None
     folder: str = ""
@@ -56,9 +56,9 @@ class FileView(View):
         raise NotImplementedError
 
     def _title(self, right: str) -> None:
-        """Write the path of the open file above its text, and after it the words `right`."""
+        """Write the path of the open file above its text. `right`: words that follow the path."""
         raise NotImplementedError
 
     def _head(self, title: str, words: str) -> None:
-        """Write `title`, and after it `words`, above the pane of the file."""
+        """Write a title above the pane of the file. `words`: words that follow the title."""
         raise NotImplementedError

@@ -59,5 +59,5 @@ class FindFile(ChooseBeside):
         self.svc.load(contents.file(self._repo_id, self._seal, path), paint)
 
     def _show(self, path: str, rows: Sequence[tuple[Part, ...]]) -> None:
-        """Show these rows in the preview, below the path."""
+        """Show these rows in the preview, below the path of the file."""
         self.show_preview(path, "", [((safe(path), "title"),), (), *rows])

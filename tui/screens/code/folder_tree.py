@@ -1,4 +1,5 @@
-"""The tree of the tab Code: the entries of one folder; folders in it can be unfolded in place."""
+"""The tree of the tab Code. It shows the entries of one folder. Folders among them can be unfolded, which
+shows their entries below them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ DEEPEST = 6  # levels that are indented
 
 
 class FolderTree(Live):
-    """The tree of the tab Code. Shows the entries of `folder`, and below each unfolded folder its entries."""
+    """The tree of the tab Code. It shows the entries of `folder`, and the entries of unfolded folders below
+    these."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -29,11 +31,12 @@ class FolderTree(Live):
         self._sizes: dict[str, int] = {}  # of the files in the tree, by path
 
     def _rest(self) -> None:
-        """Called when the cursor is on an entry. If it rests there, the preview of the entry is shown."""
+        """Called when the cursor has moved to an entry. If it stays there for a moment, a preview of the
+        entry is shown."""
         raise NotImplementedError
 
     def _rests_no_more(self) -> None:
-        """Cancel the preview that was to follow."""
+        """Cancel the preview that is due for the entry under the cursor."""
         raise NotImplementedError
 
     def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
@@ -66,7 +69,7 @@ class FolderTree(Live):
         self.svc.load(contents.tree(self.of.repo.id, seal, path), paint)
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
-        """Paint the entries of the folder, with the people who are in them."""
+        """Paint the entries of the folder. Each is followed by the people who are in it."""
         items = [Item(("up", ""), (("  ../", "dim"),))] if self.folder else []
         self._sizes = {}
         self._add_entries(items, self.folder, self._tree, 0)
@@ -75,9 +78,9 @@ class FolderTree(Live):
         self._rest()
 
     def _add_entries(self, items: list[Item], folder: str, tree: Tree | None, depth: int) -> None:
-        """Add to `items` the rows of a folder's entries, and below each unfolded folder the rows of its
-        entries. `tree`: the entries in the seal, None until they are read. `depth`: 0 for the folder that the
-        tree shows."""
+        """Add the rows of a folder's entries to `items`. An unfolded folder is followed by the rows of its
+        own entries. `tree`: the entries in the seal, None until they are read. `depth`: 0 for the folder that
+        the tree shows, 1 for the folders in it, and so on."""
         sealed = tree.entries if tree is not None else ()
         self._sizes |= {entry.path: entry.size for entry in sealed if entry.kind != "dir"}
         entries = {**{entry.path: entry.kind for entry in sealed}, **self.live_entries(folder)}
@@ -96,8 +99,7 @@ class FolderTree(Live):
     # --- unfolding
 
     def do_unfold(self) -> None:
-        """In the tree: unfold the folder under the cursor in place, or open the file. In a text: scroll
-        right."""
+        """In the tree, unfold the folder under the cursor, or open the file. In a text, scroll right."""
         self.do_right()
 
     def do_right(self) -> None:
@@ -115,7 +117,7 @@ class FolderTree(Live):
             tree.move(1)
 
     def do_left(self) -> None:
-        """In the tree: fold the folder under the cursor, or move to the parent folder. In a text: scroll
+        """In the tree, fold the folder under the cursor, or move to the parent folder. In a text, scroll
         left."""
         tree = self.query_one("#tree", Lines)
         key = tree.key
@@ -136,8 +138,8 @@ class FolderTree(Live):
     # --- what is in a folder
 
     def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder under the cursor as its preview, with the sizes of files. `key`: its
-        row in the tree; `folder`: its entries."""
+        """Show the entries of the folder under the cursor, with the sizes of files, as its preview. `key`:
+        the key of the folder's row in the tree. `folder`: the folder's entries."""
         file = self.query_one("#file", Lines)
         if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
             return
@@ -159,7 +161,7 @@ class FolderTree(Live):
 
 
 def _entry_row(entry: TreeFile) -> Item:
-    """The row of a file or folder in the preview of the folder that contains it."""
+    """Returns the row of a file or folder, for the preview of the folder that contains it."""
     name = safe(entry.path.rsplit("/", 1)[-1])
     if entry.kind == "dir":
         return Item(None, (("▸ ", "dim"), (f"{name}/", "name")))

@@ -1,5 +1,5 @@
-"""The history of a file in the tab Code: its seals, what the seal under the cursor changed, and steps to the
-seals before and after."""
+"""The history of a file in the tab Code. It lists the seals and shows what the seal under the cursor changed.
+Keys step to the next older or newer seal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MESSAGE = 12  # rows of a message that are shown above the changes
 
 
 class History(Differing, FileView):
-    """Shows the history of a file in the tab Code: its seals in the list `file`, and in `seal_pane` what the
-    seal under the cursor changed."""
+    """Shows the history of a file in the tab Code. The list `file` contains its seals, and `seal_pane` shows
+    what the seal under the cursor changed."""
 
     _seals: Sequence[SealSummary] = ()
     _seal = ""  # the one that `seal_pane` shows
@@ -49,7 +49,7 @@ class History(Differing, FileView):
         return self.previews_seals and seal == self._seal
 
     def place_seals(self) -> None:
-        """If there is room, show the changes of the seal under the cursor beside the list of seals."""
+        """If there is room, show beside the list of seals what the seal under the cursor changed."""
         pane, file = self.query_one("#seal_pane", Pane), self.query_one("#file", Lines)
         pane.display = self.previews_seals
         if not pane.display:
@@ -61,7 +61,8 @@ class History(Differing, FileView):
         pane.styles.border = ("round", colour) if self.wide else None
 
     def rest_on_seal(self) -> None:
-        """Called when the cursor is on a seal. If it rests there, the changes of the seal are shown."""
+        """Called when the cursor has moved to a seal. If it stays there for a moment, the changes of the seal
+        are shown."""
         if self._rests is not None:
             self._rests.stop()
         self._rests = self.set_timer(REST, self._show_rested) if self.previews_seals else None
@@ -96,8 +97,8 @@ class History(Differing, FileView):
             self.colour(file, self.of.repo.id, self._seal)
 
     def _paint_about(self) -> None:
-        """Paint the rows about the shown seal (message, author, signature), and make their widget as high as
-        they are."""
+        """Paint the rows about the shown seal (message, author, signature), and make their widget high enough
+        for them."""
         about, pane = self.query_one("#about", Lines), self.query_one("#seal_pane", Pane)
         seal = next((seal for seal in self._seals if seal.id == self._seal), None)
         if seal is None:
@@ -111,12 +112,12 @@ class History(Differing, FileView):
         pane.name_frame(f"seal {seal.id[:8]}", "")
 
     def _own_first(self, files: Sequence[ChangedFile]) -> list[ChangedFile]:
-        """The files of a comparison, beginning with the file whose history is shown."""
+        """Returns the files of a comparison, with the file whose history is shown at the beginning."""
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
     def _take_file_under_cursor(self) -> None:
-        """Where no preview shows the file under the tree's cursor, let the history be of that file; of
-        everything if the cursor is on a folder."""
+        """On a screen without a preview, choose what the history is about: the file under the cursor of the
+        tree, or everything if the cursor is on a folder."""
         tree = self.query_one("#tree", Lines)
         if self.wide or not tree.has_focus or not isinstance(tree.key, tuple):
             return
@@ -177,14 +178,15 @@ class History(Differing, FileView):
         self._step(-1)
 
     def _step(self, by: int) -> None:
-        """Show the file, or all files, at the seal before (`by` −1) or after (1) the shown one."""
+        """Show the file at the next older seal, or with `by` −1 at the next newer one. If no file is open,
+        show all files."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Step from the seal that made the shown text. That can be older than the shown seal."""
+            """Step from the seal in which the shown text was made. It can be older than the shown seal."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

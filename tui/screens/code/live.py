@@ -1,7 +1,8 @@
-"""The live state of a branch in the tab Code: unsealed changes, people, and following somebody.
+"""The live state of a branch in the tab Code: unsealed changes, the people on the branch, and following one
+of them.
 
-Changes come from the agent as they happen (`tui.listening.looking`); a text is requested when it has
-changed."""
+Changes arrive from the agent as they happen (`tui.listening.looking`). When a text has changed, it is
+requested."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newe
 
 
 def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
-    """Parts that name the people who are in the file `path`, or in a file below the folder `path`, with their
-    lines."""
+    """Returns parts that name the people who are in the file `path`, with their lines. If `path` is a folder,
+    they name the people in the files below it."""
     marks: list[Part] = []
     for person in people:
         if person.path == path or person.path.startswith(f"{path}/"):
@@ -43,12 +44,13 @@ def _role(person: Person) -> str:
 
 
 def name_of(person: Person) -> str:
-    """The person as `@HANDLE`, with `(agent)` for an agent."""
+    """Returns a person as `@HANDLE`. An agent is followed by `(agent)`."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
 class Live(FileView):
-    """The live state of a branch in the tab Code. `live`: it is shown now, instead of a seal."""
+    """The live state of a branch in the tab Code. `live`: the tab shows the live state now, and not a
+    seal."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -66,7 +68,7 @@ class Live(FileView):
         return self._looking is not None
 
     def do_live(self) -> None:
-        """Show the live state of the branch; if it is shown, show the seal again."""
+        """Show the live state of the branch. If it is shown already, show the seal again."""
         if self._looking is not None:
             self.leave_live()
             return
@@ -85,7 +87,7 @@ class Live(FileView):
             self._tell_here()
 
     def leave_live(self) -> None:
-        """Show the seal again instead of the live state."""
+        """Show the seal again in place of the live state."""
         looking, self._looking = self._looking, None
         if looking is not None:
             looking.close()
@@ -146,7 +148,7 @@ class Live(FileView):
     # --- texts
 
     def live_file(self, path: str) -> bool:
-        """Show the live text of a file. Returns False if it has no unsealed changes."""
+        """Show the live text of a file. Returns False if the file has no unsealed changes."""
         change = self.unsealed.get(path)
         if change is None:
             return False
@@ -185,7 +187,7 @@ class Live(FileView):
     # --- what is painted
 
     def live_marks(self) -> dict[int, tuple[Part, ...]]:
-        """Parts that name the people in the open file, by the number of their line."""
+        """Returns parts that name the people in the open file, by the number of the line that they are in."""
         marks: dict[int, tuple[Part, ...]] = {}
         for person in self._people:
             if self.live and person.path == self.path and person.line:
@@ -193,7 +195,8 @@ class Live(FileView):
         return marks
 
     def live_entry(self, path: str) -> tuple[Part, ...]:
-        """The note in the tree about a file or folder that differs from the seal, as parts."""
+        """Returns the note that the tree shows beside a file or folder that differs from the seal, as parts.
+        Returns () if it does not differ."""
         change = self.unsealed.get(path)
         if change is not None:
             by = "".join(f"@{safe(name)} " for name in change.by[:2])
@@ -205,8 +208,8 @@ class Live(FileView):
         return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
 
     def live_entries(self, folder: str) -> dict[str, str]:
-        """The new files (not in the seal) in a folder, and the folders in it that contain new files: path →
-        "file" or "dir"."""
+        """Returns the new entries of a folder, as `path: kind` with the kind "file" or "dir". New are the
+        files that the seal lacks, and the folders that contain such files."""
         prefix = f"{folder}/" if folder else ""
         entries: dict[str, str] = {}
         for path, change in self.unsealed.items():
@@ -216,7 +219,7 @@ class Live(FileView):
         return entries
 
     def _paint_live(self) -> None:
-        """Paint the line about the live state, and the pane of people."""
+        """Paint the line about the live state, and the list of people."""
         if not self.is_attached or not self.live:
             return
         following = self._followed
@@ -242,7 +245,8 @@ class Live(FileView):
     # --- following
 
     def do_follow(self) -> None:
-        """Let the user choose somebody to follow through files; if they follow somebody, stop."""
+        """Let the user choose somebody on the branch. The app then shows the file and line where that person
+        is. If the user follows somebody already, stop that."""
         if self._followed is not None:
             self._stop_following()
         elif not self.live:
@@ -272,8 +276,8 @@ class Live(FileView):
             self.app.push_screen(Choose("follow", items, self.follow))
 
     def follow(self, conn: str) -> None:
-        """Open the file and line of the person or agent with the connection `conn`, and again whenever they
-        move."""
+        """Open the file and line of a person or agent, and do so again whenever they move. `conn`: their
+        connection."""
         self._followed = next((person for person in self._people if person.conn == conn), None)
         if self._followed is not None:
             self._go_along()
@@ -284,7 +288,7 @@ class Live(FileView):
         self._paint_live()
 
     def _go_along(self) -> None:
-        """Open the file and line where the followed person is now."""
+        """Open the file and line in which the followed person is now."""
         before = self._followed
         now = next(
             (person for person in self._people if before is not None and person.conn == before.conn), None
@@ -306,14 +310,14 @@ class Live(FileView):
             self.go_to_line()
 
     def go_to_line(self) -> None:
-        """Put the cursor on the requested line, once the text is loaded."""
+        """Put the cursor on the line that was asked for, once the text is loaded."""
         lines = self.query_one("#file", Lines)
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0
             lines.go_within(line - 1)
 
     def acting(self, action: str) -> None:
-        """Called before an action runs. If it moves the user, following somebody ends."""
+        """Called before an action runs. If the action moves the user elsewhere, stop following somebody."""
         if self._followed is not None and action in STOPS:
             self._stop_following()
 
@@ -321,7 +325,8 @@ class Live(FileView):
         self._tell_here()
 
     def _tell_here(self) -> None:
-        """Report to others which file and line the user looks at, unless the user follows somebody."""
+        """Report to others which file and line the user looks at. Does nothing while the user follows
+        somebody."""
         if self._looking is not None and self._followed is None and self.path is not None:
             key = self.query_one("#file", Lines).key
             self._looking.here(self.path, key if isinstance(key, int) else 0)

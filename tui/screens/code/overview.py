@@ -1,4 +1,4 @@
-"""The overview of a repository: README, latest seal, state, listing, stars and watchers."""
+"""The overview of a repository: its README, latest seal, state, catalog listing, stars and watchers."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class Overview(View):
         self.paint()
 
     def _newest(self) -> list[Item]:
-        """The newest seals of the branch, and how many branches and tags there are, as rows of the column of
-        facts."""
+        """Returns the newest seals of the branch, and the numbers of branches and tags, as rows for the
+        column of facts."""
         seals: list[tuple[Part, ...]] = []
         for seal in self._seals[:SEALS]:
             message = safe(seal.message.partition("\n")[0])
@@ -115,7 +115,7 @@ class Overview(View):
         self.paint()
 
     def _check_facts(self) -> list[Item]:
-        """The checks of the shown seal, as rows of the column of facts."""
+        """Returns the checks of the shown seal, as rows for the column of facts."""
         checks = self._checks
         if checks is None or checks.seal_id != self.of.seal:
             return []
@@ -166,11 +166,11 @@ class Overview(View):
 
     @property
     def _facts_width(self) -> int:
-        """The width of the column of facts with its frame, in columns of the terminal."""
+        """The width of the column of facts, with its frame, in columns of the terminal."""
         return facts_width(self.app.size.width) if self.app.size.width >= THREE_PANES else FACTS
 
     def _place_frames(self) -> None:
-        """Draw the frames of README and facts; the one that has the focus is bright."""
+        """Draw the frames of the README and of the facts. The one with the focus is bright."""
         facts, readme = self.query_one("#facts", Facts), self.query_one("#overview", Lines)
         facts.styles.width = self._facts_width
         frame(readme, safe(self._path), not facts.has_focus, self._has_facts)
@@ -183,7 +183,7 @@ class Overview(View):
         self._place_frames()
 
     def _fold(self) -> None:
-        """Make the rows of the README for the present width, with long lines wrapped."""
+        """Make the rows of the README for the present width. Long lines are wrapped."""
         beside = self._facts_width + 2 if self._has_facts else 0
         width = max(20, min(TEXT, self.size.width - 2 - beside))
         if is_markdown(self._path):
@@ -245,8 +245,8 @@ class Overview(View):
 
 
 def _attention(repo: Repo) -> tuple[Part, ...]:
-    """Parts that say how many stars and watchers the repository has, and whether the account is among
-    them."""
+    """Returns the counts of a repository (stars, watchers and forks) as parts. They also say whether the
+    account has starred the repository or watches it."""
     viewer = repo.viewer
     own = (("starred", viewer.starred), ("watching", viewer.watching)) if viewer is not None else ()
     mine = " and ".join(word for word, holds in own if holds)

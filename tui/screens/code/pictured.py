@@ -20,7 +20,7 @@ FACTS = 2  # rows above a picture
 
 
 class Pictured(View):
-    """A tab that can show pictures, with the widgets `file` and `picture`. `shown_blob()`: returns the file
+    """A tab that can show pictures. It has the widgets `file` and `picture`. `shown_blob()`: returns the file
     on the screen."""
 
     def __init__(self, of: RepoPage) -> None:
@@ -28,7 +28,7 @@ class Pictured(View):
         self._pictured: Blob | None = None
 
     def show_picture(self, blob: Blob | None) -> bool:
-        """Show a file as a picture. Returns False if it is not an image; then no picture is shown."""
+        """Show a file as a picture. Returns False if it is not an image. In that case no picture is shown."""
         image = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
         self._pictured = image
         drawing = self.query_one("#picture", Picture)

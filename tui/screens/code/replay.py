@@ -1,4 +1,4 @@
-"""Replays the history of a file step by step: its seals, and the live updates between them."""
+"""Replays the history of a file step by step. The steps are its seals, and the live updates between them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ AHEAD = 3  # steps that are read before they are shown
 
 
 class Playing:
-    """The state of a replay. `seals`: seals that are not read yet, the next one last. `steps`: steps read so
-    far. `at`: index of the shown step, -1 before the first."""
+    """The state of a replay. `seals`: the seals whose steps are not read yet, with the next one last.
+    `steps`: the steps that are read. `at`: index of the shown step, -1 before the first one."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
         self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
@@ -44,7 +44,8 @@ class Playing:
 
 
 class Replay(FileView):
-    """Replays the history of the open file: the key `p` starts and stops it, `[` and `]` step."""
+    """Replays the history of the open file. The key `p` starts and stops it, and the keys `[` and `]`
+    step."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
@@ -98,7 +99,7 @@ class Replay(FileView):
         self._paint_step()
 
     def leave_replay(self) -> bool:
-        """End the replay and show the file again. Returns False if there was none."""
+        """End the replay and show the file again. Returns False if there was no replay."""
         if self._playing is None:
             return False
         self._pause()
@@ -116,7 +117,7 @@ class Replay(FileView):
             self.step(1)
 
     def step(self, by: int) -> bool:
-        """Show the step before (`by` −1) or after (1) the shown one. Returns False if there is no replay."""
+        """Show the next step, or with `by` −1 the previous one. Returns False if there is no replay."""
         playing = self._playing
         if playing is None:
             return False
@@ -131,14 +132,14 @@ class Replay(FileView):
         return True
 
     def by_hand(self, by: int) -> bool:
-        """Pause the replay, and show the step before (`by` −1) or after (1) the shown one. Returns False if
-        there is no replay."""
+        """Pause the replay, and show the next step, or with `by` −1 the previous one. Returns False if there
+        is no replay."""
         if self._playing is not None and self._timer is not None:
             self._pause()
         return self.step(by)
 
     def _read_more(self, playing: Playing) -> None:
-        """Read the steps of the next seal."""
+        """Read the steps of the next seal on a thread."""
         if playing.reading or not playing.seals:
             return
         playing.reading = True
@@ -169,7 +170,7 @@ class Replay(FileView):
         self._colour(playing)
 
     def _colour(self, playing: Playing) -> None:
-        """Colour the texts of the steps on a thread, in order. Ends at the first one that cannot be
+        """Colour the texts of the steps in order, on a thread. Stop at the first one that cannot be
         coloured."""
         first = len(playing.coloured)
         texts = [(step.text or b"").decode() for step in playing.steps[first:]]
@@ -218,7 +219,7 @@ class Replay(FileView):
         self._title(f"replay, step {playing.at + 1}")
 
     def _parts_of(self, playing: Playing) -> list[Part]:
-        """Who made the shown step and when, as parts of a line."""
+        """Returns parts of a line that say who made the shown step, and when."""
         sign = "▶ " if self._timer is not None else "❚❚ "
         parts: list[Part] = [(f" {sign}", "accent")]
         step = playing.step

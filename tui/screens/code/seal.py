@@ -1,4 +1,5 @@
-"""The screen of one seal: message, author and signature above; below, its files and their changes."""
+"""The screen of one seal. Above are its message, author and signature. Below are its files and their
+changes."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ HIGH = 30  # rows of a high screen
 
 
 class SealScreen(ChangedFiles):
-    """The screen of one seal, with the files that it changed."""
+    """The screen of one seal with the files that it changed."""
 
     DEFAULT_CSS = "SealScreen #about { height: 1; padding: 0 1; }"
     ACTIONS: tuple[Action, ...] = (*CHANGES, Action("copy", ("y",), "copy the seal's id", footer=True))
 
     def __init__(self, repo: Repo, seal: str, path: str = "", names: Names | None = None) -> None:
-        """`path`: the file whose changes are shown first. `names`: the names of the branches and tags at each
-        seal, by its id."""
+        """Makes the screen. `path`: the file whose changes are shown first. `names`: the names of branches
+        and tags, by the id of the seal at their head."""
         super().__init__(repo, path)
         self._seal, self._names = seal, names or {}
         self._checked: contents.CheckedSeal | None = None
@@ -88,12 +89,12 @@ class SealScreen(ChangedFiles):
             self._paint_about()
 
     def paint(self) -> None:
-        """Paint again, because ages have changed."""
+        """Paint the screen again, because the ages in it have changed."""
         self._paint_about()
 
     def _paint_about(self) -> None:
-        """Paint the rows about the seal (message, author, signature), and make their widget as high as they
-        are."""
+        """Paint the rows about the seal (message, author, signature), and make their widget high enough for
+        them."""
         about, checked, size = self.query_one("#about", Lines), self._checked, self.app.size
         wide = size.width >= TWO_PANES
         about.styles.border = ("round", css_colour(self.svc.colours, "line")) if wide else None

@@ -1,4 +1,4 @@
-"""Rows about a seal: message, author, signature, and the branches and tags whose head it is."""
+"""Rows about a seal: its message, author and signature, and the branches and tags whose head it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Names = Mapping[str, Row]  # seal → the branches and tags at it
 
 
 def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
-    """The names of the branches and tags at each head, as parts, by the id of the head's seal."""
+    """Returns the names of branches and tags as parts, by the id of the seal at their head."""
     names: dict[str, Row] = {}
     for ref in sorted(refs, key=lambda ref: (not ref.default, ref.type != "tag", ref.name)):
         if ref.head is not None:
@@ -23,21 +23,22 @@ def names_of(refs: Sequence[Ref]) -> dict[str, Row]:
 
 
 def subject_of(seal: SealSummary) -> Part:
-    """The first line of a seal's message, as a part."""
+    """Returns the first line of a seal's message, as a part."""
     first = safe(seal.message.strip().partition("\n")[0])
     return (first, "text") if first else ("no message", "dim")
 
 
 def signature(fault: str | None) -> Row:
-    """Whether the signature of a seal is valid, as parts. `fault`: the reason why it is not, "" if it is;
-    None while unknown, which gives ()."""
+    """Returns parts that say whether the signature of a seal is valid. `fault`: the reason why it is invalid,
+    "" if it is valid. Returns () for None, which means that it was not checked yet."""
     if fault is None:
         return ()
     return (("✗ does not verify  ", "bad"),) if fault else (("✓ signed  ", "good"),)
 
 
 def counts(compare: Compare | None) -> Row:
-    """How many files and lines a seal changed, as parts; () for None (not known yet)."""
+    """Returns parts that say how many files and lines a seal changed. Returns () for None, as long as the
+    changes are unknown."""
     if compare is None:
         return ()
     count = len(compare.files)
@@ -58,9 +59,10 @@ def seal_rows(
     fault: str | None,
     compare: Compare | None,
 ) -> list[Row]:
-    """The rows about a seal, at most `width` columns wide. `names`: the branches and tags at each seal.
-    `most`: how many rows of the message to show below its first line. `fault`: as for `signature`; `compare`:
-    the changes of the seal, None if not known yet."""
+    """Returns the rows about a seal, at most `width` columns wide. `names`: the names of branches and tags,
+    by the id of the seal at their head. `most`: how many rows of the message to show below its first line.
+    `fault`: why the signature is invalid, as for `signature`. `compare`: the changes of the seal, None while
+    they are unknown."""
     body = seal.message.strip().partition("\n")[2].strip("\n")
     text: list[Row] = [((line, "text"),) for line in wrapped(body, width)] if body else []
     if len(text) > most:

@@ -1,4 +1,5 @@
-"""Texts about a repository (its counts, its catalog listing) for the overview and the line mode."""
+"""Texts about a repository, such as its counts and its catalog listing, for the overview and the line
+mode."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from tui.text import safe
 
 
 def counts(repo: Repo) -> str:
-    """How many stars, watchers and forks the repository has, as text."""
+    """Returns a text that says how many stars, watchers and forks the repository has."""
     numbers = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
 
 
 def listed(listing: Listing) -> str:
-    """A catalog listing as text: name, category, and whether it can be installed."""
+    """Returns a catalog listing as text: its name, its category, and whether it can be installed."""
     category = f", {safe(listing.category)}" if listing.category else ""
     return f"{safe(listing.name)}{category}: {'' if listing.installable else 'not '}installable"

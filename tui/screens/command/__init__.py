@@ -1,2 +1,2 @@
-"""Screens about actions and commands: the list of keys, the palette, command line, form, and the output of a
-command."""
+"""Screens for actions and commands: the list of keys, the palette, the command line, the form of a command,
+and the output of a command."""

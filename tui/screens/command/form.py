@@ -1,4 +1,4 @@
-"""A form for one command: a row for each of its parameters, and a row that runs the command."""
+"""The form of one command. It has a row for each parameter, and a row that runs the command."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ NAME = 20  # columns of a parameter's name
 
 
 class Form(Card):
-    """A form for one command. `values`: parameters that are filled in already. The cursor begins at the first
-    missing one, else at the row that runs the command."""
+    """The form of one command. `values`: parameters that are filled in already. The cursor begins on the
+    first required parameter that is missing. If none is missing, it begins on the row that runs the
+    command."""
 
     WIDTH, SHARE = 96, 75
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
@@ -74,7 +75,8 @@ class Form(Card):
         )
 
     def _go_on(self) -> None:
-        """Move the cursor to the next parameter without a value, or to the row that runs the command."""
+        """Move the cursor to the next parameter without a value. If there is none, move it to the row that
+        runs the command."""
         lacking = missing(self._own, self._values)
         key = ("field", lacking[0].name) if lacking else (RUN, "")
         self.query_one("#form", Lines).find(lambda item: item.key == key, 1)

@@ -1,4 +1,4 @@
-"""A card to type a command line of svc, with completion from the table of commands."""
+"""A card in which the user types a command line of svc. It is completed from the table of commands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tui.widgets.lines import Item, Lines, sequence
 
 
 class CommandLine(Card):
-    """A card with a command line. Tab completes to the candidate under the cursor, enter runs the line.
-    `known`: returns the parameters of a command that the screen below supplies."""
+    """A card in which the user types a command line. Tab completes it to the candidate under the cursor, and
+    enter runs it. `known`: returns those parameters of a command that the screen below supplies."""
 
     WIDTH = 120
 
@@ -41,7 +41,7 @@ class CommandLine(Card):
         self.ask("", self._done, self._changed, value, self._complete, filtered=lines, label=": svc")
 
     def _complete(self, line: str) -> str:
-        """The command line completed to the candidate under the cursor."""
+        """Returns the command line, completed to the candidate under the cursor."""
         key = self.query_one("#candidates", Lines).key
         return f"{key} " if isinstance(key, str) else line
 
@@ -94,5 +94,6 @@ class CommandLine(Card):
 
 
 def _item(line: str, name: str, meaning: str) -> Item:
-    """The row of a candidate. `line`: the command line completed to it, which is also the key of the row."""
+    """Returns the row of a candidate. `line`: the command line completed to this candidate. It is the key of
+    the row."""
     return Item(line, ((f"{safe(name):<26} ", "accent"), (safe(meaning), "dim")), text=line)

@@ -1,4 +1,4 @@
-"""Opens the form of a new issue, proposal or release for a command line that lacks its title."""
+"""Opens the form of a new issue, proposal or release, if the command line lacks its title."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SEVERAL = ("labels", "assignees", "reviewers")
 
 
 def opens_form(svc: AskedApp, path: str, values: Values) -> bool:
-    """If a command line lacks a title, and the form of its command has all its options: open the form with
-    these values. Returns whether it was opened."""
+    """Open the form with these values, if the command line lacks a title and the form has all options of the
+    command. Returns whether the form was opened."""
     options = KNOWN.get(path)
     if options is None or values.get(TITLES[path]) or not set(values) <= {*options, "repo", "repository"}:
         return False
@@ -66,8 +66,8 @@ def _as_form(name: str, value: str) -> Any:
 
 
 def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
-    """The repository with this name, or without a name the one that the screen shows; None if it is not known
-    here."""
+    """Returns the repository with this name or, if the name is "", the one that the screen shows. Returns
+    None if the repository is not known here."""
     screen = svc.screen
     current = screen.subject()[0] if isinstance(screen, Base) else None
     if not full_name or (current is not None and current.full_name == full_name):
@@ -77,8 +77,8 @@ def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
 
 
 def _with_refs(svc: AskedApp, repo: Repo, then: Callable[[list[Ref]], None]) -> None:
-    """Request the branches and tags of the repository, and call `then` with them; if the server cannot be
-    reached, with the cached ones."""
+    """Request the branches and tags of the repository, and call `then` with them. If the server cannot be
+    reached, call it with the cached ones."""
     screen, client, read = cast("Base", svc.screen), svc.client, contents.refs(repo.id)
 
     def open_with(refs: list[Ref]) -> None:

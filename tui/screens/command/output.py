@@ -46,9 +46,9 @@ class Command:
         self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
 
     def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
-        """Run the command on a thread. `show`: called while it runs and at its end, with its output so far,
-        formatted for `width` columns, and its state as a part. `app`: the app, because a screen that was left
-        cannot return it any more."""
+        """Run the command on a thread. `show`: called while it runs and at its end, with its output so far
+        and with its state as a part. The output is formatted for `width` columns. `app`: the app, because a
+        screen that the user has left does not know it any more."""
         app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
 
     def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
@@ -75,8 +75,9 @@ class Command:
 
 
 class Output(Over):
-    """A screen that runs one command of svc and shows its output. The command cannot ask questions; its
-    errors name the option to use instead. It continues when the screen is left, and ends with the app."""
+    """A screen that runs one command of svc and shows its output. The command cannot ask questions. Its
+    errors name the option to use instead. If the user leaves the screen, the command goes on. It ends with
+    the app."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys
@@ -125,7 +126,7 @@ class Output(Over):
 
     @property
     def _width(self) -> int:
-        """The width of the output in columns: that of the screen without the frame."""
+        """The width of the output in columns, without the frame of the screen."""
         return max(20, self.app.size.width - FRAME)
 
     def do_stop(self) -> None:
@@ -159,7 +160,7 @@ class Output(Over):
         self._name_frame()
 
     def _name_frame(self) -> None:
-        """Write the command, how it ended and the visible lines into the frame."""
+        """Write into the frame the command, how it has ended, and which of its lines are visible."""
         word = self._state[0]
         after = f" in {self._ended_at - self._began_at:.1f} s" if self._state != RUNNING else ""
         failed = self._state[1] == "bad"

@@ -1,5 +1,5 @@
-"""Cards with actions to run: the help, which lists the keys of the screen below, and the palette, with every
-action and every command of svc."""
+"""Cards with actions to run. The help lists the keys of the screen below. The palette lists every action and
+every command of svc."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _OFFERED = frozenset(action.id for action in OFFERS)
 
 
 def group_of(action: Action) -> str:
-    """The heading in the help under which an action is listed. An action about a row is recognised by its
-    command, which contains the row's number or name."""
+    """Returns the heading under which the help lists an action. An action is known to be about a row if its
+    command contains the number or name of the row."""
     if action.id in _OFFERED or action.id.startswith("command "):
         return COMMANDS
     if is_about_row(action):
@@ -37,8 +37,8 @@ def group_of(action: Action) -> str:
 
 
 class Help(Card):
-    """A card with the keys of the screen below; enter runs the action under the cursor. `refused`: returns
-    why an action is not allowed here."""
+    """A card with the keys of the screen below. Enter runs the action under the cursor. `refused`: returns
+    the reason why an action is not allowed here."""
 
     def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Help(Card):
         self.fit(len(rows))
 
     def rows(self) -> list[Item]:
-        """The rows of all actions in groups, each group under its heading."""
+        """Returns the rows of all actions, in groups with a heading."""
         share = (min(self.WIDTH, self.app.size.width - 2 * MARGIN) - EDGE) * SHARE // 100
         longest = max((len(action.label) for action in self._table.values() if action.keys), default=0)
         self._wide = min(LABEL, max(share, longest))
@@ -102,7 +102,8 @@ class Help(Card):
         )
 
     def _facts_below(self) -> dict[str, str]:
-        """The values of the screen below for the words in braces in commands, such as `{n}`."""
+        """Returns what the screen below shows, as values for the words in braces in commands, such as
+        `{n}`."""
         repo, facts = self.below.subject()[0], self.below.facts()
         number = facts.get("issue") or facts.get("pr", "")
         named = {"repo": repo.full_name if repo is not None else "", "n": number}
@@ -112,21 +113,21 @@ class Help(Card):
         self._run(event.key)
 
     def _run(self, key: object) -> None:
-        """Close the card, and run an action on the screen below, before the next key is handled. `key`: id of
-        the action."""
+        """Close the card and run an action on the screen below, before the next key is handled. `key`: the id
+        of the action."""
         if key is not None:
             self.app.pop_screen()
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
 
 def filled(command: str, facts: Mapping[str, str]) -> str:
-    """The command line with the words in braces replaced by their values (`facts`). A word without a value is
-    written in capitals, as in the command's help."""
+    """Returns a command line with the words in braces replaced by their values in `facts`. A word without a
+    value is written in capitals, as in the help of the command."""
     return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)
 
 
 class Palette(Help):
-    """A card with all actions and commands, filtered by the typed text."""
+    """A card with all actions and all commands. The typed text filters them."""
 
     all = True
 

@@ -1,4 +1,5 @@
-"""How the lines that a command printed are shown: heads of tables, errors, and codes that somebody types."""
+"""Formats the lines that a command has printed: heads of tables, errors, and codes that the user has to
+type."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _CODES = (
 
 
 def rows_of(lines: Sequence[str], width: int, failed: bool) -> list[Line]:
-    """The rows of a command's output, wrapped to `width` columns. `failed`: whether the command failed."""
+    """Returns the rows of a command's output, wrapped to `width` columns. `failed`: whether the command has
+    failed."""
     return [row for line in lines for row in _rows(line, width, failed)]
 
 
@@ -41,7 +43,8 @@ def _rows(line: str, width: int, failed: bool) -> list[Line]:
 
 
 def _code_rows(before: str, code: str, after: str, width: int) -> list[Line]:
-    """A code on a line of its own, so that it is found and compared at a glance."""
+    """Returns a code on a line of its own, so that the user finds it at a glance. `before` and `after`: the
+    text around it."""
     rows: list[Line] = [((row, "text"),) for row in (hung(before, width) if before else ())]
     rows += [BLANK, (("   ", "text"), (f" {safe(code)} ", "tab")), BLANK]
     return [*rows, *(((row, "text"),) for row in (hung(after, width) if after else ()))]

@@ -1,1 +1,1 @@
-"""Screens and tabs that are lists: inbox, runs, releases, security, insights."""
+"""Screens and tabs that consist of a list: inbox, runs, releases, security, insights."""

@@ -1,4 +1,4 @@
-"""Answers rows of the inbox that ask a question: invitations, requests for access and transfers."""
+"""Answers rows of the inbox that need an answer: invitations, requests for access, and transfers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ASKS = {"invite.create": "repo invite {}", "transfer.create": "repo transfer-{}"
 
 
 def answers_to(item: InboxItem) -> dict[str, list[str]]:
-    """The possible answers to a row of the inbox, each with the words of the svc command that gives it; empty
-    if the row asks nothing."""
+    """Returns the possible answers to a row of the inbox. Each comes with the words of the svc command that
+    gives it. Returns {} if the row needs no answer."""
     event, repo = item.event or "", item.repo
     if repo is None:
         commands = {"accept": "org invite accept", "decline": "org invite decline"}
@@ -42,8 +42,8 @@ def answers_to(item: InboxItem) -> dict[str, list[str]]:
 
 
 def read_offer(panes: Panes, item: InboxItem, paint: Callable[[list[Line]], None]) -> None:
-    """Call `paint` with rows about the role that a row of the inbox offers or asks for, and the note of who
-    asks: at first with none, and again once the server has answered."""
+    """Call `paint` with rows about the role that a row of the inbox offers or asks for, and with the note of
+    the person who asks. `paint` is first called with no rows, and again once the server has answered."""
     paint([])
     repo, actor = item.repo, item.actor
     if repo is None or actor is None:
@@ -72,8 +72,9 @@ def _role(verb: str, role: str) -> Line:
 
 
 def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], None]) -> bool:
-    """Let the user choose an answer to a row of the inbox; a command of svc gives it. `open_repository`:
-    called if the user chooses to see the repository. Returns False if the row asks nothing."""
+    """Let the user choose an answer to a row of the inbox, and run the svc command that gives it.
+    `open_repository`: called if the user chooses to see the repository instead. Returns False if the row
+    needs no answer."""
     answers = answers_to(item)
     if not answers:
         return False

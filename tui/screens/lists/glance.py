@@ -1,4 +1,4 @@
-"""The preview of a repository: its newest seals, the checks of the newest one, and its README."""
+"""The preview of a repository: its newest seals, the checks of the newest seal, and its README."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ TOP, SIZE = 100, 4 * 1024  # lines and characters of a README that are previewed
 
 
 def seal_line(seal: SealSummary, now: float) -> Line:
-    """A seal as a line of a short list: start of its id, first line of its message, who and when."""
+    """Returns a seal as one line of a list: the beginning of its id, the first line of its message, its
+    author, and its age."""
     return (
         (f"{seal.id[:8]} ", "accent"),
         (safe(seal.message.partition("\n")[0]), "text"),
@@ -38,7 +39,8 @@ def seal_line(seal: SealSummary, now: float) -> Line:
 
 
 class Glance:
-    """The preview of a repository. Its parts are requested and appear one by one."""
+    """The preview of a repository. Its parts are requested one after the other. Each appears as soon as it
+    has arrived."""
 
     def __init__(
         self,
@@ -48,8 +50,9 @@ class Glance:
         first: Sequence[Line] = (),
         on_checks: Callable[[str, Part], None] | None = None,
     ) -> None:
-        """Preview the repository of a row. `key`: key of the row. `first`: rows at the top; `on_checks`:
-        called with the id of the repository and the state of the checks of its default branch."""
+        """Preview the repository of a row. `key`: the key of the row. `first`: rows at the top of the
+        preview. `on_checks`: called with the id of the repository and the state of the checks of its default
+        branch."""
         self._panes, self._key, self._repo_id = panes, key, repo_id
         self._first, self._on_checks = first, on_checks
         self._repo: Repo | None = None
@@ -66,8 +69,9 @@ class Glance:
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Make a request for the preview if the cursor is still on its row. `paint`: called with the answer,
-        and when it was read; `failed`: with the error, if there is none."""
+        """Make a request for the preview. Does nothing if the cursor has left the row. `paint`: called with
+        the answer, and with the time at which it was read. `failed`: called with the error if there is no
+        answer."""
         if self._panes.is_attached and self._panes.listed.key == self._key:
             self._panes.front.svc.load(read, paint, failed)
 
@@ -123,8 +127,8 @@ class Glance:
         panes.show_preview(self._key, safe(repo.full_name), [*rows, *self._readme_rows(width)])
 
     def _facts(self, repo: Repo, now: float) -> list[Item]:
-        """Rows with the checks of the newest seal, the newest seals, and how many stars, watchers and forks
-        there are."""
+        """Returns rows for the column of facts: the checks of the newest seal, the newest seals, and how many
+        stars, watchers and forks there are."""
         checks = self._checks.items if self._checks is not None else ()
         counts = [(repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork")]
         words = "  ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)

@@ -1,4 +1,4 @@
-"""The screen with the whole inbox, and the rows of an inbox."""
+"""The screen with the whole inbox. The rows of the inbox are also made here."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ GO = Action("go_repo", ("w",), "go to a repository", "svc repo list", footer=Tru
 
 
 class Space(NamedTuple):
-    """How much room a row of the inbox has. `narrow`: little more than for a title. `two_lines`: the row has
-    a second line."""
+    """The room for a row of the inbox. `narrow`: there is little more room than for a title. `two_lines`: the
+    row has a second line."""
 
     narrow: bool = False
     two_lines: bool = False
@@ -78,7 +78,7 @@ ROOMY = Space()
 
 
 def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
-    """The row of an inbox item; its key is the item's id."""
+    """Returns the row of an inbox item. Its key is the id of the item."""
     word, role = ("closed", "dim") if is_over(item) else REASONS[item.reason]
     number = f"#{item.subject.number}" if item.subject.number else ""
     full = _about(item)
@@ -101,13 +101,14 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
 
 
 def is_over(item: InboxItem) -> bool:
-    """Whether the item asked something of the account and its issue or proposal is closed or merged now."""
+    """Returns whether an item asked something of the account and its issue or proposal is closed or merged by
+    now."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
 def section_of(item: InboxItem) -> str:
-    """The section of a row of the inbox: "Needs me" (it waits for the account), "Mine" (about the account's
-    own work) or "Watching"."""
+    """Returns the section of a row of the inbox: "Needs me" if it waits for the account, "Mine" if it is
+    about the account's own work, or "Watching"."""
     if item.reason in NEEDS_ME and not is_over(item):
         return "Needs me"
     return "Watching" if item.reason in WATCHED or is_over(item) else "Mine"
@@ -116,8 +117,8 @@ def section_of(item: InboxItem) -> str:
 def sections(
     items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
 ) -> list[Item]:
-    """The rows of the inbox by section, each section after a heading with its count; at most `most` rows of
-    each."""
+    """Returns the rows of the inbox by section. Each section begins with a heading that has the number of its
+    rows. `most`: how many rows of each section are shown at most."""
     rows: list[Item] = []
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
@@ -130,12 +131,13 @@ def sections(
 
 
 def _about(item: InboxItem) -> str:
-    """What a row of the inbox is about: OWNER/NAME of the repository, or the handle of the organisation."""
+    """Returns what a row of the inbox is about: OWNER/NAME of a repository, or the handle of an
+    organisation."""
     return item.subject.title if item.repo is None else item.repo.full_name
 
 
 def preview_item(panes: Panes, item: InboxItem) -> None:
-    """Show the preview of a row of the inbox: its issue, proposal or repository."""
+    """Show the preview of a row of the inbox: of its issue, its proposal or its repository."""
     from tui.screens.lists.answering import answers_to, read_offer
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
@@ -161,8 +163,8 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
 
 
 def open_item(screen: Base, item: InboxItem) -> None:
-    """Ask for an answer to a row that asks a question; show the issue, proposal or repository of another,
-    which then is read."""
+    """Open a row of the inbox. If the row needs an answer, let the user choose one. Otherwise show its issue,
+    proposal or repository, and mark the row as read."""
     from tui.screens.lists.answering import ask_for_answer
 
     if ask_for_answer(screen, item, lambda: open_subject(screen.svc, item)):
@@ -177,7 +179,7 @@ def open_item(screen: Base, item: InboxItem) -> None:
 
 
 def opening(item: InboxItem) -> Action:
-    """What enter does on a row, with the command that does the same."""
+    """Returns the action of the key enter on a row of the inbox, with the command that does the same."""
     from tui.screens.lists.answering import answers_to
 
     answers = answers_to(item)
@@ -194,7 +196,8 @@ def opening(item: InboxItem) -> Action:
 
 
 def open_subject(svc: AskedApp, item: InboxItem) -> None:
-    """Show the issue, proposal or repository of a row of the inbox. Does nothing for an organisation."""
+    """Show the issue, proposal or repository that a row of the inbox is about. Does nothing if it is about an
+    organisation."""
     if item.repo is None:
         return
     repo_id = item.repo.id
@@ -317,7 +320,8 @@ class Inbox(SplitScreen):
             self._marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
-        """Ask, then mark all listed rows as done, except those that wait for the user."""
+        """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
+        out."""
         chosen = [item for item in self._items if section_of(item) != "Needs me"]
         stays = len(self._items) - len(chosen)
         staying = f"{stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
@@ -333,7 +337,8 @@ class Inbox(SplitScreen):
         self.confirm(question, mark, "all done")
 
     def do_undo(self) -> None:
-        """Restore the rows that were marked as done last to what they were before, read or unread."""
+        """Bring back the rows that were marked as done last. Each is read or unread again, as it was
+        before."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done or opened here", "warn")

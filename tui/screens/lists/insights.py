@@ -1,5 +1,5 @@
-"""The tab Insights of a repository: what was done lately on the shown branch, the dependencies of its seal,
-and the repositories that depend on this one."""
+"""The tab Insights of a repository: recent work on the shown branch, the dependencies of its seal, and the
+repositories that depend on this one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Insights(Split):
         self.svc.load(contents.proposal_times(repo), self._proposed)
 
     def _ask_for_kinds(self) -> None:
-        """Request the kinds of files in the shown seal, unless that was done for it already."""
+        """Request the kinds of files in the shown seal. Does nothing if they were requested already."""
         seal = self.of.seal
         if seal is not None and self._asked_kinds != seal:
             self._asked_kinds = seal
@@ -119,7 +119,7 @@ class Insights(Split):
         self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer that has arrived, and make the preview again, which may use it."""
+        """Paint the list and the preview again after an answer has arrived, because both may show it."""
         self.renew()
         self.paint()
 
@@ -157,18 +157,19 @@ class Insights(Split):
 
     @property
     def _recent(self) -> list[SealSummary]:
-        """The seals of the last weeks, as far as they were read, the newest first."""
+        """Returns the seals of the last weeks, the newest first, as far as they were read."""
         begin = datetime.fromtimestamp(self.svc.clock(), UTC) - WEEKS * WEEK
         return [seal for seal in self._seals or () if datetime.fromisoformat(seal.created_at) > begin]
 
     @property
     def _people(self) -> list[tuple[str, int]]:
-        """(handle, number of seals) of each person who sealed in the last weeks, the most active first."""
+        """Returns (handle, number of seals) of each person who made seals in the last weeks, the most active
+        first."""
         return Counter(seal.provenance.who.handle or "?" for seal in self._recent).most_common()
 
     def _activity(self) -> list[Item]:
-        """A row for each kind of work in the last weeks (seals, people, checks, issues, proposals). The rows
-        are there before their data has arrived, so that the cursor stays on the first one."""
+        """Returns a row for each kind of work in the last weeks: seals, people, checks, issues, proposals.
+        Rows whose data has not arrived are there as well, so that the cursor stays on the first row."""
         waits: Line = (("…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:
@@ -194,13 +195,13 @@ class Insights(Split):
         return rows
 
     def _row_of(self, times: Times) -> Line:
-        """A small chart of how many issues or proposals were opened in each week, and how many are open now,
-        as parts of a row."""
+        """Returns the parts of a row about issues or proposals: a small chart of how many were opened in each
+        week, and how many are open now."""
         chart = sparkline(by_week(times.opened, self.svc.clock(), WEEKS))
         return (*chart, (f"  {times.open}{'+' if times.more else ''} open", "text"))
 
     def _board(self, first: str) -> list[Line]:
-        """The rows of all charts, laid out beside each other, beginning with the chart `first`."""
+        """Returns the rows of all charts, laid out beside each other. The chart `first` comes first."""
         blocks = {
             "seals": Block("Seals a week", self._seal_chart),
             "people": Block(f"Who sealed in {WEEKS} weeks", self._people_rows, str(len(self._people) or "")),
@@ -219,12 +220,12 @@ class Insights(Split):
         return laid([*chosen, *(blocks[name] for name in order[1:]), *after], self.preview_width)
 
     def _seal_chart(self, width: int) -> list[Line]:
-        """The rows of a chart: how many seals were made in each week."""
+        """Returns the rows of a chart that shows how many seals were made in each week."""
         return self._chart([seal.created_at for seal in self._recent], width)
 
     def _times_rows(self, times: Times | None, width: int) -> list[Line]:
-        """The rows of a chart: how many issues or proposals were opened in each week, and how many are open
-        and closed."""
+        """Returns the rows of a chart that shows how many issues or proposals were opened in each week. A
+        line says how many are open and how many are closed."""
         if times is None:
             return []
         done = (f"{times.closed} closed", "dim")
@@ -246,7 +247,7 @@ class Insights(Split):
         return [*chart, ((" " * (label + 1) + ruler, "dim"),)]
 
     def _newest_rows(self, width: int) -> list[Line]:
-        """A row for each of the newest seals."""
+        """Returns a row for each of the newest seals."""
         now = self.svc.clock()
         rows: list[Line] = []
         for seal in (self._seals or [])[:NEWEST]:
@@ -259,7 +260,7 @@ class Insights(Split):
         return rows
 
     def _people_rows(self, width: int) -> list[Line]:
-        """A row for each person who sealed, with a bar."""
+        """Returns a row with a bar for each person who made seals."""
         people = self._people
         rows: list[Line] = []
         most = max((count for _, count in people), default=0)
@@ -273,7 +274,8 @@ class Insights(Split):
         return [*rows, ((f"and {more} more", "dim"),)] if more > 0 else rows
 
     def _check_rows(self, width: int) -> list[Line]:
-        """A row for each check: how often it passed, and its newest runs; those that fail most first."""
+        """Returns a row for each check, with how often it has passed and with its newest runs. Checks that
+        fail most come first."""
         named: dict[str, list[Run]] = {}
         for run in self._runs or ():
             named.setdefault(run.name, []).append(run)
@@ -293,7 +295,7 @@ class Insights(Split):
         return rows
 
     def _kind_rows(self, width: int) -> list[Line]:
-        """A row for each kind of file in the shown seal, with a bar for its size."""
+        """Returns a row for each kind of file in the shown seal. Its bar shows the sum of the sizes."""
         kinds = self._kinds
         if kinds is None or kinds[0] != self.of.seal or not kinds[1]:
             return []
@@ -311,8 +313,8 @@ class Insights(Split):
         ]
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the preview of the row with this key: the charts, the facts of a dependency, or the preview of
-        a repository that depends on this one."""
+        """Show the preview of the row with this key: the charts, the facts about a dependency, or the preview
+        of a repository that depends on this one."""
         from tui.screens.lists.glance import Glance
 
         if isinstance(key, str) and key in CHARTS:
@@ -358,7 +360,8 @@ class Insights(Split):
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:
-    """(the share of passed runs among those that passed or failed, how many passed or failed)."""
+    """Returns which share of the completed runs has passed, and how many these runs are. Only runs that
+    passed or failed are counted."""
     states = Counter(state_of(run.status, run.conclusion) for run in runs)
     decided = states["pass"] + states["fail"]
     return (states["pass"] / decided if decided else 0.0), decided
@@ -369,7 +372,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _helps(chart: str) -> list[Line]:
-    """A line that says on which tab the work behind a chart is found."""
+    """Returns a line that names the tab on which the work behind a chart is listed."""
     words = {
         "seals": ("2 ", "opens Code, where h is the whole history"),
         "people": ("2 ", "opens Code, where h is the whole history"),

@@ -1,7 +1,8 @@
-"""Transfers the files of a release (downloads and uploads), with progress, rate, and cancelling.
+"""Downloads and uploads the files of a release. Shows progress and rate, and lets the user cancel.
 
-Repeating a cancelled or interrupted transfer resumes it: a download at the byte where it stopped; an upload
-at the first file that the release lacks, and within a large file at the missing chunks."""
+A transfer that was cancelled or interrupted is resumed when it is started again. A download continues at the
+byte where it stopped. An upload continues with the first file that the release lacks, and within a large file
+with the missing chunks."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ BAR = 16  # cells
 
 
 class Move:
-    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, then how it
-    ended."""
+    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, and at the end
+    how it has ended."""
 
     def __init__(self, sign: str, whole: int, now: float) -> None:
         self.sign, self.whole, self.done, self.state = sign, whole, 0, ""
@@ -36,14 +37,15 @@ class Move:
         self._began = self._at = now
 
     def moved(self, done: int, now: float) -> None:
-        """Record that `done` bytes have been transferred."""
+        """Record how many bytes have been transferred. `done`: their number. `now`: the present time in
+        seconds."""
         if self._first is None or done < self.done:
             self._first = (done, now)
         self.done, self._at = done, now
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The progress as parts of a line: `↓ [####....] 45 % 1.5 MiB of 3.3 MiB 1.2 MiB/s`."""
+        """The progress as parts of a line, such as `↓ [####....] 45 % 1.5 MiB of 3.3 MiB 1.2 MiB/s`."""
         if self.state:
             return (
                 (f"  {self.sign} ", "dim"),
@@ -61,7 +63,7 @@ class Move:
 
 
 class Moving(Base):
-    """A screen of one release that can transfer files."""
+    """A screen about one release that can transfer the files of that release."""
 
     repo: Repo
     release: Release
@@ -77,7 +79,8 @@ class Moving(Base):
         raise NotImplementedError
 
     def parts_of(self, name: str) -> tuple[Part, ...]:
-        """Parts that are shown after the name of a file: the progress of its transfer; () without one."""
+        """Returns parts for the place after the name of a file: the progress of its transfer. Returns () if
+        there is no transfer."""
         move = self.moved.get(name)
         return move.parts if move is not None else ()
 
@@ -94,8 +97,8 @@ class Moving(Base):
     # --- down
 
     def download(self, asset: Asset) -> None:
-        """Download a file of the release, or what is missing of it, into the linked folder or else the
-        current folder."""
+        """Download a file of the release into the linked folder or, without one, into the current folder. If
+        a part of it is there already, only the rest is downloaded."""
         folder = self.svc.place.folder or Path.cwd()
         api, release, repo_id = self.svc.client.api, self.release, self.repo.id
         move = Move("↓", asset.size, time.monotonic())
@@ -118,7 +121,8 @@ class Moving(Base):
     # --- up
 
     def upload(self, typed: str) -> None:
-        """Upload the files at the typed paths, which are words of a command line."""
+        """Upload files. `typed`: their paths as the user typed them, separated and quoted as in a command
+        line."""
         base = self.svc.place.folder or Path.cwd()
         try:
             paths = [str(base / Path(word).expanduser()) for word in shlex.split(typed)]
@@ -156,9 +160,9 @@ class Moving(Base):
     def _start(
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
-        """Run `work` on a thread. `work`: is given a function to call with a file name and its transferred
-        bytes, and returns the message to show at the end. `moves`: the transfers by file name. `again`: how
-        to resume after a cancel, for a message."""
+        """Run the function `work` on a thread. It is given a function to call with the name of a file and its
+        number of transferred bytes. It returns the message to show at the end. `moves`: the transfers, by
+        file name. `again`: a message for a cancelled transfer that says how to resume it."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

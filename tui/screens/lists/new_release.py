@@ -20,9 +20,9 @@ from tui.widgets.lines import Item
 
 
 class NewRelease(Composing):
-    """The form of a new release. `refs`: branches and tags to choose from; `taken`: versions that are
-    released already. A command of svc makes the release, because files are read and signed on this machine.
-    `sent`: the version that was sent; the draft is dropped once it is released."""
+    """The form of a new release. `refs`: the branches and tags to choose from. `taken`: versions that are
+    released already. `sent`: the version that was sent. Its draft is deleted once it is released. A command
+    of svc makes the release, because the files are read and signed on this machine."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),
@@ -79,7 +79,7 @@ class NewRelease(Composing):
         return [("of ", "dim"), (safe(self._ref), "accent"), *self.author_parts()]
 
     def do_seals(self) -> None:
-        """Add to the notes what was sealed since the last release, a line for each seal."""
+        """Add a line to the notes for each seal that was made since the last release."""
         before = self.value("notes").rstrip()
 
         def read_seals(releases: list[Release], at: float) -> None:
@@ -87,7 +87,7 @@ class NewRelease(Composing):
             self.svc.load(contents.recent(self.repo.id, self._ref), lambda seals, at: fill(released, seals))
 
         def fill(released: set[str], seals: list[SealSummary]) -> None:
-            """Called with what was known, and then with the server's answer."""
+            """Fill the notes. Called first with cached data, and then with the server's answer."""
             new = list(takewhile(lambda seal: seal.id not in released, seals))
             lines = [f"- {seal.message.partition(chr(10))[0].strip()}" for seal in new]
             if lines:

@@ -1,4 +1,5 @@
-"""The releases of a repository, with their notes and files: the tab and the screen of one release."""
+"""The releases of a repository with their notes and files: the tab that lists them, and the screen of one
+release."""
 
 from __future__ import annotations
 
@@ -143,7 +144,7 @@ class Releases(Split):
 
 
 def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
-    """The first rows about a release: its seal, its author and when, and its signature."""
+    """Returns the first rows about a release: its seal, its author, its age, and its signature."""
     who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, now)}"
     return [
         ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")),
@@ -156,7 +157,7 @@ def _asset(asset: Asset) -> tuple[Part, ...]:
 
 
 def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) -> list[Item]:
-    """The facts about a release as rows. `files`: its files are among them."""
+    """Returns the facts about a release as rows. `files`: the rows list its files."""
     who: tuple[Part, ...] = (
         (f"@{safe(release.author.handle or '?')} ", "person"),
         (ago(release.created_at, now), "text"),
@@ -183,7 +184,7 @@ def _signer(release: Release) -> str:
 
 
 class ReleaseScreen(WithFacts, Moving):
-    """One release. Its files are downloaded into the folder in which the app was started."""
+    """The screen of one release. Its files are downloaded into the folder in which the app was started."""
 
     ACTIONS = (
         Action(
@@ -205,7 +206,8 @@ class ReleaseScreen(WithFacts, Moving):
         self.texts: Texts = Texts(self, self.paint)
 
     def label_of(self, action: Action) -> str:
-        """Two keys need a file under the cursor."""
+        """Returns the label of an action in the line of keys. Opening and removing have one only while a file
+        is under the cursor."""
         on_file = isinstance(self.query_one("#release", Lines).key, str)
         return super().label_of(action) if on_file or action.id not in ("open", "remove") else ""
 
@@ -271,8 +273,8 @@ class ReleaseScreen(WithFacts, Moving):
         self.stale = True  # a command may change it
 
     def do_upload(self) -> None:
-        """Let the user type which files to upload. If the last upload did not finish, its files are filled
-        in."""
+        """Let the user type which files to upload. If the last upload did not finish, the prompt begins with
+        its files."""
         self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_edit(self) -> None:

@@ -1,4 +1,4 @@
-"""What belongs to a run of a check, for its preview: its seal, the files that the seal changed, and the
+"""What the preview of a run shows besides the run itself: its seal, the files that the seal changed, and the
 proposals from its branch."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MESSAGE = 6  # rows of the message of a seal
 
 
 class RunGlance:
-    """Requests the seal, the changed files and the proposals of the runs that are previewed. Each is
-    requested once, until `forget` is called."""
+    """Requests the seal, the changed files and the proposals for the runs that are previewed. Each is
+    requested only once, until `forget` is called."""
 
     def __init__(self, panes: Panes) -> None:
         self._panes = panes
@@ -39,12 +39,12 @@ class RunGlance:
         self._requested: set[str] = set()
 
     def forget(self) -> None:
-        """Forget what was requested, so that everything is requested again."""
+        """Forget which requests were made, so that everything is requested again."""
         self._requested.clear()
 
     def blocks(self, repo: Repo, run: Run) -> list[Block]:
-        """What is known about a run, as blocks. What is missing is requested; when an answer arrives, the
-        preview is made again."""
+        """Returns what is known about a run, as blocks. What is missing is requested. When an answer arrives,
+        the preview is made again."""
         seal, branch = run.seal_id, run.branch
         self._request(contents.seal(repo.id, seal), lambda answer: self._learn(self._seals, seal, answer))
         self._request(
@@ -80,7 +80,7 @@ class RunGlance:
 
 
 def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
-    """Rows about a seal: its message, who made it, when, and on which branch."""
+    """Returns rows about a seal: its message, its author, its age, and its branch."""
     who = f"@{seal.provenance.who.handle or '?'}"
     role = "agent" if seal.provenance.who.kind == "agent" else "person"
     first, _, rest = seal.message.strip().partition("\n")
@@ -97,7 +97,8 @@ def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
 
 
 def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
-    """Rows with the changed files and how many lines changed. A path that is too long is cut at its start."""
+    """Returns rows with the changed files and how many of their lines changed. The beginning of a path is cut
+    off if the path is too long."""
     rows: list[Line] = []
     for file in changes.items:
         path, counts = safe(file.path), counts_of(file)
@@ -108,7 +109,7 @@ def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
 
 
 def _proposal_rows(proposals: list[ListedProposal], width: int) -> list[Line]:
-    """Rows with the proposals: title, state, checks, and the branch that they are for."""
+    """Returns a row for each proposal, with its title, state, checks and base."""
     rows: list[Line] = []
     for proposal in proposals:
         rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)

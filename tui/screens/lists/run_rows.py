@@ -1,4 +1,5 @@
-"""Rows about a run of a check: its state, facts and summary, and how earlier runs of the same check ended."""
+"""Rows about a run of a check: its state, facts and summary, and how earlier runs of the same check have
+ended."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ TIMES = 12  # columns of the bar of a duration, at most
 
 
 def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
-    """The facts about a run: (name, value as a part) of each."""
+    """Returns (name, value as a part) of each fact about a run."""
     facts = [
         ("seal", run.seal_id[:12], "accent"),
         ("branch", run.branch, "text"),
@@ -40,7 +41,7 @@ def _facts_of(run: Run, now: float) -> list[tuple[str, Part]]:
 
 
 def fact_items(run: Run, now: float) -> list[Item]:
-    """The facts about a run as rows of the column of facts."""
+    """Returns the facts about a run as rows of the column of facts."""
     return [row for name, value in _facts_of(run, now) for row in fact_rows(name, [value])]
 
 
@@ -53,10 +54,10 @@ def run_rows(
     width: int = 0,
     blocks: Sequence[Block] = (),
 ) -> list[Row | Line]:
-    """The rows of a run: state, facts, summary, earlier runs and what the user can do next. `text_rows`:
-    turns the summary into rows. `beside`: the facts are in a separate column and left out here; `others`:
-    runs of the repository, newest first; `width`: columns for the earlier runs and the `blocks`, 0 if there
-    is no room for them."""
+    """Returns the rows of a run: its state, facts, summary and earlier runs, and what the user can do next.
+    `text_rows`: turns the summary into rows. `beside`: a separate column shows the facts, so they are left
+    out here. `others`: the runs of the repository, the newest first. `width`: the columns for the earlier
+    runs and the `blocks`. If it is 0, there is no room for them."""
     conclusion = run.conclusion.replace("_", " ") if run.conclusion in UNSAID else ""
     rows: list[Row | Line] = [(sign_of_run(run), (f" {safe(run.name)}", "title"), (f"  {conclusion}", "dim"))]
     if not beside:
@@ -77,8 +78,8 @@ def run_rows(
 
 
 def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
-    """Rows about the runs of one check: one with the results of all, then one for each of the newest. `run`:
-    the run that is marked."""
+    """Returns rows about the runs of one check: first the results of all, then a row for each of the newest.
+    `run`: the run whose row is marked."""
     times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
     most = max(times, default=0)
     rows: list[Line] = [*_history(same), BLANK]
@@ -105,8 +106,8 @@ def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line
 
 
 def _history(same: Sequence[Run]) -> list[Line]:
-    """Rows that say how runs of the same check ended and how long they took, the newest last. `same`: the
-    runs, newest first."""
+    """Returns rows that say how the runs of a check have ended, and how long they took, the newest on the
+    right. `same`: the runs, the newest first."""
     newest = list(reversed(same[:RECENT]))
     signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
     rows: list[Line] = [
@@ -120,7 +121,7 @@ def _history(same: Sequence[Run]) -> list[Line]:
 
 
 def _next(run: Run) -> Line:
-    """A row that says what the user can do about a run."""
+    """Returns a row that says what the user can do about a run."""
     if run.status == "completed":
         return (("u ", "accent"), ("runs it again", "dim"))
     waits = "nobody has begun it yet" if run.status == "queued" else "it is running"
@@ -134,7 +135,7 @@ def _details(address: str) -> Row:
 
 
 def seconds_of(run: Run) -> int | None:
-    """How many seconds a run took; None if it did not begin or end."""
+    """Returns how many seconds a run took. Returns None if it has not begun or not ended."""
     if not run.started_at or not run.completed_at:
         return None
     span = datetime.fromisoformat(run.completed_at) - datetime.fromisoformat(run.started_at)
@@ -142,11 +143,11 @@ def seconds_of(run: Run) -> int | None:
 
 
 def duration(seconds: int | None) -> str:
-    """A number of seconds in words, such as `2 min 5 s`; "" for None or 0."""
+    """Returns a duration in words, such as `2 min 5 s`. Returns "" for None and for 0 seconds."""
     minutes, rest = divmod(seconds or 0, 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s" if rest else ""
 
 
 def attempt_words(number: int) -> str:
-    """The number of an attempt in words; "" for the first attempt."""
+    """Returns the number of an attempt in words. Returns "" for the first attempt."""
     return f"attempt {number}  " if number > 1 else ""

@@ -1,5 +1,5 @@
-"""The tab Workflows of a repository, with the checks of the shown seal and the newest runs; and the screen of
-one run."""
+"""The tab Workflows of a repository, with the checks of the shown seal and the newest runs. Also the screen
+of one run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ CHANGES = (
 
 
 def change_label(action: Action, run: Run | None) -> str:
-    """What an action does to a run, in the line of keys; "" if nothing."""
+    """Returns the label of an action on a run, for the line of keys. Returns "" if the action can do nothing
+    to the run."""
     if action.id == "rerun":
         return action.label if run is not None and run.status == "completed" else ""
     if action.id == "cancel":
@@ -106,7 +107,8 @@ class Workflows(Split):
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
     def count(self) -> str | None:
-        """The number of failed checks of the shown seal, as text; None while unknown, "" for none."""
+        """Returns the number of failed checks of the shown seal as text. Returns "" if none has failed, and
+        None while that is unknown."""
         if self._head is None or self._head.seal_id != self.of.seal:
             return None
         return f"✗{self._head.rollup.failed}" if self._head.rollup.failed else ""
@@ -154,9 +156,9 @@ class Workflows(Split):
         self.rest()
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
-        """The key of the row on which the cursor begins: the first row, as long as the user has not moved the
-        cursor. Checks may arrive later than runs and are above them, so it is set again then. None: the
-        cursor stays where it is."""
+        """Returns the key of the row to which the cursor goes. As long as the user has not moved it, that is
+        the first row. Once the user has, returns None, and the cursor stays. Checks may arrive later than the
+        runs and are shown above them, so this is called again."""
         first = next((row.key for row in rows if row.key is not None), None)
         stays = self._first is not None and self.listed.key != self._first
         self._first = self._first if stays else first
@@ -184,7 +186,7 @@ class Workflows(Split):
 
     @property
     def _name_width(self) -> int:
-        """The width of the column with the names of checks, in columns of the terminal; at most NAME."""
+        """The width of the column with the names of checks, in columns of the terminal, and at most NAME."""
         names = [run.name for run in self._runs.values()]
         names += [check.name for check in self._head.items] if self._head is not None else []
         return min(NAME, max((len(safe(name)) for name in names), default=0))
@@ -203,13 +205,13 @@ class Workflows(Split):
 
     @property
     def _under_cursor(self) -> Run | None:
-        """The run under the cursor; None for another row."""
+        """The run under the cursor, None if the row under the cursor is no run."""
         key = self.listed.key
         return self._runs.get(str(key[1])) if isinstance(key, tuple) else None
 
     @property
     def _run(self) -> Run | None:
-        """The run under the cursor; says what to do if there is none."""
+        """The run under the cursor. If there is none, a message says what to do, and the value is None."""
         run = self._under_cursor
         if run is None:
             self.of.say("put the cursor on a run", "warn")
@@ -231,8 +233,8 @@ class Workflows(Split):
 
 
 class RunScreen(SplitScreen):
-    """The screen of one run. Beside it (below it on a narrow screen) are listed the other checks of its seal,
-    and other runs of its check."""
+    """The screen of one run. It also lists the other checks of the same seal, and other runs of the same
+    check. They are beside the run, or below it on a narrow screen."""
 
     LIST = "run"
     LINKED = True
@@ -278,8 +280,8 @@ class RunScreen(SplitScreen):
         self.svc.load(contents.runs(self.repo.id), self._go_on)
 
     def _go_on(self, runs: list[Run], at: float) -> None:
-        """Show what these runs say. If the user asked for a new attempt here and it is among them, show
-        that."""
+        """Take over the runs of the repository. If the user has asked for a new attempt of the shown run and
+        it is among them, show the new attempt."""
         self._runs = runs
         opened = self._run
         if self._attempts and opened is not None:
@@ -298,7 +300,7 @@ class RunScreen(SplitScreen):
             self.paint()
 
     def _take(self, run: Run) -> None:
-        """Show this run instead of the last one."""
+        """Show this run in place of the one that was shown."""
         self._run, self._run_id, self._moved_to = run, run.id, run.id
         self.renew()
         self.paint()
@@ -337,7 +339,7 @@ class RunScreen(SplitScreen):
         self.rest()
 
     def _of_seal(self, run: Run) -> list[Run]:
-        """The newest attempt of each check on the seal of `run`, failed ones first."""
+        """Returns the newest attempt of each check on the seal of `run`. Failed ones come first."""
         newest: dict[str, Run] = {run.name: run}
         for other in self._runs:
             if other.seal_id == run.seal_id and other.name != run.name:
@@ -355,7 +357,7 @@ class RunScreen(SplitScreen):
         return Item(("run", run.id), left, right, f"{run.name} {run.branch} {run.seal_id}")
 
     def _rows_of(self, run: Run) -> list[Row | Line]:
-        """The rows of a run, for the width of the pane that shows it."""
+        """Returns the rows of a run, as wide as the pane that shows it."""
         texts, width = self.texts, self.preview_width if self.previews else max(20, self.app.size.width - 3)
         if texts is None:
             return []
@@ -378,7 +380,8 @@ class RunScreen(SplitScreen):
 
     @property
     def _current(self) -> Run | None:
-        """The run under the cursor, or else the one that was opened; None until it is loaded."""
+        """The run under the cursor or, if there is none, the run that was opened. None until that is
+        loaded."""
         key = self.listed.key
         if isinstance(key, tuple) and key[0] == "run" and self._run is not None:
             return next((run for run in (self._run, *self._runs) if run.id == key[1]), self._run)
@@ -390,7 +393,7 @@ class RunScreen(SplitScreen):
             self._take(run)
 
     def _newest(self, run: Run) -> Run:
-        """The newest attempt of the check of `run` on the same seal."""
+        """Returns the newest attempt of the same check on the same seal."""
         attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
         return max(attempts, key=lambda other: other.attempt, default=run)
 
@@ -407,5 +410,6 @@ class RunScreen(SplitScreen):
 
 
 def _named(name: str, wide: int) -> str:
-    """The name of a check, padded to its column; a longer name is not cut and moves the rest of the row."""
+    """Returns the name of a check, padded to the width of its column. A longer name is not cut, and moves the
+    rest of its row to the right."""
     return f"{safe(name):<{wide}}"

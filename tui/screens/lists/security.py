@@ -1,6 +1,6 @@
-"""The tab Security of a repository: confidential reports, advisories about it and about what it depends on,
-and the protection rules of its branches. The specification lists franking evidence for this tab too; a note
-says that this version of svc has none."""
+"""The tab Security of a repository: confidential reports, advisories about the repository and its
+dependencies, and the protection rules of its branches. The specification also lists franking evidence for
+this tab. A note says that this version of svc has none."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class Security(Split):
         return None if self._advisories is None else str(len(self._advisories) or "")
 
     def label_of(self, action: Action) -> str:
-        """Only reports and advisories are opened; the rest stands in the preview."""
+        """Returns the label of an action in the line of keys. Only reports and advisories can be opened,
+        because the preview shows everything about other rows."""
         key = self.listed.key
         opens = str(key).startswith("report ") or any(
             advisory.id == key for advisory in self._advisories or ()
@@ -150,7 +151,7 @@ class Security(Split):
             self._changed()
 
     def _changed(self) -> None:
-        """Paint an answer that has arrived, and make the preview again, which may use it."""
+        """Paint the list and the preview again after an answer has arrived, because both may show it."""
         self.renew()
         self.paint()
 
@@ -191,23 +192,23 @@ class Security(Split):
 
     @property
     def _affected(self) -> list[Dependency]:
-        """The dependencies of the shown seal about which there are advisories."""
+        """Returns those dependencies of the shown seal about which there are advisories."""
         items = self._dependencies.items if self._dependencies is not None else ()
         return [dependency for dependency in items if dependency.advisories]
 
     @property
     def _undecided(self) -> list[Report]:
-        """The reports that wait for a decision."""
+        """Returns the reports that wait for a decision of the owner."""
         return [report for report in self._reports or () if report.state in ("new", "triaged")]
 
     @property
     def _branches(self) -> list[str]:
-        """The names of the branches, the default branch first."""
+        """Returns the names of the branches, with the default branch first."""
         names = [ref.name for ref in self.of.refs if ref.type == "branch"]
         return sorted(names, key=lambda name: (name != self.of.repo.default_branch, name))[:BRANCHES]
 
     def _severities(self) -> dict[str, int]:
-        """How many advisories there are of each severity."""
+        """Returns the number of advisories of each severity, by severity."""
         counts: Counter[str] = Counter(
             advisory.database_specific.severity for advisory in self._advisories or ()
         )
@@ -217,7 +218,7 @@ class Security(Split):
         return [name for name in self._branches if not matching(self._rules or (), name)]
 
     def _summary(self) -> Line:
-        """One row about everything: reports that wait, advisories by severity, and so on."""
+        """Returns a row that sums up the tab: reports that wait, advisories by severity, and so on."""
         parts: list[Part] = []
         if undecided := self._undecided:
             parts.append((f"! {_counted(len(undecided), 'report', 'reports')}  ", "bad"))
@@ -238,7 +239,8 @@ class Security(Split):
         return tuple(parts)
 
     def _summary_rows(self) -> list[Line]:
-        """Rows with bars for the severities, the protection of the default branch, and what the user can do
+        """Returns the rows of the preview of the whole tab, in blocks: advisories by severity, dependencies,
+        the protection of the default branch, branches, checks, who set the rules, and what the user can do
         next."""
         branch = self.of.repo.default_branch
         blocks = [
@@ -266,7 +268,8 @@ class Security(Split):
         ]
 
     def _dependency_share(self, width: int) -> list[Line]:
-        """Rows that say how many dependencies have advisories, of how many."""
+        """Returns rows that say how many dependencies have advisories, and how many dependencies there
+        are."""
         affected = self._affected
         all_of_them = self._dependencies.items if self._dependencies is not None else []
         if not affected:
@@ -281,7 +284,7 @@ class Security(Split):
         return [self._branch(name).left for name in self._branches[:BRANCH_ROWS]]
 
     def _check_rows(self, width: int) -> list[Line]:
-        """A row for each check that a merge requires, with its newest run."""
+        """Returns a row for each check that a merge requires, with its newest run."""
         rows: list[Line] = []
         for check in self._checks or ():
             if check.enabled:
@@ -291,8 +294,8 @@ class Security(Split):
         return rows if rows or self._checks is None else [none]
 
     def _audit_rows(self, width: int) -> list[Line]:
-        """A row for each of the last changes of protection rules, with who made it; only for the owner, who
-        may read them."""
+        """Returns a row for each of the last changes of protection rules, with the person who made it. Only
+        the owner gets rows, because others may not read these changes."""
         now = self.svc.clock()
         return [
             (
@@ -314,7 +317,7 @@ class Security(Split):
         return [*rows, *folded([(": ", "accent"), (words, "dim")], width)]
 
     def _allowed_rows(self, branch: str, width: int) -> list[Line]:
-        """Rows that say in sentences what the rules of a branch mean for the user."""
+        """Returns rows of sentences that say what the rules of a branch mean for the user."""
         rules = matching(self._rules or (), branch)
         viewer = self.of.repo.viewer
         role = viewer.role if viewer is not None else None
@@ -337,7 +340,7 @@ class Security(Split):
         return rows
 
     def _proposal_rows(self, branch: str, width: int) -> list[Line]:
-        """Rows with the open proposals for a branch, and what each still lacks."""
+        """Returns rows with the open proposals for a branch, and with what each of them still lacks."""
         rows: list[Line] = []
         for proposal in self._proposals or ():
             if proposal.base == branch:
@@ -348,7 +351,8 @@ class Security(Split):
         return rows
 
     def _protection_rows(self, branch: str) -> list[Line]:
-        """Rows with what the rules of a branch require, and which recommended requirements they lack."""
+        """Returns rows with what the rules of a branch require, and with the recommended requirements that
+        they lack."""
         rules = matching(self._rules or (), branch)
         if not rules:
             ends = "" if branch == self.of.repo.default_branch else " and deletes"
@@ -388,7 +392,7 @@ class Security(Split):
 
     @property
     def _owns(self) -> bool:
-        """Whether the user owns the repository, so that the user decides about reports."""
+        """Whether the user owns the repository. Only the owner decides about reports."""
         viewer = self.of.repo.viewer
         return viewer is not None and viewer.role == "owner"
 
@@ -402,7 +406,7 @@ class Security(Split):
         return Item(f"report {report.id}", parts, (state, (f"{when} ", "dim")), report.title)
 
     def _report_rows(self, report: Report) -> list[Row | tuple[Part, ...]]:
-        """Rows with title, severity, reporter and text of a report, and how to decide it."""
+        """Returns rows about a report: its title, severity, reporter and text, and how to decide about it."""
         who = f"  @{safe(report.reporter.handle or '?')}"
         rows: list[Row | tuple[Part, ...]] = list(folded([(safe(report.title), "title")], self.preview_width))
         rows.append(
@@ -419,7 +423,7 @@ class Security(Split):
         return [*rows, *folded([(": ", "accent"), (words, "dim")], self.preview_width)]
 
     def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
-        """Rows with summary, severity, other names, packages and text of an advisory."""
+        """Returns rows about an advisory: its summary, severity, other names, packages and text."""
         severity, now = advisory.database_specific.severity, self.svc.clock()
         rows: list[Row | tuple[Part, ...]] = list(
             folded([(safe(advisory.summary), "title")], self.preview_width)
@@ -434,7 +438,7 @@ class Security(Split):
         return [*rows, BLANK, *self.text_rows(advisory.details or "no text")]
 
     def _dependency_rows(self, dependency: Dependency) -> list[Line]:
-        """Rows about a dependency and the advisories about it."""
+        """Returns rows about a dependency and the advisories about it."""
         rows: list[Line] = [
             ((safe(dependency.name), "title"), (f"  {safe(dependency.requirement)}", "text")),
             ((f"declared in {safe(dependency.path)}", "dim"),),
@@ -485,8 +489,8 @@ class Security(Split):
         return Item(f"rule {rule.pattern}", parts, (), rule.pattern)
 
     def _rows_of_branch(self, name: str) -> list[Line]:
-        """Rows about a branch: the rules that protect it, what they mean for the user, and the proposals for
-        it."""
+        """Returns rows about a branch: the rules that protect it, what they mean for the user, and the
+        proposals for it."""
         blocks = [
             Block("Protection", lambda wide: self._protection_rows(name)),
             Block("What you may do", lambda wide: self._allowed_rows(name, wide)),
@@ -499,7 +503,7 @@ class Security(Split):
         return [((safe(name), "title"),), BLANK, *laid(blocks, self.preview_width)]
 
     def _rule_rows(self, rule: Protection) -> list[Line]:
-        """Rows about a protection rule: each of its requirements, the branches that it applies to, and who
+        """Returns rows about a protection rule: its requirements, the branches that it applies to, and who
         set it."""
         covered = [name for name in self._branches if rule in matching([rule], name)]
         head: Line = (("branches  ", "dim"), (safe(rule.pattern), "accent"))
@@ -544,7 +548,7 @@ class Security(Split):
 
 
 def _demands(rule: Protection) -> list[str]:
-    """What a protection rule requires: one text for each requirement."""
+    """Returns a text for each requirement of a protection rule."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
         demands.append(_counted(rule.required_approvals, "approval", "approvals"))
@@ -565,7 +569,7 @@ def _key_of(dependency: Dependency) -> str:
 
 
 def _versions(affected: Affected) -> str:
-    """The versions of a package that an advisory affects, in a few words."""
+    """Returns in a few words which versions of a package an advisory affects."""
     for span in affected.ranges:
         fixed = next((event.fixed for event in span.events if event.fixed), None)
         if fixed is not None:
@@ -578,6 +582,6 @@ def _counted(count: int, noun: str, nouns: str) -> str:
 
 
 def _bullet(words: str, width: int) -> list[Line]:
-    """A sentence as a point of a list, in rows of at most `width` columns."""
+    """Returns a sentence as an item of a bulleted list, in rows of at most `width` columns."""
     first, *rest = folded([(words, "text")], width - 2)
     return [(("• ", "dim"), *first), *((("  ", "text"), *row) for row in rest)]

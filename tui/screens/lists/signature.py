@@ -1,4 +1,4 @@
-"""The signature of a release in words, for the app and its line mode (the app as plain lines of text)."""
+"""The signature of a release in words, for the app and for its line mode (the app as plain lines of text)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tui.text import Part
 
 
 def signature(repo_id: str, release: Release) -> Part:
-    """Whether the signature of a release (of its version, seal and files) is valid, as a part: (text,
-    role)."""
+    """Returns a part (text, role) that says whether the signature of a release is valid. The signature covers
+    the version, the seal and the files."""
     if fault_of(repo_id, release) is not None:
         return "signature does not verify", "bad"
     return ("signed", "good") if release.publication.signed else ("unsigned", "dim")

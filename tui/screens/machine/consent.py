@@ -1,4 +1,4 @@
-"""Asks the user before an app is launched for the first time, or after its `launch` instructions have
+"""Asks the user before an app is launched for the first time, and again after its `launch` instructions have
 changed."""
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ MORE = (("y", "shows more"), ("n", "does not launch"), ("esc", "leave"))
 
 
 class Consent(Card):
-    """Shows the program that an app would run; calls `launch` if the user presses y at its end. Before the
-    end, y shows more, so that nothing is allowed that was not shown."""
+    """A card that shows which program an app would run. At the end of it, y allows the program and calls
+    `launch`. Before the end, y only shows more, so that the user cannot allow something that was not
+    shown."""
 
     SHARE = 80
 
@@ -45,7 +46,8 @@ class Consent(Card):
         self.paint()
 
     def paint(self) -> None:
-        """Show the folder, the command and its environment, wrapped but never cut."""
+        """Show the folder, the command and its environment variables. Long lines are wrapped, and nothing is
+        cut off."""
         offer = self._offer
         width = max(20, min(self.WIDTH, self.app.size.width - 4) - 4)
         rows = [
@@ -65,7 +67,7 @@ class Consent(Card):
         self.fit(len(rows) + 1)
 
     def _named(self, name: str, value: str, width: int) -> list[Item]:
-        """A fact with its name, wrapped."""
+        """Returns rows with the name of a fact and its value, wrapped."""
         first, *rest = folded(((safe(value), "text"),), width - NAME)
         blank = " " * NAME
         return [

@@ -1,4 +1,5 @@
-"""The preview of a row of this machine's screen: a model, a pull, an app or the server, and its log."""
+"""The preview on the screen "this machine". It shows a model, a pull, an app or the LLM server, with its
+log."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ LEAST_LOG = 4  # lines of a log that are shown at least, if it has them
 def server_rows(
     overview: Overview, engine: tuple[str, str], log: Sequence[str], room: tuple[int, int]
 ) -> list[Line]:
-    """The local LLM server, and the keys to begin with. `room`: columns and rows of the preview."""
+    """Returns rows about the local LLM server, and the keys to begin with. `room`: the columns and rows of
+    the preview."""
     status, (device, problem), (width, _) = overview.status, engine, room
     sign, role = LIGHTS.get(status.kind, ("·", "dim"))
     words = {
@@ -56,7 +58,7 @@ def server_rows(
 
 
 def _next_keys(overview: Overview) -> list[tuple[str, str]]:
-    """The keys that lead on, each with what it does."""
+    """Returns (key, what it does) for the keys that the user is likely to need next."""
     kind = overview.status.kind
     first = {"none": ("S", "starts the server; an app or a chat starts it too"), "held": ("r", "looks again")}
     keys = [first.get(kind, ("S", "stops the server"))]
@@ -123,7 +125,7 @@ def pull_rows(pull: Pull, rate: float, width: int) -> list[Line]:
 def app_rows(
     row: AppRow, log: Sequence[str], free: int | None, now: float, room: tuple[int, int]
 ) -> list[Line]:
-    """An app: its state, what it runs, and the end of its log."""
+    """Returns rows about an app: its state, what it runs, and the end of its log."""
     state, (width, _) = row.state, room
     sign, word, role = app_light(row)
     since = ago(state.since_at, now) if state.since_at and state.state == "running" else ""
@@ -156,7 +158,7 @@ def app_rows(
 
 
 def _log_rows(log: Sequence[str], above: int, room: tuple[int, int]) -> list[Line]:
-    """The end of a log below `above` rows, in what the preview has room for."""
+    """Returns the end of a log, as many rows as fit into the preview below its first `above` rows."""
     width, height = room
     if not log:
         return []
@@ -168,7 +170,7 @@ def _log_rows(log: Sequence[str], above: int, room: tuple[int, int]) -> list[Lin
 
 
 def _fact(name: str, value: str, width: int, role: str = "text") -> list[Line]:
-    """A fact with its name, wrapped; [] without a value."""
+    """Returns rows with the name of a fact and its value, wrapped. Returns [] if the value is empty."""
     if not value:
         return []
     first, *rest = folded([(value, role)], max(12, width - NAME))
@@ -176,7 +178,7 @@ def _fact(name: str, value: str, width: int, role: str = "text") -> list[Line]:
 
 
 def _keys(width: int, *keys: tuple[str, str]) -> list[Line]:
-    """Keys, each with what it does, wrapped beside it."""
+    """Returns rows with keys, each with what it does, wrapped beside the key."""
     wide = max(len(key) for key, _ in keys) + 1
     rows: list[Line] = []
     for key, words in keys:

@@ -1,4 +1,4 @@
-"""The log of an app or of the local LLM server, which is followed while it is shown."""
+"""The log of an app or of the local LLM server. New lines appear while it is shown."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ FRAME = 4  # columns of the frame and of the blanks inside it
 
 
 class LogScreen(Over):
-    """The end of a log. While its last line is visible, what comes is shown; whoever has scrolled up stays
-    there. `command`: the command of svc that prints the same; `empty`: what is shown of an empty log."""
+    """The end of a log. While its last line is visible, new lines are shown as they come. If the user has
+    scrolled up, the visible part stays. `command`: the command of svc that prints the same log. `empty`: the
+    note for an empty log."""
 
     ACTIONS = (
         Action("last", ("G", "end"), "follow the end", footer=True),
@@ -65,14 +66,15 @@ class LogScreen(Over):
         self.set_interval(EVERY, self._look)
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     def do_refresh(self) -> None:
         self._version = None
         self._look()
 
     def _look(self) -> None:
-        """Read the log on a thread, unless another screen is in front, or it is being read."""
+        """Read the log on a thread. Does nothing while another screen is in front, or while it is being read
+        already."""
         if not self.in_front or self._reads.is_set():
             return
         self._reads.set()
@@ -122,7 +124,8 @@ class LogScreen(Over):
 
 
 def version_of(file: Path) -> object:
-    """What differs once a log has been written to; None without the file."""
+    """Returns a value that changes whenever something is written to a log. Returns None if the log does not
+    exist."""
     try:
         info = file.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -131,5 +134,5 @@ def version_of(file: Path) -> object:
 
 
 def plain(text: str) -> list[str]:
-    """The lines of a log without the colours that its program printed."""
+    """Returns the lines of a log without the colours that its program has printed."""
     return [Text.from_ansi(line).plain for line in text.splitlines()]

@@ -1,5 +1,5 @@
-"""The screen "this machine": the local LLM server, models, downloads of models (pulls) and apps. It is read
-again about every second."""
+"""The screen "this machine": the local LLM server, models, downloads of models (pulls) and apps. Their state
+is read again about every second."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ NO_SERVER_LOG = "the log is empty; S on the screen before starts the server"
 
 
 class _Sample(NamedTuple):
-    """How many bytes of a pull had arrived (`completed`) at the time `at` of the monotonic clock."""
+    """A measurement of a pull. `completed`: how many bytes had arrived. `at`: when, by the monotonic
+    clock."""
 
     at: float
     completed: int
@@ -87,18 +88,18 @@ class MachineScreen(SplitScreen):
         self._look()
 
     def do_refresh(self) -> None:
-        """Read the overview again, including the processors that the engine can use."""
+        """Read the state of the machine again, including which processors the engine can use."""
         self._look()
         self._ask_engine()
 
     def news(self) -> None:
-        """Does nothing: events of the server change nothing on this screen."""
+        """Does nothing, because events of the server change nothing on this screen."""
 
     # --- reading
 
     def _look(self) -> None:
-        """Start reading the state of the machine on a thread, unless a reading is in progress or another
-        screen is in front."""
+        """Read the state of the machine on a thread. Does nothing while it is being read already, or while
+        another screen is in front."""
         if not self.in_front or self._is_reading.is_set():
             return
         self._is_reading.set()
@@ -142,7 +143,7 @@ class MachineScreen(SplitScreen):
         self.show_keys()
 
     def _rates(self) -> dict[str, float]:
-        """Bytes a second of the pulls, by name."""
+        """Returns the rate of each pull in bytes per second, by name."""
         return {name: _rate(samples) for name, samples in self._samples.items()}
 
     # --- the preview
@@ -159,7 +160,8 @@ class MachineScreen(SplitScreen):
             self._paint_preview(key)
 
     def _log_of(self, key: Hashable) -> Path | None:
-        """The log of the row with this key; None if it has none."""
+        """Returns the path of the log that belongs to the row with this key. Returns None if the row has no
+        log."""
         if self._reading is None or not isinstance(key, tuple):
             return None
         if key == SERVER:
@@ -167,7 +169,7 @@ class MachineScreen(SplitScreen):
         return self._reading.app_log(str(key[1])) if key[0] == "app" else None
 
     def _paint_preview(self, key: Hashable) -> None:
-        """Show what is known about the row with this key, if it is still under the cursor."""
+        """Show what is known about the row with this key. Does nothing if the cursor has left the row."""
         overview = self._overview
         if overview is None or key != self.listed.key:
             return
@@ -194,12 +196,13 @@ class MachineScreen(SplitScreen):
 
     @property
     def _row_name(self) -> str:
-        """The name of the model or app under the cursor; "" for another row."""
+        """The name of the model or app under the cursor, "" if the row is neither."""
         key = self.listed.key
         return str(key[1]) if isinstance(key, tuple) else ""
 
     def _under_cursor(self, kind: str) -> str:
-        """The name of the model or app under the cursor; "" for another row. `kind`: model or app."""
+        """Returns the name of the model or app under the cursor. `kind`: which of the two is wanted. Returns
+        "" if the row is not of that kind."""
         key = self.listed.key
         return self._row_name if isinstance(key, tuple) and key[0] == kind else ""
 
@@ -209,27 +212,27 @@ class MachineScreen(SplitScreen):
 
     @property
     def _pull(self) -> Pull | None:
-        """The pull (download of a model) under the cursor; None on another row."""
+        """The pull (download of a model) under the cursor, None if the row is no pull."""
         name = self._under_cursor("model")
         pulls = self._overview.pulls if self._overview is not None else []
         return next((pull for pull in pulls if pull.name == name), None)
 
     @property
     def _app_row(self) -> AppRow | None:
-        """The app under the cursor; None on another row."""
+        """The app under the cursor, None if the row is no app."""
         name = self._under_cursor("app")
         rows = self._overview.apps if self._overview is not None else []
         return next((row for row in rows if row.state.id == name), None)
 
     @property
     def _model(self) -> Model | None:
-        """The installed model under the cursor; None for another row."""
+        """The installed model under the cursor, None if the row is no such model."""
         name = self._under_cursor("model")
         models = self._overview.models if self._overview is not None else []
         return next((model for model in models if model.name.short == name), None)
 
     def label_of(self, action: Action) -> str:
-        """What the key does for the row under the cursor."""
+        """Returns what the key of an action does for the row under the cursor."""
         pull, row, model, overview = self._pull, self._app_row, self._model, self._overview
         kind = overview.status.kind if overview is not None else ""
         loaded = model is not None and overview is not None and str(model.name) in overview.loaded
@@ -263,7 +266,8 @@ class MachineScreen(SplitScreen):
         return any(model.name.short == name for model in models)
 
     def _model_here(self) -> str:
-        """The name of the installed model under the cursor; "" if there is none, after showing a message."""
+        """Returns the name of the installed model under the cursor. If there is none, shows a message and
+        returns ""."""
         name = self._under_cursor("model")
         if self._is_here(name):
             return name
@@ -293,7 +297,7 @@ class MachineScreen(SplitScreen):
             self.app.push_screen(LogScreen(self._reading.server_log(), "llm logs", NO_SERVER_LOG))
 
     def do_toggle_server(self) -> None:
-        """Start the LLM server; if svc runs one, ask and then stop it."""
+        """Start the LLM server. If svc runs one already, ask whether to stop it, and stop it."""
         if self._overview is None:
             return
         status = self._overview.status
@@ -319,7 +323,7 @@ class MachineScreen(SplitScreen):
                 self.say(f"{name} is not loaded", "dim")
 
     def do_remove_here(self) -> None:
-        """Ask, then end the pull, remove the model, or stop the app under the cursor."""
+        """Ask whether to end the pull, remove the model or stop the app under the cursor, and do so."""
         pull, row, name = self._pull, self._app_row, self._under_cursor("model")
         if pull is not None and pull.failure:
             self._run(lambda: work.forget(self._machine, pull))
@@ -339,8 +343,8 @@ class MachineScreen(SplitScreen):
             self.say("put the cursor on a model or an app", "warn")
 
     def do_pull_model(self) -> None:
-        """Ask which model to pull. The prompt begins with a model that the app under the cursor lacks, or
-        with the model under the cursor if its name has an owner."""
+        """Ask which model to pull. The prompt begins with a model that the app under the cursor lacks. If
+        there is none, it begins with the model under the cursor, as long as its name has an owner."""
         row, pull, name = self._app_row, self._pull, self._under_cursor("model")
         value = row.missing[0] if row is not None and row.missing else ""
         if pull is not None or "/" in name:
@@ -382,7 +386,7 @@ class MachineScreen(SplitScreen):
             self._of_row(row.state.id, lambda: self._carry_out(words, doing))
 
     def do_launch_app(self) -> None:
-        """Launch the app under the cursor; on another row, ask for an app and launch it."""
+        """Launch the app under the cursor. If the row is no app, ask for the app to launch."""
         name = self._under_cursor("app")
         if name:
             self._launch(lambda: work.recorded(self._machine, name))
@@ -395,8 +399,8 @@ class MachineScreen(SplitScreen):
             self._launch(lambda: work.find(self._machine, typed.strip(), folder))
 
     def _launch(self, find: Callable[[], App]) -> None:
-        """Launch the app that `find` returns. Its command is shown first and must be confirmed, unless the
-        user has allowed it before."""
+        """Launch the app that `find` returns. Unless the user has allowed its command before, the command is
+        shown and has to be allowed first."""
         self._on_thread(lambda: work.prepare(self._machine, find()), self._offered)
 
     def _offered(self, offer: work.Offer) -> None:
@@ -419,8 +423,8 @@ class MachineScreen(SplitScreen):
     def _on_thread(
         self, act: Callable[[], T], then: Callable[[T], None], failed: Callable[[str], None] | None = None
     ) -> None:
-        """Call `act` on a thread, then `then` with its result. If it raises an error, `failed` is called with
-        a sentence about it; by default that sentence is shown."""
+        """Call `act` on a thread, and `then` with its result. If `act` raises an error, call `failed` with a
+        sentence about it. Without `failed`, show the sentence."""
         app, tell = self.svc, failed or self._failed
 
         def run() -> None:
@@ -435,12 +439,13 @@ class MachineScreen(SplitScreen):
         app.run_worker(run, thread=True, exit_on_error=False)
 
     def _run(self, act: Callable[[], str]) -> None:
-        """Call `act` on a thread, show the sentence that it returns, and read everything again."""
+        """Call `act` on a thread, show the sentence that it returns, and read the state of the machine
+        again."""
         self._on_thread(act, self._done)
 
     def _of_row(self, app: str, act: Callable[[], None]) -> None:
-        """Call `act`, which runs a command for an app by its name. First check that exactly this app still
-        exists, because the name could belong to another app now. Keys wait for the screen that `act`
+        """Call `act`, which runs a command with the name of an app. First check that the same app still
+        exists, because by now the name could belong to another one. Keys wait for the screen that `act`
         opens."""
 
         def checked(_: App) -> None:
@@ -456,12 +461,12 @@ class MachineScreen(SplitScreen):
         self._on_thread(lambda: work.recorded(self._machine, app), checked, failed)
 
     def _carry_out(self, words: list[str], doing: str) -> None:
-        """Run a command of svc and show how it ended. `doing`: the message until then."""
+        """Run a command of svc and show how it has ended. `doing`: the message while it runs."""
         self.say(doing, "dim")
         self.svc.run_beside(words, self._ended)
 
     def _ended(self, text: str, state: Part) -> None:
-        """Show the last line of a command's output. `state`: the command's result."""
+        """Show the last line of a command's output. `state`: how the command has ended."""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         last = lines[-1].removeprefix("svc: ") if lines else ""
         self._done(last, "text" if state[0] == DONE else "bad")
@@ -479,7 +484,7 @@ class MachineScreen(SplitScreen):
 
 
 def _rate(samples: Sequence[_Sample]) -> float:
-    """Bytes per second between the first and the last sample."""
+    """Returns the bytes per second between the first and the last measurement."""
     first, last = samples[0], samples[-1]
     seconds = last.at - first.at
     return max(0.0, (last.completed - first.completed) / seconds) if seconds > 0 else 0.0

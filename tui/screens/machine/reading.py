@@ -4,8 +4,8 @@ calls block.
     reading = Reading(machine.root, machine.environment, folder)
     overview = reading.read()
 
-The server is asked only for its loaded models: that does not count as use, so an unneeded server ends even if
-somebody looks."""
+The LLM server is asked only for its loaded models. Such a request does not count as use, so a server that
+nobody needs still ends while somebody looks at it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ RUNNING = ("starting", "pulling", "running")  # states of an app whose superviso
 
 
 class Loaded(NamedTuple):
-    """A model in the LLM server's memory. `size`: bytes; `context`: size of its context; `until`: when it is
-    unloaded, an RFC 3339 time."""
+    """A model in the memory of the LLM server. `size`: its size in bytes. `context`: the size of its context.
+    `until`: when it is unloaded, as an RFC 3339 time."""
 
     size: int
     context: int
@@ -51,9 +51,9 @@ class Loaded(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """A pull (download of a model): a running one of the process `pid`, or a failed one of this SVC_HOME, for
-    the reason `failure`. `known`: bytes that need not be fetched, because this machine has them. `lock`: held
-    by the process; None for a pull in the background, which `background` ends."""
+    """A pull, which is the download of a model. It is either running in the process `pid`, or it has failed
+    for the reason `failure`. `known`: how many bytes need not be downloaded, because this machine has them.
+    `lock`: the file that the process locks. It is None for a pull in the background."""
 
     name: str
     completed: int = 0
@@ -65,8 +65,9 @@ class Pull(NamedTuple):
 
 
 class Model(NamedTuple):
-    """An installed model. `need`: the fewest bytes of memory with which it can be loaded; `kind`: its
-    quantisation, or `file` if it was added from a file. `architecture`: with the number of its weights."""
+    """An installed model. `need`: the fewest bytes of memory with which it can be loaded. `kind`: its
+    quantisation, or `file` if it was added from a file. `architecture`: its architecture and number of
+    weights."""
 
     name: ModelName
     size: int
@@ -76,9 +77,9 @@ class Model(NamedTuple):
 
 
 class AppRow(NamedTuple):
-    """An app. `missing`: names of models that it needs and that are not installed; `need`: bytes of memory
-    for a model that does not fit, 0 if all do; `problem`: why it cannot be launched; `command`: what it runs,
-    in shell notation."""
+    """An app. `missing`: the names of models that it needs and that are not installed. `need`: the bytes of
+    memory for a model that does not fit, 0 if all models fit. `problem`: why the app cannot be launched.
+    `command`: what it runs, in shell notation."""
 
     state: AppState
     missing: tuple[str, ...] = ()
@@ -88,8 +89,8 @@ class AppRow(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """The state of this machine. `loaded`: models in memory, by their full name; `total` and `free`: bytes of
-    memory, None if the system does not report them."""
+    """The state of this machine. `loaded`: the models in memory, by their full name. `total` and `free`:
+    bytes of memory. They are None if the system does not report them."""
 
     status: Status
     loaded: dict[str, Loaded]
@@ -101,8 +102,8 @@ class Overview(NamedTuple):
 
 
 class Reading:
-    """Reads the state of this machine, again and again. `folder`: its `.svc.yaml` may name the LLM server's
-    port."""
+    """Reads the state of this machine as often as it is asked to. `folder`: a folder whose `.svc.yaml` may
+    name the port of the LLM server."""
 
     def __init__(self, home: Path, environment: Mapping[str, str], folder: Path) -> None:
         self._home, self._environment = home, environment
@@ -113,15 +114,15 @@ class Reading:
         self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str, str]] = {}
 
     def server_log(self) -> Path:
-        """The file of the server's log."""
+        """Returns the path of the LLM server's log."""
         return folder_of(self.port, self._environment) / server.LOG
 
     def app_log(self, id: str) -> Path:
-        """The file of an app's log."""
+        """Returns the path of an app's log."""
         return self.apps.folder(id) / LOG
 
     def read(self) -> Overview:
-        """Read the whole overview. Raises OSError, SvcError."""
+        """Read the whole state of the machine. Raises OSError and SvcError."""
         status, loaded = self._server()
         installed = self.models.all()
         free = memory.available()
@@ -137,7 +138,7 @@ class Reading:
         )
 
     def _server(self) -> tuple[Status, dict[str, Loaded]]:
-        """(status of the LLM server on the port, its loaded models by name)."""
+        """Returns the status of the LLM server on the port, and its loaded models by name."""
         folder = folder_of(self.port, self._environment)
         keeper = server.running(folder)
         if keeper is None:
@@ -151,8 +152,8 @@ class Reading:
         return status, loaded or {}
 
     def _not_kept(self) -> Status:
-        """The status of the port if svc did not start a server there. A program there that is no LLM server
-        is probed only every HELD_SECONDS."""
+        """Returns the status of a port on which svc did not start a server. If the program there is no LLM
+        server, it is asked again only after HELD_SECONDS."""
         if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:
             return self._held[1]
         status = status_of(self.port, self._environment, ANSWER_SECONDS)
@@ -176,8 +177,8 @@ class Reading:
         return AppRow(state, missing, need if free is not None and need > free else 0, problem, command)
 
     def _needs(self, app: App) -> tuple[tuple[ModelName, ...], str, str]:
-        """The models that an app needs, the reason why it cannot be launched, and its command. Its manifest
-        is read again if it has changed."""
+        """Returns the models that an app needs, the reason why it cannot be launched, and its command. The
+        app's manifest is read again only if it has changed."""
         try:
             info = (Path(app.folder) / MANIFEST).stat()
             version: object = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -199,7 +200,8 @@ class Reading:
 
 
 def loaded_by(port: int) -> dict[str, Loaded] | None:
-    """The models that the server of a port has loaded, by name; None if it does not answer."""
+    """Returns the models that the LLM server on a port has loaded, by name. Returns None if it does not
+    answer."""
     try:
         rows = Server(port).get("/api/ps", ANSWER_SECONDS).get("models")
     except ServerFailed:
@@ -214,8 +216,8 @@ def loaded_by(port: int) -> dict[str, Loaded] | None:
 
 
 def pulls_of(home: Path, models: Models) -> list[Pull]:
-    """The running pulls (downloads of models) of all processes of the user, and the failed ones of this
-    SVC_HOME."""
+    """Returns pulls (downloads of models): the running ones of all processes of the user, and the failed ones
+    of this SVC_HOME."""
     by_name: dict[str, Pull] = {}
     for download in pulls.under_way(models):
         progress = download.progress
@@ -235,16 +237,16 @@ def pulls_of(home: Path, models: Models) -> list[Pull]:
 
 
 def percent(parts: Iterable[Pull]) -> int | None:
-    """How far these pulls are together, in percent; None if none of them reports its size."""
+    """Returns how far these pulls are together, in percent. Returns None if none of them reports its size."""
     going = [pull for pull in parts if pull.total]
     whole = sum(pull.total for pull in going)
     return 100 * sum(pull.completed for pull in going) // whole if whole else None
 
 
 def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
-    """(name of the device on which models run, the reason why models cannot run here). One of them is "";
-    both are if only an installed ollama can run models. This loads the engine in a separate process, which
-    takes a second or two."""
+    """Returns the name of the device on which models run, and the reason why models cannot run here. At most
+    one of them is not "". Both are "" if models can run only in an installed ollama. Finding out loads the
+    engine in a separate process, which takes a second or two."""
     engine = hardware.engine()
     if engine.works:
         names = [str(device.get("name") or "GPU") for device in engine.devices]
@@ -255,8 +257,8 @@ def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def brief(home: Path, environment: Mapping[str, str], folder: Path) -> str:
-    """One line about models for the first screen, such as `LLM 11434 · 1 loaded · pulling 41 %`; "" if svc
-    runs no server here and nothing is being pulled."""
+    """Returns a line about models for the first screen, such as `LLM 11434 · 1 loaded · pulling 41 %`.
+    Returns "" if svc runs no server here and nothing is being pulled."""
     words = []
     with suppress(OSError, SvcError):
         port = port_of(None, folder, environment)

@@ -1,4 +1,4 @@
-"""The rows of the screen "this machine", made from an `Overview` of the machine's state."""
+"""The rows of the screen "this machine". They are made from an `Overview` of the machine's state."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 def rows_of(
     overview: Overview, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
-    """All rows. `rates`: bytes per second of pulls, by name; `engine`: (device that computes models, reason
-    why nothing here can generate); `width`: columns of the list."""
+    """Returns all rows. `rates`: the rate of each pull in bytes per second, by name. `engine`: the device
+    that computes models, and the reason why nothing here can generate. `width`: the columns of the list."""
     names = [model.name.short for model in overview.models] + [pull.name for pull in overview.pulls]
     names += [row.state.id for row in overview.apps]
     most = 20 if width < NARROW else WIDEST if width >= 96 else WIDEST - 8
@@ -60,7 +60,7 @@ def rows_of(
 
 
 def _server(overview: Overview, engine: tuple[str, str], width: int) -> list[Item]:
-    """The row of the server, and a remedy if there is none."""
+    """Returns the row of the LLM server. If there is no server, another row says what to do about that."""
     status, (device, problem) = overview.status, engine
     sign, role = LIGHTS.get(status.kind, ("·", "dim"))
     name: tuple[Part, ...] = ((f"{sign} ", role), (f"127.0.0.1:{status.port}  ", "text"))
@@ -102,7 +102,7 @@ def _model(model: Model, overview: Overview, wide: int, now: float, narrow: bool
 
 
 def _pull(pull: Pull, rates: Mapping[str, float], wide: int, narrow: bool) -> Item:
-    """The row of a pull; a narrow one has its progress without its size."""
+    """Returns the row of a pull. A narrow row has its progress without its size."""
     sign: Part = ("✗ ", "bad") if pull.failure else ("◐ ", "accent")
     room = "" if narrow else f"{size(pull.total) if pull.total and not pull.failure else '':>{SIZE}}"
     start: tuple[Part, ...] = (sign, (_name(pull.name, wide), "text"), (f"{room}  ", "dim"))
@@ -121,7 +121,7 @@ def _pull(pull: Pull, rates: Mapping[str, float], wide: int, narrow: bool) -> It
 
 
 def app_light(row: AppRow) -> tuple[str, str, str]:
-    """(sign, word, role) of an app's state."""
+    """Returns (sign, word, role) for the state of an app."""
     state = row.state
     if row.problem:
         return "✗", "cannot be launched", "bad"
@@ -158,7 +158,7 @@ def _app(row: AppRow, free: int | None, wide: int, now: float, narrow: bool) -> 
 
 
 def _reason(words: str, width: int, role: str = "dim") -> list[Item]:
-    """The reason for a failure, in as many rows as it needs."""
+    """Returns the reason for a failure, in as many rows as it needs."""
     if not words:
         return []
     rows = folded(((safe(words), role),), max(20, width - 6))
@@ -166,13 +166,13 @@ def _reason(words: str, width: int, role: str = "dim") -> list[Item]:
 
 
 def bar(share: float) -> tuple[Part, Part]:
-    """A bar whose full part is the `share` (0 to 1) of it, as (full part, empty part)."""
+    """Returns a bar as (full part, empty part). `share`: how much of it is full, from 0 to 1."""
     full = int(BAR * share)
     return ("▒" * full, "accent"), ("·" * (BAR - full), "dim")
 
 
 def until_words(loaded: Loaded, now: float) -> str:
-    """When a model is unloaded, in words: `until 14:30` in this machine's time, or `stays loaded`."""
+    """Returns in words when a model is unloaded: `until 14:30` in this machine's time, or `stays loaded`."""
     try:
         end = datetime.fromisoformat(loaded.until)
         if end - datetime.fromtimestamp(now, UTC) > FAR:
@@ -187,7 +187,8 @@ def unfit_words(need: int, free: int) -> str:
 
 
 def gib(count: float) -> str:
-    """A number of bytes in GiB, as a number without unit; with one decimal below ten."""
+    """Returns a number of bytes in GiB as a number without unit. It has one decimal if it is less than
+    ten."""
     number = count / (1 << 30)
     if not count:
         return "0"
@@ -195,12 +196,13 @@ def gib(count: float) -> str:
 
 
 def memory_words(taken: int, total: int | None) -> str:
-    """The memory that models take, of all; "" if the system does not report it."""
+    """Returns how much memory models take, of how much in all. Returns "" if the system does not report
+    that."""
     return f"{gib(taken)} of {gib(total)} GiB" if total else ""
 
 
 def _name(name: str, wide: int) -> str:
-    """The name of a model in its column, `wide` cells wide. A name that is too long is cut at its start,
-    since models differ by their tags at the end."""
+    """Returns the name of a model, padded to the `wide` cells of its column. If the name is too long, its
+    beginning is cut off, because models differ by the tags at the end of their names."""
     words = safe(name)
     return f"{words if len(words) <= wide else '…' + words[1 - wide :]:<{wide}}"

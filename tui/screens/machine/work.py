@@ -1,5 +1,5 @@
-"""What the screen "this machine" does with models and apps. All calls block and return a sentence for the
-user."""
+"""The work that the screen "this machine" does with models and apps. All calls block, and most return a
+sentence for the user."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ END_SECONDS = 20.0
 
 
 class Offer(NamedTuple):
-    """An app that the user can launch. `launch`: the instructions now in its manifest; `allowed`: the user
-    has allowed exactly these before."""
+    """An app that the user can launch. `launch`: the instructions that its manifest contains now. `allowed`:
+    the user has allowed exactly these instructions before."""
 
     app: App
     launch: Launch
@@ -44,8 +44,8 @@ class Offer(NamedTuple):
 
 
 def pull(machine: Machine, name: ModelName, server: str) -> str:
-    """Start to download a model, in a process that outlives the app. Returns a sentence if that failed, else
-    ""."""
+    """Start to download a model, in a process that goes on when the app ends. Returns "" or, if that failed,
+    a sentence."""
     download = background.start(machine.root, name, _environment(machine), server)
     if download.state == "failed":
         return f"{name.short} was not pulled: {download.detail}"
@@ -53,8 +53,8 @@ def pull(machine: Machine, name: ModelName, server: str) -> str:
 
 
 def cancel(machine: Machine, going: Pull) -> str:
-    """End the process of a pull (download of a model). Returns a sentence. Raises ClientError if the process
-    does not end."""
+    """End the process of a pull (download of a model). Returns a sentence for the user. Raises ClientError if
+    the process does not end."""
     if going.lock is None:
         state = background.cancel(machine.root, parse(going.name), _models(machine))
         ended = state.state != "pulling"
@@ -68,19 +68,19 @@ def cancel(machine: Machine, going: Pull) -> str:
 
 
 def forget(machine: Machine, failed: Pull) -> str:
-    """Remove a failed pull (download of a model) from the list. Returns a sentence."""
+    """Remove a failed pull (download of a model) from the list of pulls. Returns a sentence for the user."""
     background.forget(machine.root, parse(failed.name))
     return f"forgot the pull of {failed.name}"
 
 
 def find(machine: Machine, typed: str, base: Path) -> App:
-    """The app with the typed name, or in the typed folder (relative to `base`). Raises AppMissing,
-    UsageError."""
+    """Returns the app with the typed name or in the typed folder. `base`: the folder from which a relative
+    path begins. Raises AppMissing and UsageError."""
     return Apps(machine.root).find(typed, base)
 
 
 def recorded(machine: Machine, id: str) -> App:
-    """The app with exactly this id. Raises AppMissing if it is not on this machine any more."""
+    """Returns the app with exactly this id. Raises AppMissing if it is not on this machine any more."""
     for app in Apps(machine.root).all():
         if app.id == id:
             return app
@@ -88,13 +88,13 @@ def recorded(machine: Machine, id: str) -> App:
 
 
 def stop(machine: Machine, id: str) -> str:
-    """Stop the app with exactly this id. Returns a sentence. Raises AppMissing, AppFailed."""
+    """Stop the app with exactly this id. Returns a sentence for the user. Raises AppMissing and AppFailed."""
     before = control.stop(Apps(machine.root), recorded(machine, id))
     return f"Stopped {id}" if before is not None else f"{id} does not run"
 
 
 def prepare(machine: Machine, app: App) -> Offer:
-    """Read the app's manifest, for what is shown before it is launched. Raises the errors of a faulty
+    """Read the manifest of an app, for what is shown before the launch. Raises the errors of a faulty
     manifest."""
     apps = Apps(machine.root)
     manifest = manifest_of(app)
@@ -104,8 +104,8 @@ def prepare(machine: Machine, app: App) -> Offer:
 
 
 def launch(machine: Machine, offer: Offer, leaving: Callable[[], bool]) -> str:
-    """Record that the user allows the app, and launch it. Waits until it is ready, has ended or has failed,
-    or until `leaving()` is true. Returns a sentence. Raises AppFailed."""
+    """Record that the user allows the app, and launch it. Waits until the app is ready, or has ended or
+    failed, or until `leaving()` is true. Returns a sentence. Raises AppFailed."""
     apps, app = Apps(machine.root), offer.app
     if not offer.allowed:
         apps.allow(app, offer.launch)
@@ -134,6 +134,6 @@ def _models(machine: Machine) -> Models:
 
 
 def _environment(machine: Machine) -> dict[str, str]:
-    """The environment variables for processes that the app starts: its own, without those that make it draw
-    in a web page."""
+    """Returns the environment variables for processes that the app starts. These are its own variables,
+    without those that make it draw in a web page."""
     return {name: value for name, value in machine.environment.items() if name != DRIVER_VARIABLE}

@@ -1,1 +1,1 @@
-"""The screens about one proposal: the proposal itself, and its changes."""
+"""The screens about one proposal: the screen of the proposal itself, and the screen of its changes."""

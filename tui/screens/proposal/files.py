@@ -1,4 +1,4 @@
-"""The screen with the changes of a proposal: its files, and their changed lines against its base."""
+"""The screen with the changes of a proposal: its files, and the lines that differ from its base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui.texts import Texts
 
 
 class Files(ChangedFiles, Remarking):
-    """The screen with the changed files of a proposal, and with the threads about their lines."""
+    """The screen with the changed files of a proposal, and with the threads about lines of these files."""
 
     ALL_SEEN = "all files are seen: A approves, X requests changes"
     ACTIONS: tuple[Action, ...] = (
@@ -87,7 +87,7 @@ class Files(ChangedFiles, Remarking):
         self.do_refresh()
 
     def do_merge(self) -> None:
-        """Go back to the proposal, and open its merge card."""
+        """Go back to the screen of the proposal, and open its merge card."""
         below = self.below
         if isinstance(below, Reviewing):
             self.app.pop_screen()
@@ -138,7 +138,7 @@ class Files(ChangedFiles, Remarking):
         self.diff.show_notes(lambda rooms: notes(listed, self._texts.rows, self.svc.clock(), rooms))
 
     def open_threads(self) -> Mapping[str, int]:
-        """The number of open threads in each file now, by path."""
+        """Returns the present number of open threads in each file, by path."""
         return Counter(
             thread.place.path
             for thread in self._threads or ()

@@ -1,5 +1,5 @@
-"""The card for merging a proposal: its checks and reviews, the possible strategies, and whether to delete its
-branch; or why it cannot be merged now, and the ways on."""
+"""The card for merging a proposal. It shows the checks and reviews, the possible strategies, and whether the
+branch will be deleted. If the proposal cannot be merged now, it shows why and what can be done."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ BLANK = Item(None, (("", "text"),))
 
 
 class Merge(Card):
-    """Merges the proposal as it was when the card opened: the command gets its head, so a head that has moved
-    is refused. The card stays open and shows the result. A proposal that waits for something can be signed
-    now, to merge by itself."""
+    """The card that merges a proposal as it was when the card opened. The command is given the head of that
+    time, so that the server refuses the merge if the head has moved. The card stays open and shows the
+    result. If something still hinders the merge, the user can sign it now, and it happens by itself later."""
 
     SHARE = 80
     ACTIONS = (
@@ -56,7 +56,8 @@ class Merge(Card):
         self._result: list[Item] = []  # how the merge went, instead of the ways
 
     def label_of(self, action: Action) -> str:
-        """What the key does for the chosen way; nothing once it was carried out."""
+        """Returns what the key of an action does for the row under the cursor. Returns "" once the merge was
+        carried out."""
         if action.id not in ("open", "branch"):
             return super().label_of(action)
         against = reasons_against(self._proposal)
@@ -83,8 +84,8 @@ class Merge(Card):
         self.paint()
 
     def news(self) -> None:
-        """Called when something may have changed. If the head has moved, that is shown; the card is still
-        about the head that it shows."""
+        """Called when something may have changed on the server. If the head has moved, the card says so. It
+        remains about the head that it shows."""
         self.svc.load(contents.proposal(self._repo.id, self._proposal.number), self._compare)
 
     def _compare(self, proposal: Proposal, at: float) -> None:
@@ -130,7 +131,8 @@ class Merge(Card):
         return rows
 
     def _refused_rows(self) -> list[Item]:
-        """Why the proposal cannot be merged now, and the ways on; [] if it can be merged."""
+        """Returns rows that say why the proposal cannot be merged now, and what can be done. Returns [] if it
+        can be merged."""
         proposal = self._proposal
         against = reasons_against(proposal)
         if not against:
@@ -143,7 +145,7 @@ class Merge(Card):
         return [*rows, BLANK, *self._ways_on()]
 
     def _ways_on(self) -> list[Item]:
-        """The rows of what can be done about a proposal that cannot be merged now."""
+        """Returns the rows of what can be done about a proposal that cannot be merged now."""
         proposal = self._proposal
         if proposal.merge_state == "conflicts":
             helps = hung(conflict_way_out(proposal), self._room)
@@ -162,7 +164,7 @@ class Merge(Card):
 
     @property
     def _room(self) -> int:
-        """The columns of a row; also known before the card is laid out."""
+        """The number of columns of a row. It is also known before the card is laid out."""
         return max(20, min(self.WIDTH, self.app.size.width - 4) - 5)
 
     def _strategies(self) -> list[Item]:
@@ -208,7 +210,7 @@ class Merge(Card):
             self._merge(words)
 
     def _leave_for(self, action: str) -> None:
-        """Close the card, and run an action of the screen that it lies over."""
+        """Close the card, and run an action of the screen below it."""
         below = self.below
         self.app.pop_screen()
         act = getattr(below, f"do_{action}", None)
@@ -216,14 +218,14 @@ class Merge(Card):
             act()
 
     def _merge(self, words: list[str]) -> None:
-        """Run the command that merges, and show its output in the card. `words`: its command line."""
+        """Run the command that merges, and show its output in the card. `words`: the command line."""
         self.query_one("#merge", Lines).filter("")  # else it would hide how the merge goes
         self._result = [Item(None, (("◐ asking …" if STOP in words else "◐ merging …", "warn"),))]
         self.paint()
         self.svc.run_beside(words, self._show)
 
     def _show(self, text: str, state: Part) -> None:
-        """Show the output of the command in the card. `state`: how it ended."""
+        """Show the output of the command in the card. `state`: how the command has ended."""
         if not self.is_attached:
             return
         card = self.query_one("#merge", Lines)
@@ -240,8 +242,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """The question whether to delete the head branch too, for a merge strategy that does not put the branch's
-    own seals on the base: after the deletion they are on no branch."""
+    """Returns the question whether to delete the head branch as well. It is asked for strategies that do not
+    put the branch's own seals on the base, because these seals are on no branch after the deletion."""
     return f"Delete {proposal.head} too? Its own seals are then on no branch."
 
 
@@ -258,8 +260,8 @@ def _conflicts(proposal: Proposal) -> tuple[Part, ...]:
 
 
 def _way(way: str, name: str, words: str, refused: bool) -> Item:
-    """The row of a merge strategy. `way`: the strategy; `refused`: the server refuses it, so that it cannot
-    be chosen and its row has the reason."""
+    """Returns the row of a merge strategy. `way`: the strategy. `refused`: the server refuses it. In that
+    case the row cannot be chosen, and says why."""
     if refused:
         return Item(None, ((f"{name:<{NAME}}", "dim"), (f"not possible: {BLOCKS['behind']}", "warn")))
     return Item(way, ((f"{name:<{NAME}}", "title"), (words, "text")))

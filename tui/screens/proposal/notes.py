@@ -1,4 +1,4 @@
-"""Shows threads about lines of a proposal as cards below these lines."""
+"""Shows the threads about lines of a proposal, as cards below these lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Texts = Callable[[str, int], "Sequence[Row]"]
 
 
 class Note(NamedTuple):
-    """The key of a row of a thread, below the lines that the thread is about. `thread`: its id; `row`: number
-    of the row in the card."""
+    """The key of a row of a thread, which is shown below the lines that the thread is about. `thread`: the id
+    of the thread. `row`: number of the row in its card."""
 
     thread: str
     row: int
@@ -34,8 +34,8 @@ class Note(NamedTuple):
 def notes(
     threads_of_proposal: Sequence[Thread], rows_of: Texts, now: float, rooms: Rooms
 ) -> dict[Spot, list[Item]]:
-    """The rows of the threads, by the place below which they are shown: the last line that each thread is
-    about, on the old or new side. `rooms`: how wide each side is."""
+    """Returns the rows of the threads, by the line below which they are shown. That is the last line that a
+    thread is about, on the old or the new side. `rooms`: the columns that each side has for them."""
     items_by_spot: dict[Spot, list[Item]] = {}
     for thread in threads_of_proposal:
         at = thread.place
@@ -53,7 +53,7 @@ Line = tuple[str, tuple[Part, ...]]
 
 
 def _state(thread: Thread) -> str:
-    """A thread's state, lines and number of comments, as text."""
+    """Returns the state of a thread as text, with its lines and its number of comments."""
     words: str = "waits for your review" if thread.draft else thread.state
     at = thread.place
     if at is not None and at.how != "same":
@@ -65,7 +65,7 @@ def _state(thread: Thread) -> str:
 
 
 def _folded(thread: Thread, room: Room, now: float) -> list[Line]:
-    """The single row of a resolved thread."""
+    """Returns the single row of a resolved thread."""
     first = thread.comments[0] if thread.comments else None
     words = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""
     parts = fit(((f"─ ✓ {_state(thread)}", "good"), (words, "dim")), room.width)

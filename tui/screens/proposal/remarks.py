@@ -1,4 +1,4 @@
-"""Comments on lines of a proposal: writing and answering them, suggesting and applying lines, and resolving
+"""Comments on lines of a proposal: writing, answering, suggesting lines, applying suggestions, and resolving
 threads."""
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ REMARKS = (*_SELECTING, *_COMMENTS)
 
 
 class Remarking(Reviewing):
-    """A screen that shows the changes of a proposal in the comparison `diff`, on whose lines one can
-    comment."""
+    """A screen that shows the changes of a proposal in the comparison `diff`. The user can comment on its
+    lines."""
 
     _one: Proposal
     _threads: list[Thread] | None = None  # None until they are read
@@ -67,7 +67,7 @@ class Remarking(Reviewing):
         self.say(text, "dim")
 
     def tell_of_push(self) -> None:
-        """Say why the head is another one: the user has applied a suggestion, or somebody pushed."""
+        """Say why the head is another one: the user has applied a suggestion, or somebody has pushed."""
         if self._applied:
             self.say(self._applied, "good")
             self._applied = ""
@@ -152,8 +152,8 @@ class Remarking(Reviewing):
         return thread
 
     def do_apply(self) -> None:
-        """Apply the suggestion under the cursor: make a seal with the suggested lines on the branch of the
-        proposal."""
+        """Apply the suggestion under the cursor. It makes a seal with the suggested lines on the branch of
+        the proposal."""
         thread = self._thread()
         if thread is None:
             return

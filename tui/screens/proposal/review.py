@@ -1,5 +1,5 @@
-"""Verdicts on a proposal, and the comments that are published with a verdict; for the screens of the proposal
-and of its files."""
+"""Verdicts on a proposal, and the comments that are published with a verdict. The screens of the proposal and
+of its files use this."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ VERDICTS = (
 
 
 def waiting(threads: Sequence[Thread]) -> int:
-    """The number of unpublished comments of this account, which are published with its review."""
+    """Returns how many comments of the account are unpublished. They are published with its review."""
     return sum(comment.draft for thread in threads for comment in thread.comments)
 
 
 class Reviewing(Base):
-    """A screen about a proposal of the repository `repo`, on which one can give a verdict."""
+    """A screen about a proposal of the repository `repo`. The user can give a verdict on it."""
 
     repo: Repo
 
     def actions(self) -> tuple[Action, ...]:
-        """The actions; nobody approves a proposal of their own, so that key is not shown there."""
+        """Returns the actions. Approving is left out on the user's own proposals, because nobody may approve
+        their own."""
         if not self.subject()[1]:
             return self.ACTIONS
         return tuple(
@@ -50,11 +51,11 @@ class Reviewing(Base):
         )
 
     def reviewed(self) -> Proposal | None:
-        """The proposal on the screen; None until it is loaded."""
+        """The proposal on the screen, None until it is loaded."""
         raise NotImplementedError
 
     def do_merge(self) -> None:
-        """Open the card to merge the proposal, or say why it cannot be merged."""
+        """Open the card that merges the proposal. If the proposal cannot be merged, say why."""
         raise NotImplementedError
 
     def pending(self) -> int:
@@ -71,8 +72,8 @@ class Reviewing(Base):
         self._ask_verdict("comment", "review #{} without a verdict: what to say")
 
     def _ask_verdict(self, verdict: Verdict, words: str) -> None:
-        """Ask for the text of a verdict, and send it. `words`: the question, with a place for the proposal's
-        number."""
+        """Ask for the text of a verdict, and send the verdict. `words`: the question, in which the number of
+        the proposal is filled in."""
         proposal = self.reviewed()
         why = _why_not(
             proposal, verdict, proposal is not None and proposal.author.handle == self.svc.client.account

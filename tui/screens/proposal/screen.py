@@ -1,4 +1,4 @@
-"""The screen of one proposal: state, text, comments, and what can be done with it."""
+"""The screen of one proposal: its state, text and comments, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -245,7 +245,8 @@ class ProposalScreen(Reviewing, Talk):
         return rows
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
-        """Rows with the files in which a merge conflicts, and how to resolve that; [] without conflicts."""
+        """Returns rows with the files in which a merge has conflicts, and how to resolve them. Returns [] if
+        there are no conflicts."""
         if not proposal.conflicts:
             return []
         rows: list[Row] = [
@@ -296,7 +297,7 @@ class ProposalScreen(Reviewing, Talk):
         return rows if self._versions else []
 
     def _talk(self) -> list[tuple[str, list[Item]]]:
-        """The comments and reviews, each as (time, rows)."""
+        """Returns the comments and reviews, each as (time, rows)."""
         timed_items = [(comment.created_at, self.comment_items(comment)) for comment in self.comments]
         for review in self._reviews:
             who = f"@{safe(review.reviewer.handle or '?')} "
@@ -362,12 +363,12 @@ class ProposalScreen(Reviewing, Talk):
 
 
 def _said(words: str, role: str = "text") -> list[Part]:
-    """The words as a list with one part; [] for ""."""
+    """Returns the words as a list with one part. Returns [] for ""."""
     return [(safe(words), role)] if words else []
 
 
 def _reviewers(proposal: Proposal) -> list[Part]:
-    """The reviewers with their verdicts, as parts of one row."""
+    """Returns the reviewers with their verdicts, as parts of one row."""
     parts: list[Part] = []
     for reviewer in proposal.reviewers:
         parts += [("   " if parts else "", "text"), *reviewer_line(reviewer)]

@@ -1,5 +1,5 @@
-"""Remembers which files of a proposal the account has marked as seen. A file whose changes differ since then
-counts as not seen."""
+"""Remembers which files of a proposal the user has marked as seen. If the changes of a file are others since
+then, it counts as not seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACES = re.compile(r"^@@ .*$", re.MULTILINE)  # they move when lines above cha
 
 
 class Seen:
-    """Which files of one proposal are marked as seen (`paths`); stored on this machine."""
+    """The files of one proposal that are marked as seen (`paths`). They are stored on this machine."""
 
     def __init__(self, client: Client, repo_id: str, number: int) -> None:
         self._client, self._key = client, f"repos/{repo_id}/proposals/{number}/seen"
@@ -25,12 +25,12 @@ class Seen:
         self.paths: set[str] = set()  # the files that are seen as they are now
 
     def compare(self, files: Sequence[ChangedFile], head: str) -> None:
-        """Find out which marks are still valid: those of files with unchanged changes. `head`: the newest
-        seal."""
+        """Find out which marks are still valid: those of files whose changes are the same as when they were
+        marked. `head`: the newest seal."""
         self.paths = {file.path for file in files if self._digests.get(file.path) == digest_of(file, head)}
 
     def mark(self, files: Iterable[ChangedFile], head: str, *, seen: bool) -> None:
-        """Mark files as seen or unseen."""
+        """Mark files as seen or, if `seen` is False, as not seen."""
         for file in files:
             if seen:
                 self._digests[file.path] = digest_of(file, head)
@@ -40,14 +40,14 @@ class Seen:
                 self.paths.discard(file.path)
 
     def keep(self) -> None:
-        """Store the marks on this machine; call it on a thread."""
+        """Store the marks on this machine. Call it on a thread."""
         with self._lock:  # the newest are stored last
             self._client.store.put(self._client.space, self._key, dict(self._digests))
 
 
 def digest_of(file: ChangedFile, head: str) -> str:
-    """A digest of a file's changes that does not depend on where in the file they are. If the changes are not
-    shown, it differs for each `head`."""
+    """Returns a digest of a file's changes. It does not depend on where in the file the changes are. If the
+    changes are too large to be shown, it is another one for each `head`."""
     patch = head if file.patch is None else _PLACES.sub("@@", file.patch)
     words = "\0".join((file.status, file.old_path or "", patch))
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

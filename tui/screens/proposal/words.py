@@ -1,4 +1,5 @@
-"""The state of a proposal in words: its state, checks, approvals, and what hinders a merge."""
+"""The state of a proposal in words: whether it is open, its checks and approvals, and what hinders a
+merge."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with it
 
 
 def conflict_way_out(proposal: Proposal) -> str:
-    """A text with the commands that resolve the conflicts of a proposal."""
+    """Returns a text with the commands that resolve the conflicts of a proposal."""
     return (
         f"to join them: svc pr checkout {proposal.number}, then svc merge {safe(proposal.base)}, "
         "svc resolve, svc push"
@@ -40,13 +41,15 @@ def conflict_way_out(proposal: Proposal) -> str:
 
 
 def reasons_against(proposal: Proposal) -> list[str]:
-    """The reasons why no strategy can merge the proposal now, each as a sentence; [] if one can."""
+    """Returns the reasons why no strategy can merge the proposal now, each as a sentence. Returns [] if a
+    strategy can."""
     conflicts = [f"it conflicts with {safe(proposal.base)}"] if proposal.merge_state == "conflicts" else []
     return [*conflicts, *reasons_to_wait(proposal.blocked_by)]
 
 
 def refuses_merge(proposal: Proposal) -> str:
-    """The reason why no strategy can merge the proposal, on the server or this machine; "" if one can."""
+    """Returns the reason why no strategy can merge the proposal, on the server or on this machine. Returns ""
+    if a strategy can."""
     waits = f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}" if proposal.blocked_by else ""
     if proposal.merge_state != "conflicts":
         return waits
@@ -54,8 +57,8 @@ def refuses_merge(proposal: Proposal) -> str:
 
 
 def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
-    """What a proposal waits for, as far as a row of a list says it: a review of the account, and conflicts
-    that somebody has to resolve."""
+    """Returns parts that say what a proposal waits for: a review of the account, or the resolution of
+    conflicts. A row of a list says no more than that."""
     if proposal.state != "open":
         return []
     is_reviewer = any(
@@ -71,21 +74,21 @@ def state_of(proposal: Proposal | ListedProposal) -> Part:
 
 
 def sign_of_run(run: Run) -> Part:
-    """The state of a run as a part with a sign and a word."""
+    """Returns the state of a run as a part with a sign and a word."""
     return CHECKS[state_of_check(run_state(run.status, run.conclusion), run.status != "queued")]
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """The state of a check as a sign and a word; `queued` until its run begins, `waited` for one of which no
-    run was reported."""
+    """Returns the state of a check as a part with a sign and a word. It is `queued` until a run of the check
+    begins, and `waited` if no run was reported."""
     if check.state == "pending" and check.run_id is None:
         return CHECKS["waited"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
-    """The state of all checks as a part: `✓ 4/4`, `✗ lint`, `◐ 1/3`; "" without checks. `items`: the checks,
-    for the names of failed ones."""
+    """Returns the state of all checks as a part, such as `✓ 4/4`, `✗ lint` or `◐ 1/3`. Its text is "" if
+    there are no checks. `items`: the checks, from which the names of failed ones are taken."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:
@@ -97,7 +100,7 @@ def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
 
 
 def verdicts_of(proposal: Proposal | ListedProposal) -> Part:
-    """What the reviewers say together, as a part: a request for changes outweighs approvals."""
+    """Returns the verdict of all reviewers together, as a part. A request for changes outweighs approvals."""
     standing = [reviewer for reviewer in proposal.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("✗ changes", "bad")

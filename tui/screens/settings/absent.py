@@ -1,4 +1,4 @@
-"""Panels for settings that no server offers yet. One line names them."""
+"""Panels for settings that no server offers yet. A single line names these settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Absent(Panel):
         return []
 
     def chosen(self, kind: str, name: str) -> None:
-        """Does nothing: no row can be chosen."""
+        """Does nothing, because no row can be chosen."""
 
 
 class Upstream(Absent):

@@ -1,5 +1,5 @@
-"""The panel Access of the settings: collaborators, invitations, requests, the owning organisation's members,
-and private paths."""
+"""The panel Access of the settings: collaborators, invitations, requests for access, the members of the
+owning organisation, and private paths."""
 
 from __future__ import annotations
 
@@ -275,8 +275,8 @@ class Access(Panel):
         self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen, now)
 
     def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """Put a change into the outbox that belongs to this repository, but whose URL does not contain the
-        repository, and send it."""
+        """Put a change into the outbox and send it. It belongs to this repository, although its URL does not
+        contain the repository."""
         self.svc.act(endpoint, body, about=self.repo.full_name, **path)
 
 

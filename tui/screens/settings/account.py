@@ -1,4 +1,4 @@
-"""The screen of the account: its sessions, tokens for scripts, devices, and a code for adding another
+"""The screen of the account: its sessions, its tokens for scripts, its devices, and a code for adding another
 device."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Account(SplitScreen):
         self._organisations: list[Organisation] = []
 
     def label_of(self, action: Action) -> str:
-        """What the key does with the session or device under the cursor."""
+        """Returns what the key of an action does with the session or device under the cursor."""
         device = self._chosen_device()
         active = device is not None and device.revoked_at is None
         if action.id == "revoke":
@@ -159,7 +159,7 @@ class Account(SplitScreen):
 
     @property
     def _page(self) -> str:
-        """The URL of the page where tokens are made; "" if the list has no room for it."""
+        """The URL of the page on which tokens are made. "" if the list has no room for it."""
         return "" if self.narrow else f"  {safe(self.svc.client.origin)}/settings?tab=tokens"
 
     def _session(self, session: Session) -> Item:
@@ -212,7 +212,8 @@ class Account(SplitScreen):
             self.show_preview(key, "another device", self._pair_rows())
 
     def _session_rows(self, session: Session) -> list[Line]:
-        """Rows about a session: what it is, since when and until when, and how to end it."""
+        """Returns rows about a session: what kind it is, when it began and when it ends, and how the user can
+        end it."""
         more = ": this machine is signed out then" if session.current else ""
         blocks = [
             Block("Session", lambda wide: self._session_facts(session, wide)),
@@ -235,7 +236,8 @@ class Account(SplitScreen):
         ]
 
     def _device_rows(self, device: DeviceKey) -> list[Line]:
-        """Rows about a device: what it is, the sessions that it signed in, and what can be done with it."""
+        """Returns rows about a device: what it is, which sessions it signed in, and what can be done with
+        it."""
         now = self.svc.clock()
         state: Part = ("✗ revoked", "bad") if device.revoked_at else ("✓ active", "good")
         sessions = [session for session in self._sessions or () if session.device_key_id == device.id]
@@ -269,8 +271,8 @@ class Account(SplitScreen):
     # --- the account as a whole, where there is room for it
 
     def _whole_account(self) -> list[Block]:
-        """Blocks about the whole account: sessions, devices and repositories. They are shown beside the row
-        under the cursor; [] if there is no room."""
+        """Returns blocks about the whole account: its sessions, devices, repositories and organisations. They
+        are shown with the blocks about the row under the cursor. Returns [] if there is no room for them."""
         if self.preview_width < WHOLE:
             return []
         devices = [device for device in self._devices or () if not device.revoked_at]
@@ -286,7 +288,7 @@ class Account(SplitScreen):
         return _bars({KINDS[kind]: count for kind, count in counts.most_common()}, width)
 
     def _used_rows(self, devices: Sequence[DeviceKey]) -> list[Line]:
-        """A row for each device, the one used last first."""
+        """Returns a row for each device. The device that was used last comes first."""
         now = self.svc.clock()
         newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
         return [
@@ -299,7 +301,8 @@ class Account(SplitScreen):
         ]
 
     def _repo_rows(self, width: int) -> list[Line]:
-        """Rows about the account's repositories: a bar for each role, and how many are private and public."""
+        """Returns rows about the account's repositories: a bar for each role, and how many of them are
+        private and public."""
         roles = Counter(repo.viewer.role or "reader" for repo in self._repos if repo.viewer is not None)
         private = sum(repo.visibility == "private" for repo in self._repos)
         if not self._repos:
@@ -311,7 +314,7 @@ class Account(SplitScreen):
         return [((f"@{safe(listed.handle)}", "name"),) for listed in self._organisations[:LISTED]]
 
     def _token_rows(self) -> list[Line]:
-        """Rows that say where to make a token for scripts, and what it is for."""
+        """Returns rows that say where the user makes a token for scripts, and what such a token is for."""
         page, width = f"{self.svc.client.origin}/settings?tab=tokens", self.preview_width
         rows: list[Line] = [
             (("A token for scripts", "title"),),
@@ -326,7 +329,7 @@ class Account(SplitScreen):
         return [*rows, BLANK, *laid(self._whole_account(), width)]
 
     def _pair_rows(self) -> list[Line]:
-        """Rows that say how to add another device to the account."""
+        """Returns rows that say how the user adds another device to the account."""
         client = self.svc.client
         rows: list[Line] = [
             (("Let another device in", "title"),),
@@ -395,25 +398,27 @@ def _fact(name: str, value: str, role: str = "text") -> Line:
 
 
 def _cut(name: str, value: str, width: int) -> list[Line]:
-    """A long fact in as many rows as it needs, with its name before the first."""
+    """Returns a long fact in as many rows as it needs. `name`: the name of the fact, at the beginning of the
+    first row."""
     rows = folded([(safe(value), "text")], max(8, width - NAME))
     return [((f"{name if place == 0 else '':<{NAME}}", "dim"), *row) for place, row in enumerate(rows)]
 
 
 def _help(key: str, words: str, width: int) -> list[Line]:
-    """A key and what it does, as rows."""
+    """Returns rows with a key and what it does."""
     first, *rest = folded([(words, "dim")], max(8, width - 2))
     return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
 
 
 def _short(session: Session) -> Line:
-    """A session as one line, in the list of a device's sessions."""
+    """Returns a session as one line, for the list of the sessions of a device."""
     mark: Part = ("● ", "good") if session.current else ("  ", "text")
     return (mark, (safe(session.label) or session.id[:SHOWN], "text"), (f"  {session.kind}", "dim"))
 
 
 def _left_of(session: Session, now: float, width: int) -> Line:
-    """A bar for the time that is left of a session; () if there is no room or the session has ended."""
+    """Returns a bar that shows how much time is left of a session. Returns () if there is no room for it, or
+    if the session has ended."""
     begins, ends = (
         datetime.fromisoformat(time).timestamp() for time in (session.created_at, session.expires_at)
     )
@@ -427,7 +432,7 @@ def _left_of(session: Session, now: float, width: int) -> Line:
 
 
 def _bars(counts: Mapping[str, int], width: int) -> list[Line]:
-    """A row with a bar for each number, after its name."""
+    """Returns a row for each number, with its name and a bar."""
     most, longest = max(counts.values(), default=0), max(map(len, counts), default=0)
     room = max(4, min(METER, width - longest - 6))
     return [

@@ -54,8 +54,8 @@ class Automation(Panel):
             self._choices(hook_chosen)
 
     def _added(self, text: str) -> None:
-        """Create a webhook for the typed URL. The request is sent at once and not put into the outbox,
-        because only its answer contains the secret."""
+        """Create a webhook for the typed URL. The request is sent at once and not through the outbox, because
+        only its answer contains the secret of the webhook."""
         address = text.strip()
         if not address:
             return

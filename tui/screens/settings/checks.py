@@ -1,4 +1,4 @@
-"""The panel Checks of the settings: the required checks, and the protection rules of branches."""
+"""The panel Checks of the settings: the checks that are required, and the protection rules of branches."""
 
 from __future__ import annotations
 

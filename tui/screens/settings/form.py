@@ -1,11 +1,12 @@
-"""Forms: the values of some fields as they were read, the user's changes, and what is wrong with these.
+"""Forms. A form has the values of some fields as they were read, the user's changes, and what is wrong with
+the changes.
 
     form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
     form.show({"description": "Notes"})
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
 
-Unsaved changes are stored as a draft by `Kept`, so that they survive a crash of the app."""
+`Kept` stores unsaved changes as a draft, so that they survive a crash of the app."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ LABEL = 20  # columns of a label
 
 
 class Field(NamedTuple):
-    """A field of a form. `none`: the text shown for an empty value."""
+    """A field of a form. `none`: the text in place of an empty value."""
 
     name: str
     label: str
@@ -35,8 +36,8 @@ class Field(NamedTuple):
 
 
 class Form:
-    """A form with several fields. `fault(name, value)`: returns a sentence if the value of a field cannot be
-    saved, else ""."""
+    """A form with several fields. `fault(name, value)`: returns a sentence that says why a value cannot be
+    saved, or "" if it can."""
 
     def __init__(self, fields: Sequence[Field], fault: Callable[[str, Any], str]) -> None:
         self.fields = {field.name: field for field in fields}
@@ -46,8 +47,8 @@ class Form:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Take over the server's values, and the values that wait in the outbox (`queued`). Changes that now
-        equal these are dropped."""
+        """Take over the values of the server. `queued`: values that wait in the outbox. The user's change of
+        a field is dropped if the field has that value now."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
@@ -63,20 +64,20 @@ class Form:
         return {name: self.value(name) for name in self.fields}
 
     def set(self, name: str, value: Any) -> None:
-        """Change a field. Setting it to the value that was read undoes the change."""
+        """Change the value of a field. Setting the value that was read undoes the change."""
         if value == self._base(name):
             self.changed.pop(name, None)
         else:
             self.changed[name] = value
 
     def faults(self) -> dict[str, str]:
-        """For each changed field that cannot be saved, by name, a sentence that says why."""
+        """Returns the changed fields that cannot be saved, by name, each with a sentence that says why."""
         faults = {name: self._fault(name, value) for name, value in self.changed.items()}
         return {name: words for name, words in faults.items() if words}
 
     def rows(self, panel: str) -> list[Item]:
-        """The rows of the form: one for each field, below it a sentence if its value is wrong, and how to
-        save."""
+        """Returns the rows of the form: a row for each field, a sentence below it if its value is wrong, and
+        a row that saves."""
         faults, rows = self.faults(), []
         for name, field in self.fields.items():
             mark: Part = ("  ", "text")
@@ -108,7 +109,8 @@ class Form:
 
 
 class Kept:
-    """The unsaved changes of all forms, stored in one draft. A draft that cannot be read counts as empty."""
+    """Stores the unsaved changes of several forms in one draft. If the draft cannot be read, it counts as
+    empty."""
 
     def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
         self._drafts, self._name = drafts, name
@@ -122,7 +124,7 @@ class Kept:
         return dict(self._all.get(form, {}))
 
     def put(self, form: str, changed: Mapping[str, Any]) -> None:
-        """Store the changes of a form; an empty dict deletes them."""
+        """Store the changes of a form. An empty dict deletes them."""
         if self.of(form) == changed:
             return
         self._all = {name: value for name, value in self._all.items() if name != form}
@@ -133,8 +135,8 @@ class Kept:
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """A sentence about the rule that these values break as members of the struct `body`; "" if they break
-    none."""
+    """Returns a sentence about the rule that these values break. Returns "" if they break none. `body`: the
+    struct in which they are members."""
     try:
         checked(body(**values))
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The panel General of the settings: description, name, default branch, class of files."""
+"""The panel General of the settings: description, name, default branch, and class of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel Lifecycle of the settings: visibility, archiving, transfer and deletion of the repository."""
+"""The panel Lifecycle of the settings: visibility, archiving, transfer, and deletion of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel Listing of the settings: how the catalog shows a public repository."""
+"""The panel Listing of the settings: what the catalog shows about a public repository."""
 
 from __future__ import annotations
 

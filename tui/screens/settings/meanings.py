@@ -1,5 +1,5 @@
-"""Explanations of the rows of the settings, one or two sentences each, by panel and by field or kind of
-row."""
+"""Explanations of the rows of the settings. Each has one or two sentences. They are found by panel, and by
+field or kind of row."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ MEANINGS: dict[tuple[str, str], str] = {
 
 
 def meaning(panel: str, kind: str, name: str) -> str:
-    """The explanation of a row of the settings; "" if it needs none."""
+    """Returns the explanation of a row of the settings. Returns "" if the row needs none."""
     return MEANINGS.get((panel, name)) or MEANINGS.get((panel, kind), "")

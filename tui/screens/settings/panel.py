@@ -1,5 +1,5 @@
-"""The base class of the panels of the settings: their rows, what enter does on a row, and questions to the
-user."""
+"""The base class of the panels of the settings. A panel has rows, does something when the user presses enter
+on a row, and asks the user questions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SettingsTab(Protocol):
-    """What panels may ask of the tab Settings. `of`: the screen of the repository."""
+    """The protocol of the tab Settings that its panels use. `of`: the screen of the repository."""
 
     of: RepoPage
 
@@ -45,8 +45,8 @@ class SettingsTab(Protocol):
 
 class Panel:
     """A part of the settings. `load()`: requests its data. `rows()`: returns the rows to paint. `chosen(kind,
-    name)`: called at enter on a row. `RIGHTS`: for each kind of row, the operation in the table of rights
-    that changing it needs."""
+    name)`: called when the user presses enter on a row. `RIGHTS`: the operation in the table of rights that
+    is needed to change a row, by kind of row."""
 
     NAME: ClassVar[str] = ""
     RIGHTS: ClassVar[Mapping[str, str]] = {}
@@ -73,7 +73,8 @@ class Panel:
         raise NotImplementedError
 
     def saved(self) -> None:
-        """Called at the key that saves. Sends the changes of the panel's form, if it has one."""
+        """Called when the user presses the key that saves. Sends the changes of the panel's form. Does
+        nothing if the panel has no form."""
 
     # --- for subclasses
 
@@ -99,7 +100,7 @@ class Panel:
         /,
         **path: str,
     ) -> None:
-        """Put a change of the repository into the outbox, call `queued`, and send the outbox."""
+        """Put a change of the repository into the outbox. Call `queued` afterwards, and send the outbox."""
         repo = self.repo
         self.svc.queue(
             lambda sending: sending.put(endpoint, body, query, about=repo.full_name, id=repo.id, **path),
@@ -107,7 +108,7 @@ class Panel:
         )
 
     def run(self, *words: str) -> None:
-        """Run a command of svc about the repository, and show its output. `words`: the command and its
+        """Run a command of svc about the repository and show its output. `words`: the command with its
         arguments."""
         self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
 
@@ -117,8 +118,8 @@ class Panel:
     def choose(
         self, what: str, names: Sequence[str], chosen: Callable[[Any], None], now: str | None = None
     ) -> None:
-        """Let the user choose one of the names, and call `chosen` with it. `now`: the name that is set, on
-        which the cursor begins."""
+        """Let the user choose one of the names, and call `chosen` with it. `now`: the present value, on which
+        the cursor begins."""
         from tui.screens.choose import Choose
 
         signs: dict[str, Part] = {name: ("● " if name == now else "  ", "good") for name in names if now}
@@ -129,15 +130,15 @@ class Panel:
         self.of.of.confirm(words, then)
 
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
-        """Run `then` once the user has typed `name` as a confirmation; for changes that cannot be undone.
-        `act`: what happens to it, as in "deleted"."""
+        """Ask the user to type `name` as a confirmation, and call `then` if they do. This is for changes that
+        cannot be undone. `act`: what happens to the named thing, such as "deleted"."""
         otherwise = f"that is not its name; nothing was {act}"
         self.of.of.confirm_by_name(f"{name} will be {act}. To do it, type its name.", name, then, otherwise)
 
 
 class FormPanel(Panel):
-    """A panel with a form. Subclasses make `form`, and define `options`, which returns the options of a field
-    to choose from."""
+    """A panel with a form. Subclasses make `form`. They define `options`, which returns the options that the
+    user can choose from for a field."""
 
     form: Form
 

@@ -1,4 +1,4 @@
-"""Requests for data about settings and the account, in the form of `tui.reads.Read`."""
+"""Requests for the data of settings and of the account, made as `tui.reads.Read`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def path_rules(repo_id: str) -> Read[list[PathRule]]:
 
 
 def transfers() -> Read[list[Transfer]]:
-    """A request for the open transfers of repositories from and to the account."""
+    """Returns a request for the open transfers of repositories, both from the account and to it."""
     return Read("transfers", list[Transfer], lambda api: list(api.items(access.TRANSFERS, limit=PEOPLE)))
 
 
 def organisations() -> Read[list[Organisation]]:
-    """A request for the organisations of which the account is a member."""
+    """Returns a request for the organisations in which the account is a member."""
     return Read(
         "organisations",
         list[Organisation],

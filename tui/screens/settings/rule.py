@@ -1,4 +1,4 @@
-"""The form for the protection rule of one pattern of branches."""
+"""The form for one protection rule, which applies to the branches that match its pattern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def in_words(rule: ProtectionSet) -> str:
-    """What a protection rule requires, as text."""
+    """Returns as text what a protection rule requires."""
     words = [field.label for field in FIELDS if field.kind == "flag" and getattr(rule, field.name)]
     if rule.required_approvals:
         words.insert(0, f"{rule.required_approvals} approvals")

@@ -1,5 +1,5 @@
-"""The tab Settings of a repository: a list with eight panels, and beside it everything about the row under
-the cursor; enter changes the row."""
+"""The tab Settings of a repository. It has a list with eight panels and, beside it, everything about the row
+under the cursor. Enter changes that row."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Settings(Split):
         return (("Settings", "title"),)
 
     def label_of(self, action: Action) -> str:
-        """Keys that belong to a panel are shown in it; others need something that is changed."""
+        """Returns the label of an action in the line of keys. Actions of one panel have one only in that
+        panel. Saving and undoing have one only if something is changed."""
         key = self.listed.key
         panel, kind, _ = key if isinstance(key, tuple) else ("", "", None)
         if action.id == "open":
@@ -93,7 +94,8 @@ class Settings(Split):
         return action.label if owner == panel else ""
 
     def preview_of(self, key: Hashable) -> None:
-        """Show everything about the row with this key: its value, its meaning, and who may change it."""
+        """Show everything about the row with this key: its value, its explanation, and whether the account
+        may change it."""
         item = self.listed.item
         if not isinstance(key, tuple) or item is None:
             return
@@ -108,7 +110,7 @@ class Settings(Split):
         self.show_preview(key, label[0].strip(), rows)
 
     def _right_to(self, panel: str, kind: str) -> Part:
-        """A part that says whether the account may change a row."""
+        """Returns a part that says whether the account may change a row."""
         operation = self.panels[panel].RIGHTS.get(kind, "")
         why = refusal(operation, self.repo) if operation else ""
         return (f"✗ {safe(why)}", "warn") if why else ("enter changes it", "dim")
@@ -149,8 +151,8 @@ class Settings(Split):
         self.renew()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
-        """The members of the repository that changes in the outbox will set through this endpoint, with their
-        values."""
+        """Returns the values that changes in the outbox will set through this endpoint, by the name of the
+        repository's member."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
         queued: dict[str, Any] = {}
         for entry in self.svc.entries:
@@ -178,7 +180,7 @@ class Settings(Split):
             self._kept.put(panel.NAME, panel.form.changed)
 
     def queued(self, panel: Panel, changes: dict[str, Any]) -> None:
-        """Called when these changes of a form are in the outbox: they are removed from the form and its
+        """Called when changes of a form were put into the outbox. Removes them from the form and from its
         draft."""
         if panel.form is not None:
             for name, value in changes.items():
@@ -219,8 +221,8 @@ class Settings(Split):
         self._jump(-1)
 
     def _jump(self, step: int) -> None:
-        """Move the cursor to the first row of the next panel (`step` 1) or the previous one (−1) that has
-        rows to choose."""
+        """Move the cursor to the first row of the next panel, or with `step` −1 of the previous one. Panels
+        without rows to choose are skipped."""
         lines = self.query_one("#settings", Lines)
         firsts: dict[str, int] = {}
         for index in range(len(lines.rows)):

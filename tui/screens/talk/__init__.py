@@ -1,1 +1,1 @@
-"""Issues: their list, the screen of one issue, and what proposals share with issues."""
+"""Issues: their list, the screen of one issue, and what issues share with proposals."""

@@ -1,4 +1,5 @@
-"""What the user can do with an issue or a proposal, on its screen and on its row in a list."""
+"""The actions that the user can do with an issue or a proposal, both on its screen and on its row in a
+list."""
 
 from __future__ import annotations
 
@@ -41,8 +42,7 @@ ABOUT_ONE = ("open", "comment", "label", "close", "assign", "title", "edit", "wr
 
 
 class About(NamedTuple):
-    """The issue or proposal that actions are about. `item`: its content, None until it was requested and
-    read."""
+    """The issue or proposal that actions are about. `item`: its content, None until that has arrived."""
 
     noun: Noun
     repo: Repo
@@ -61,11 +61,12 @@ class Acts(Mixed):
 
     @property
     def chosen(self) -> About | None:
-        """The issue or proposal that the actions are about; None if the cursor is on none."""
+        """The issue or proposal that the actions are about, None if the cursor is on neither."""
         raise NotImplementedError
 
     def act_label(self, action: Action) -> str:
-        """What an action does to the one under the cursor, in the line of keys; "" if it can do nothing."""
+        """Returns the label of an action on the issue or proposal under the cursor, for the line of keys.
+        Returns "" if the action can do nothing there."""
         about = self.chosen
         if action.id not in ABOUT_ONE:
             return action.label
@@ -80,7 +81,8 @@ class Acts(Mixed):
         return action.label
 
     def about_one(self) -> About | None:
-        """The issue or proposal that the actions are about; None if there is none, after showing why."""
+        """Returns the issue or proposal that the actions are about. If there is none, shows a message and
+        returns None."""
         if self.chosen is None:
             self.front.say("there is nothing under the cursor", "warn")
         return self.chosen
@@ -114,7 +116,7 @@ class Acts(Mixed):
             self.state_changed(f"{doing} #{about.number} {safe(item.title)}")
 
     def state_changed(self, words: str) -> None:
-        """Called when the user closes or reopens an issue or a proposal. `words`: which one."""
+        """Called when the user closes or reopens an issue or a proposal. `words`: a text that names it."""
 
     def do_title(self) -> None:
         about, item = self._read()
@@ -161,21 +163,21 @@ class Acts(Mixed):
         front.svc.load(contents.labels(about.repo.id), choose, lambda error: front.drop_keys())
 
     def _read(self) -> tuple[About | None, Issue | Proposal | ListedIssue | ListedProposal | None]:
-        """(the issue or proposal that the actions are about, its content). If one of them is None, the reason
-        is shown."""
+        """Returns the issue or proposal that the actions are about, and its content. If either is None, a
+        message says why."""
         about = self.about_one()
         if about is not None and about.item is None:
             self.front.say(f"#{about.number} is not here yet; r asks again", "warn")
         return about, about.item if about is not None else None
 
     def patch_one(self, about: About, **changes: Any) -> None:
-        """Change members of an issue or a proposal: put the change into the outbox and send it."""
+        """Change members of an issue or a proposal. The change is put into the outbox and sent."""
         endpoint, patch = _UPDATES[about.noun]
         self.change(about, endpoint, patch(**changes))
 
     def change(self, about: About, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
-        """Change an issue or a proposal through this endpoint: put the change into the outbox and send it.
-        `path`: parameters of the endpoint's path besides repository and number."""
+        """Change an issue or a proposal through this endpoint. The change is put into the outbox and sent.
+        `path`: the parameters of the endpoint's path other than repository and number."""
         self.front.svc.act(
             endpoint, body, about=about.repo.full_name, id=about.repo.id, n=str(about.number), **path
         )

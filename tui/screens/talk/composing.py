@@ -1,7 +1,7 @@
-"""Forms for new texts (issues, proposals, releases): a row for each field, and beside them a preview of what
-others will see.
+"""Forms for new texts: issues, proposals, releases. A form has a row for each field and, beside them, a
+preview of what others will see.
 
-Typed text is stored as a draft at once; the draft is deleted when the text is sent or discarded."""
+Typed text is stored as a draft at once. The draft is deleted when the text is sent or discarded."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ NONE: Part = ("none", "dim")
 
 
 class Composing(SplitScreen):
-    """A form for a new text: enter changes the row under the cursor, S sends everything, esc leaves it as a
-    draft. Subclasses define what is made (`NOUN`), the name of its draft (`FORM`), the members with its title
-    and text, and `fields`, `facts_of` and `do_send`. `people`: handles to offer."""
+    """The form for a new text. Enter changes the row under the cursor, S sends the text, and esc leaves it as
+    a draft. Subclasses define `NOUN` (what is made), `FORM` (the name of its draft), the members for its
+    title and its text, and the methods `fields`, `facts_of` and `do_send`. `people`: the handles to choose
+    from."""
 
     LIST = "form"
     NOUN = FORM = ""
@@ -54,16 +55,16 @@ class Composing(SplitScreen):
     # --- what a subclass gives
 
     def fields(self) -> list[tuple[str, tuple[Part, ...], Callable[[], None]]]:
-        """The rows of the form: (name, value as parts, function that lets the user change the value) of
-        each."""
+        """Returns (name, value as parts, function that lets the user change the value) for each row of the
+        form."""
         raise NotImplementedError
 
     def facts_of(self) -> list[Part]:
-        """The line below the title in the preview, as parts."""
+        """Returns the parts of the line below the title, for the preview."""
         raise NotImplementedError
 
     def begin(self) -> None:
-        """Called after the draft is read, before the prompt for the title."""
+        """Called after the draft was read, and before the prompt for the title opens."""
 
     # --- the screen
 
@@ -91,7 +92,7 @@ class Composing(SplitScreen):
             self.open_prompt(self.ask_title)
 
     def _draft(self, *words: str) -> str:
-        """The name of a draft of this form. `words`: which of its drafts."""
+        """Returns the name of a draft of this form. `words`: which of the form's drafts."""
         return named(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
@@ -127,17 +128,17 @@ class Composing(SplitScreen):
         return [str(value) for value in self._values.get(name, [])]
 
     def put(self, name: str, value: Any) -> None:
-        """Set a member to a value, and store it in the draft."""
+        """Set a member to a value. The value is stored in the draft."""
         self._values = {**self._values, name: value}
         self._kept.put(self.FORM, self.written())
         self.paint()
 
     def written(self) -> dict[str, Any]:
-        """The members that have a value."""
+        """Returns the members that have a value."""
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
-        """Drop the drafts, because the text was sent or discarded."""
+        """Delete the drafts, because the text was sent or discarded."""
         self._kept.put(self.FORM, {})
         if self.svc.drafts is not None:
             self.svc.drafts.keep(self._draft("body"), "")
@@ -146,8 +147,8 @@ class Composing(SplitScreen):
         self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any], **path: str
     ) -> None:
         """Leave the form, put the request that makes the new thing into the outbox, and delete the draft. If
-        a value is wrong, the form stays open and says so. `path`: parameters of the endpoint's path besides
-        the repository."""
+        a value is wrong, the form stays open and says so. `path`: the parameters of the endpoint's path other
+        than the repository."""
         if not self.value(self.TITLE).strip():
             article = "an" if self.NOUN[:1] in "aeiou" else "a"
             self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
@@ -184,8 +185,8 @@ class Composing(SplitScreen):
     def people_field(
         self, name: str, member: str, operation: str
     ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
-        """A row of the form with handles, which are the value of `member`. `operation`: the operation (in the
-        table of rights) that setting them needs."""
+        """Returns a row of the form whose value is a list of handles. `member`: the member that has them.
+        `operation`: the operation in the table of rights that is needed to set them."""
         handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
         value: Part = (handles, "person") if handles else NONE
         return name, (value,), lambda: self._choose_people(member, operation)
@@ -194,7 +195,7 @@ class Composing(SplitScreen):
         return first_left(label_parts(self.names("labels"), colours_of(self._labels)))
 
     def author_parts(self) -> list[Part]:
-        """The author, the labels and the assignees of the new text, as parts."""
+        """Returns the author, the labels and the assignees of the new text, as parts."""
         dots = self.label_dots()
         labels: list[Part] = [("  ", "text"), *dots] if dots else []
         people: list[Part] = [(f"  → @{safe(handle)}", "person") for handle in self.names("assignees")]
@@ -251,8 +252,8 @@ class Composing(SplitScreen):
         self._choose_several(member, offered, operation)
 
     def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
-        """Let the user mark the names that a list-valued member has, among those that are offered and those
-        that it has already."""
+        """Let the user mark names, which then become the value of a member. `name`: the member. The names to
+        mark are those in `offered`, and those that the member has already."""
         from tui.screens.choose import ChooseSeveral
 
         why = refusal(operation, self.repo)

@@ -1,4 +1,4 @@
-"""The form to change title and text of an issue or a proposal."""
+"""The form that changes the title and the text of an issue or a proposal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ WAS = "was"  # begins the names of what title and text were when the change bega
 
 
 class Editing(Composing):
-    """The form to change an issue or proposal. `mine`: the account is its author. If others have changed it
-    since the draft began, the form says so before it overwrites their change."""
+    """The form that changes an issue or proposal. `mine`: the account is its author. If others have changed
+    it since the draft began, the form says so before it overwrites their change."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue edit", "signed_in", footer=True),
@@ -53,7 +53,8 @@ class Editing(Composing):
         )
 
     def begin(self) -> None:
-        """Fill the form: with the draft of an earlier change, or else with the current title and text."""
+        """Fill the form with the draft of an earlier change. If there is none, fill it with the present title
+        and text."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         if not self._values:
             self._values = {**now, **{f"{WAS} {name}": text for name, text in now.items()}}
@@ -70,8 +71,8 @@ class Editing(Composing):
         return parts
 
     def _changed(self) -> dict[str, str]:
-        """The members (title, text) that differ from what the issue or proposal has, with their new
-        values."""
+        """Returns the members (title, text) whose values differ from the ones of the issue or proposal, with
+        the new values."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         return {
             name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()
@@ -84,7 +85,8 @@ class Editing(Composing):
         )
 
     def do_send(self) -> None:
-        """Put the changes into the outbox; if others changed the text meanwhile, after a question."""
+        """Put the changes into the outbox. If others have changed the issue or proposal since the user began,
+        ask first."""
         changes: dict[str, Any] = dict(self._changed())
         if not changes:
             self.say("nothing is changed", "dim")

@@ -1,4 +1,4 @@
-"""The screen of one issue: its text, comments, and what can be done with it."""
+"""The screen of one issue: its text and comments, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -148,7 +148,8 @@ class IssueScreen(Talk):
             self.place_frames()
 
     def _state_of(self, issue: Issue) -> list[tuple[Part, ...]]:
-        """Rows with state, author and time; also labels and people, unless the column of facts shows them."""
+        """Returns rows with the state, author and age of an issue. They also have its labels and people,
+        unless the column of facts shows these."""
         parts: list[Part] = [
             SIGNS[issue.state],
             (f"  @{safe(issue.author.handle or '?')}", "person"),

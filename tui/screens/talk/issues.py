@@ -1,4 +1,4 @@
-"""The tab Issues of a repository, which lists issues or proposals."""
+"""The tab Issues of a repository. It lists either issues or proposals."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ SHORT = 90  # columns below which rows say things in short
 
 
 def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
-    """The first label and how many more there are, as parts."""
+    """Returns the first label and the number of the other ones, as parts."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
 
 def _sign(words: str) -> str:
-    """A text about checks or verdicts shortened to a few characters: `✓4/4`, `✗2`, `✓1`."""
+    """Shortens a text about checks or verdicts to a few characters, such as `✓4/4`, `✗2` or `✓1`."""
     sign, _, rest = words.partition(" ")
     return f"  {sign}{rest.partition(' ')[0]}" if words else ""
 
 
 def text(item: ListedIssue | ListedProposal) -> str:
-    """The text of a row in which filters search."""
+    """Returns the text of a row in which filters search."""
     labels = " ".join([label.name for label in item.labels])
     if isinstance(item, ListedProposal):
         more = f"{item.head} {item.base}"
@@ -52,7 +52,8 @@ def text(item: ListedIssue | ListedProposal) -> str:
 
 
 def _acts(noun: Noun) -> tuple[Action, ...]:
-    """The actions about the row under the cursor, the same as on the screen that the row opens."""
+    """Returns the actions about the row under the cursor. They are the same as on the screen that the row
+    opens."""
     svc = f"svc {'issue' if noun == 'issue' else 'pr'}"
 
     def action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
@@ -188,8 +189,8 @@ class Issues(Split, Acts):
             self._awaits = name, max((item.number for item in self._found), default=0)
 
     def _new_one(self) -> int | None:
-        """The number of the issue or proposal that the user has just made, once it is in the list; None
-        otherwise."""
+        """Returns the number of the issue or proposal that the user has just made. Returns None if there is
+        none, or if it is not in the list yet."""
         title, last = self._awaits
         if not title:
             return None
@@ -205,7 +206,8 @@ class Issues(Split, Acts):
             self._awaits = "", 0  # the user has gone on
 
     def titled(self) -> tuple[Part, ...]:
-        """Kind, state, filter, and the number of rows of all in that state."""
+        """Returns the title of the list: the kind, state and filter, how many rows are shown, and how many
+        there are in that state."""
         state = self._filter.query.state
         query = self._typing or self._filter
         words = " ".join(filter(None, (query.without_state, query.free)))
@@ -230,8 +232,8 @@ class Issues(Split, Acts):
         return self._kind.capitalize()
 
     def count(self) -> str | None:
-        """The number of open issues or proposals without the filter; None for issues if it is not known
-        here."""
+        """Returns the number of open issues or proposals, without regard to the filter. For issues, returns
+        None if it is not known here."""
         total = self._totals.get((self._kind, "open"))
         if total is None:
             return None if self._kind == "issues" else ""
@@ -278,8 +280,8 @@ class Issues(Split, Acts):
     def _second_line(
         self, item: ListedIssue | ListedProposal, waits: Sequence[Part], counts: Sequence[Part]
     ) -> list[Part]:
-        """The line below a title: what it waits for, checks and verdicts, labels, people and comments. A
-        narrow list has them in short."""
+        """Returns the parts of the line below a title: what the row waits for, checks and verdicts, labels,
+        people and comments. A narrow list has shorter texts for these."""
         names, colours = [label.name for label in item.labels], self._labelled[1]
         parts: list[Part] = [(f"  {words}", role) for words, role in waits]
         parts += [(_sign(words) if self.narrow else f"  {words}", role) for words, role in counts if words]
@@ -292,7 +294,8 @@ class Issues(Split, Acts):
         return [(" " * (len(str(item.number)) + 4), "text"), *first_left(filled_parts)]
 
     def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
-        """State, number and title of a row, as parts. If there is little room, the state is only a sign."""
+        """Returns the state, number and title of a row, as parts. If there is little room, the state is only
+        a sign."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
         sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
         number: Part = (f"#{item.number} " if brief else f" #{item.number:<5}", "accent")
@@ -315,8 +318,8 @@ class Issues(Split, Acts):
     # --- the filter
 
     def do_filter(self, typed: str | None = None) -> None:
-        """Let the user type a filter of words and free text: free text filters at each key, words at enter.
-        `typed`: what the prompt begins with, instead of the current filter."""
+        """Let the user type a filter. Its free text filters at each key, and its options filter when enter is
+        pressed. `typed`: the text in the prompt at the beginning, if it is not the present filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
         def changed(text: str) -> None:
@@ -368,7 +371,7 @@ class Issues(Split, Acts):
         return True
 
     def _values(self, word: str) -> list[str]:
-        """The known values for a word of a filter, such as the labels for `label`."""
+        """Returns the known values for an option of a filter, such as the labels for `label`."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         listed = self._found
@@ -389,7 +392,7 @@ class Issues(Split, Acts):
         self.app.push_screen(NewIssue(self.of.repo, self.of.head, self._values("author")))
 
     def _propose(self) -> None:
-        """Let the user choose a branch, and open the form of a proposal for it."""
+        """Let the user choose a branch, and open the form of a new proposal for that branch."""
         from tui.screens.choose import Choose
 
         base = self.of.repo.default_branch

@@ -1,4 +1,4 @@
-"""The form of a new issue: template, title, text, labels and people."""
+"""The form of a new issue: template, title, text, labels and assignees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tui.widgets.lines import Item
 
 
 class NewIssue(Composing):
-    """The form of a new issue. `seal`: the seal whose templates are offered; `people`: handles to offer."""
+    """The form of a new issue. `seal`: the seal from which the templates are taken. `people`: the handles to
+    choose from."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc issue create", "signed_in", footer=True),

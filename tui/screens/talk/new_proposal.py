@@ -16,7 +16,8 @@ from tui.widgets.lines import Item
 
 
 class NewProposal(Composing):
-    """The form of a new proposal. `head`: the branch to propose; `branches`: the possible bases."""
+    """The form of a new proposal. `head`: the branch to propose. `branches`: the branches that can be its
+    base."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc pr create", "signed_in", footer=True),

@@ -1,4 +1,4 @@
-"""Previews of issues and proposals in lists, and their labels."""
+"""Previews of issues and proposals for lists, and the parts for their labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def colours_of(labels: Sequence[Label]) -> Colours:
 
 
 def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
-    """Labels as parts, each with a dot in its colour."""
+    """Returns labels as parts. A dot in its colour comes before the name of each label."""
     parts: list[Part] = []
     for name in names:
         parts += [("  ● ", label_role(colours.get(name, ""))), (safe(name), "text")]
@@ -55,13 +55,13 @@ def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
 
 
 def first_left(parts: Sequence[Part]) -> list[Part]:
-    """The parts without the blanks at the beginning of the first one."""
+    """Returns the parts without the blanks at the beginning of the first part."""
     return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
 
 
 def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
-    """Show the preview of an issue or a proposal, then also its comments. `key`: key of its row; `kind`:
-    issue or proposal."""
+    """Show the preview of an issue or a proposal, and add its comments as soon as they have arrived. `key`:
+    the key of its row. `kind`: issue or proposal."""
     svc = panes.front.svc
     comments: list[Comment] = []
     loaded: list[Issue | Proposal] = []
@@ -106,14 +106,16 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
 
 
 def facts_of(item: Issue | Proposal, checks: SealChecks | None, colours: Colours, now: float) -> list[Item]:
-    """The facts about an issue or a proposal as rows. `checks`: the checks of the proposal's head, None while
-    unknown; `colours`: colours of the labels; `now`: seconds since 1970."""
+    """Returns the facts about an issue or a proposal as rows. `checks`: the checks of the proposal's head,
+    None while they are unknown. `colours`: the colours of labels. `now`: the present time in seconds since
+    1970."""
     facts = people_facts(item, colours, now)
     return facts if isinstance(item, Issue) else [*proposal_facts(item, checks), *facts]
 
 
 def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[Item]:
-    """Rows with author, labels, assignees, number of comments, and the time of the last change."""
+    """Returns rows with the author, labels, assignees and number of comments, and with the time of the last
+    change."""
     labels = [first_left(label_parts([label.name], colours)) for label in item.labels]
     people: list[Line] = [((f"@{safe(person.handle or '?')}", "person"),) for person in item.assignees]
     opened: Line = (
@@ -130,7 +132,8 @@ def people_facts(item: Issue | Proposal, colours: Colours, now: float) -> list[I
 
 
 def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
-    """Rows with the branches, checks and reviewers of a proposal, and what its merge waits for."""
+    """Returns rows with the branches, checks and reviewers of a proposal, and with what its merge waits
+    for."""
     rollup: Line = (checks_of(proposal.checks, checks.items if checks is not None else ()),)
     each: list[Line] = [
         (
@@ -159,7 +162,7 @@ VERDICT_SIGNS: dict[str, Part] = {
 
 
 def reviewer_line(reviewer: Reviewer) -> Line:
-    """A reviewer and their verdict, as parts of a line."""
+    """Returns a reviewer and their verdict, as parts of a line."""
     sign = VERDICT_SIGNS.get(reviewer.state, ("· ", "dim"))
     words = f"  {reviewer.state.replace('_', ' ')}{', stale' if reviewer.stale else ''}"
     return sign, (f"@{safe(reviewer.who.handle or '?')}", "person"), (words, "dim")
@@ -173,7 +176,8 @@ def talk_rows(
     width: int,
     now: float,
 ) -> list[Row | Line]:
-    """The rows of a preview: head, text and, if the preview has room for them, the newest comments."""
+    """Returns the rows of a preview: the head, the text and, if there is room for them, the newest
+    comments."""
     rows: list[Row | Line] = []
     if isinstance(item, Issue):
         rows += head_of_issue(item, width, now, None if panes.facts_shown else colours)
@@ -192,8 +196,8 @@ def talk_rows(
 
 
 def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Rows with title, state and author of an issue; also labels and people, unless `colours` is None,
-    because a separate column shows them."""
+    """Returns rows with the title, state and author of an issue. They also have its labels and people, unless
+    `colours` is None. In that case a separate column shows these."""
     facts = [SIGNS[issue.state], *_opened(issue, now)]
     return [
         *_title(issue.title, width),
@@ -204,8 +208,9 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None)
 
 
 def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Rows with title, state, branches, checks, verdicts, and what hinders a merge; also labels, unless
-    `colours` is None, because a separate column shows them."""
+    """Returns rows with the title, state, branches, checks and verdicts of a proposal, and with what hinders
+    a merge. They also have its labels, unless `colours` is None. In that case a separate column shows
+    these."""
     check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
         state_of(proposal),
@@ -221,7 +226,8 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
 
 
 def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
-    """A comment in a preview: who and when, then the `rows` of its text."""
+    """Returns the rows of a comment in a preview: its author and age, and below them the `rows` of its
+    text."""
     who = f"@{safe(comment.author.handle or '?')}"
     head = (("── ", "line"), (who, "person"), (f" · {ago(comment.created_at, now)}", "dim"))
     return [(("", "text"),), head, *rows]

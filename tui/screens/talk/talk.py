@@ -1,4 +1,5 @@
-"""What the screens of issues and proposals share: text, comments, labels, people, and their keys."""
+"""What the screens of issues and of proposals share: text, comments, labels, people, and the keys for
+them."""
 
 from __future__ import annotations
 
@@ -43,13 +44,15 @@ _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
 class Talk(Acts, WithFacts):
-    """The screen of issue or proposal `number`. Subclasses set `NOUN`, and `one` once it was read."""
+    """The screen of the issue or proposal `number`. Subclasses set `NOUN`, and set `one` once the issue or
+    proposal has arrived."""
 
     NOUN: ClassVar[Noun]
     texts: Texts
 
     def __init__(self, repo: Repo, number: int, row: Listed | None = None) -> None:
-        """`row`: what a list knows of it, which is shown until it was read."""
+        """Makes the screen. `row`: what a list knows about the issue or proposal. It is shown until the whole
+        has arrived."""
         super().__init__()
         self.repo, self.number, self._row = repo, number, row
         self._unread = ""  # why it is not shown, once the server was asked
@@ -78,12 +81,13 @@ class Talk(Acts, WithFacts):
     # --- rows
 
     def people_rows(self, subject: Issue | Proposal) -> list[Item]:
-        """Rows for the column of facts: author, labels, assignees, and the time of the last change."""
+        """Returns rows for the column of facts: the author, labels and assignees, and the time of the last
+        change."""
         return people_facts(subject, self._colours(), self.svc.clock())
 
     @property
     def known_title(self) -> str:
-        """The title, as far as it is known."""
+        """The title of the issue or proposal, "" while it is unknown."""
         talk = self.one or self._row
         return safe(talk.title) if talk is not None else ""
 
@@ -94,8 +98,9 @@ class Talk(Acts, WithFacts):
             self.paint()
 
     def unread_items(self, state: Part | None) -> list[Item]:
-        """What is known of one that was never read on this machine: what a list said, why its text is not
-        here, and the account's own queued comments. `state`: its state, if a list said it."""
+        """Returns what is shown of an issue or proposal that was never read on this machine: what a list
+        knows about it, why its text is missing, and the account's own queued comments. `state`: its state,
+        None if no list knows it."""
         listed, rows = self._row, []
         if listed is not None and state is not None:
             labels = label_parts([label.name for label in listed.labels], self._colours())
@@ -121,7 +126,7 @@ class Talk(Acts, WithFacts):
         return [((listing, "accent"),)] if listing else []
 
     def comment_items(self, comment: Comment) -> list[Item]:
-        """A comment as rows of the list. Their keys contain the comment's id."""
+        """Returns a comment as rows of the list. The keys of the rows contain the id of the comment."""
         rows = self._comment_rows(comment)
         return [item(("comment", comment.id, place), row) for place, row in enumerate(rows)]
 
@@ -134,8 +139,8 @@ class Talk(Acts, WithFacts):
     def card_rows(
         self, head: Sequence[Part], text: str, reactions: Reactions | None = None
     ) -> list[Row | tuple[Part, ...]]:
-        """The rows of a card with a text that somebody wrote; without a text only its upper line, with the
-        parts `head`."""
+        """Returns the rows of a card with a text that somebody wrote. `head`: the parts in the upper line of
+        the card. If there is no text, that line is all."""
         width = min(CARD_WIDTH, self.text_width)
         rows: list[Row | tuple[Part, ...]] = []
         if text.strip():
@@ -149,23 +154,25 @@ class Talk(Acts, WithFacts):
         return f"#{self.number}"
 
     def title_rows(self, title: str) -> list[tuple[Part, ...]]:
-        """The title in as many rows as it needs; [] if the title line of the screen shows all of it."""
+        """Returns the title in as many rows as it needs. Returns [] if the title line of the screen has room
+        for all of it."""
         before = len(f" {self.repo.full_name} #{self.number}  ")
         if not self.has_frames and before + cell_len(safe(title)) + LIGHT < self.app.size.width:
             return []
         return folded([(safe(title), "title")], self.text_width)
 
     def label_parts(self, subject: Issue | Proposal) -> list[Part]:
-        """The labels as parts, each with a dot in its colour."""
+        """Returns the labels as parts. A dot in its colour comes before the name of each label."""
         return label_parts([label.name for label in subject.labels], self._colours())
 
     def _colours(self) -> Colours:
-        """The colours of the repository's labels, as far as they are known."""
+        """Returns the colours of the repository's labels, by name. Returns {} while they are unknown."""
         cached = self.svc.client.known(contents.labels(self.repo.id))
         return colours_of(cached[0]) if cached is not None else {}
 
     def queued_rows(self) -> list[Row | tuple[Part, ...]]:
-        """The account's actions about it that are not sent yet, comments with their text."""
+        """Returns rows with the account's actions about this issue or proposal that wait in the outbox.
+        Comments have their text."""
         below = f"/repos/{self.repo.id}"
         waiting = [
             (words, text)
@@ -218,8 +225,8 @@ class Talk(Acts, WithFacts):
 
 
 def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> None:
-    """Let the user change the text of a comment on issue or proposal `number`; if the account may not, show
-    why."""
+    """Let the user change the text of a comment on issue or proposal `number`. If the account may not do
+    that, show why."""
     account = screen.svc.client.account
     why = refusal("comment.edit", repo, bool(account) and comment.author.handle == account)
     if why:
