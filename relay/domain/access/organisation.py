@@ -124,7 +124,7 @@ async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
 
 
 async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
-    """Check in the transaction of an effect that the caller is an admin and `org` still names this
+    """Check inside a write transaction that the caller is still an admin, and that `org` still names this
     organisation. Raises NotFound or Forbidden."""
     if (await admin_of(tx, caller, org))[0] != org_id:
         raise NotFound

@@ -1,4 +1,4 @@
-"""Reads of a sealed tree, limited to the paths that a View may see. Every route that shows content uses this
+"""Reads a sealed tree, limited to the paths that the caller may see. Every route that shows content uses this
 module.
 
 Paths that are missing, hidden or of another kind get the same answer: not found.
@@ -47,7 +47,8 @@ _PROPOSAL = re.compile(r"pr:[1-9][0-9]{0,17}")
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
-    """The seal with this full id; also a seal of a deleted branch, because seals stay readable by id."""
+    """The seal with this full id. Also finds a seal of a deleted branch, because seals stay readable by
+    id."""
     if not is_hex_digest(seal_id):
         raise NotFound
     if tx is None:
@@ -60,13 +61,13 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 def shows_all(view: View) -> bool:
-    """Whether the caller sees all of every tree. If not, trees are verified by proofs, and the tree key stays
-    secret, because hidden names could be guessed from their digests with it."""
+    """Whether the caller sees every path of every tree. If not, trees are verified by proofs and the tree key
+    stays secret, because the key would let the caller guess hidden names from their digests."""
     return view.policy is None and not view.repo.partial
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """(id, bytes) of the key that salts the tree of a seal. Reveal it only if `shows_all`."""
+    """The key that salts the tree of a seal, as (id, bytes). Reveal it only if `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
