@@ -1,4 +1,4 @@
-"""The live frontier of a branch, and events as they happen: over a WebSocket, or by polling."""
+"""Routes of the live frontier of a branch, and of events as they happen, over a WebSocket or by polling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data of the page that shows which seal each line of a file comes from."""
+"""Data of the page that shows for each line of a file which seal it comes from."""
 
 from __future__ import annotations
 
