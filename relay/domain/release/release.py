@@ -124,9 +124,10 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
 async def upload(
     view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False, replaces: str = ""
 ) -> Asset:
-    """Store an asset. It becomes reachable only when it has arrived completely and matches the signature.
-    With `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name to delete in the
-    same step. If the name has any other asset, AssetExists is raised before the body is read."""
+    """Store an asset of a release. It becomes reachable only when its body has arrived completely and matches
+    the signature of the request. `manifest`: the body lists the chunks of the asset. `replaces`: BLAKE3 of
+    the asset of this name that is deleted in the same step. If the name has another asset, AssetExists is
+    raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:

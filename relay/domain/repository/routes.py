@@ -1,4 +1,6 @@
-"""Repositories and their forks, refs, addresses, path rules and audit; search over repositories."""
+"""Routes of repositories and their forks, refs, addresses, path rules and audit, and of the search for
+repositories.
+"""
 
 from __future__ import annotations
 
