@@ -95,8 +95,10 @@ async def get(caller: Caller, id: str) -> Document:
 
 
 async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) -> Document:
-    """Change a document to the given content. Others' changes since `base` stay, because the change is stored
-    as operations"""
+    """Change a document to the given content
+
+    The change is stored as operations, so that changes of others since `base` stay.
+    """
     content, json = await asyncio.to_thread(spelled, body.content)
     for _ in range(ATTEMPTS):
         async with caller.read(snapshot=True) as tx:

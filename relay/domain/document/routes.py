@@ -27,10 +27,10 @@ async def get(caller: Caller, id: str) -> Document | Reply:
 
 @serves(endpoints.PUT, operation="document.put", cost=8, errors=(404, 409, 412, 413, 503, 507))
 async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
-    """Change a document to the given content. Others' changes since `base` stay, because the change is stored
-    as operations
+    """Change a document to the given content
 
-    With If-Match, the document changes only if its ETag still matches.
+    The change is stored as operations, so that changes of others since `base` stay. With If-Match, the
+    document changes only if its ETag still matches.
     """
     conditions = request.headers.getall("if-match", ())
     if_match = ",".join(conditions) if conditions else None
