@@ -2,9 +2,9 @@
 event log.
 
 A frame is written together with its event, in the transaction that moves the live frontier. The hub delivers
-the event after all earlier events. If these changed rights, the rights are read again before. Then the frame
-is delivered to the channels of the branch. The process that accepted an update still has its frame in memory;
-other processes read it from the database.
+the event after all earlier events. If the earlier events changed rights, the rights are read again first.
+Then the frame is delivered to the channels of the branch. The process that accepted an update still has its
+frame in memory; other processes read it from the database.
 """
 
 from __future__ import annotations

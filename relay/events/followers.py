@@ -113,13 +113,13 @@ class Followers:
         return [log.to_logged(row) for row in logged]
 
     async def _last_settled(self, tx: Tx) -> int:
-        """The id of the last event before which no new event can appear."""
+        """The id up to which the log is complete: no new event can appear with this id or a lower one."""
         horizon = await self._db.horizon(tx)
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _wake_followers(self, grown: asyncio.Event, at: int) -> None:
-        """Wait until the log has grown since `at`, again and again. Each time, read the log once for all
-        followers, and wake those that have new events. Most commits are live edits, which no follower
+        """Each time the log has grown, read it once for all followers, and wake those that have new events.
+        `at`: the id up to which the log was read before. Most commits are live edits, which no follower
         reads."""
         kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
         while True:

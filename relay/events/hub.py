@@ -283,7 +283,7 @@ class Hub:
         return cursor < swept or (cursor > last and cursor > await self._last_settled())
 
     async def _last_settled(self) -> int:
-        """The id of the last event before which no new event can appear."""
+        """The id up to which the log is complete: no new event can appear with this id or a lower one."""
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)
             return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1

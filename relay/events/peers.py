@@ -115,7 +115,7 @@ class Channel:
 
     def offer(self, frame: Frame) -> None:
         """Queue a frame if it follows the last one that was queued. Otherwise drop the queue, and the
-        listener has to bootstrap."""
+        listener has to bootstrap. While the channel is being opened, frames are kept for later."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return

@@ -22,7 +22,7 @@ Key = tuple[str, int | None, bytes | None, bytes]
 @dataclass(slots=True, frozen=True)
 class Pair:
     """A changed file before and after the change. If the file is absent on one side, path and entry are None
-    there. `similarity`: of the two texts, for a moved file."""
+    there. `similarity`: how similar the two texts of a moved file are."""
 
     old_path: str | None
     old: TreeEntry | None

@@ -107,16 +107,16 @@ class Lanes:
         return cached[1] if cached is not None and cached[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """Take the lane at this version out of the cache, until `keep` or `give_back`. Returns None if it is
-        not cached."""
+        """Take the lane at this version out of the cache, until `keep` or `give_back` is called. Returns None
+        if it is not cached."""
         lane = self.peek(key, stand)
         if lane is not None:
             self.forget([key])
         return lane
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """Return a borrowed lane that was not changed to the cache, unless the cache has got another one
-        meanwhile."""
+        """Put back into the cache a borrowed lane that was only read. Does nothing if the cache has got
+        another one meanwhile."""
         if key not in self._lanes:
             self.keep(key, stand, lane, size)
 

@@ -99,8 +99,8 @@ def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]
 
 def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
     """Find the owner of each line of `text`, which is the version of the seal `seal_id`. `before`: (owners,
-    text) of the parents' versions. A line keeps the owner that it has in the first of these versions that has
-    the line. Other lines belong to the seal."""
+    text) of the parents' versions. A line keeps its owner from the first of these versions that contains the
+    line. Other lines belong to the seal."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

@@ -110,8 +110,8 @@ async def drive(
     `load` returns. Steps over large directories or many `paths` run on a thread, because one flat directory
     may hold a million files.
 
-    `cached`: directories that `steps` has already. `directories`: a cache; wanted directories that it has are
-    added to `cached` instead of being loaded, so `cached` must be given.
+    `cached`: directories that `steps` has already. `directories`: a cache. Directories that it has are added
+    to `cached` instead of being loaded, so `cached` must be given too.
     """
     sent: Objects | None = None
     while True:

@@ -60,8 +60,8 @@ async def add_collaborator(
 ) -> None:
     """Give an account a role in a repository, and end its invitations and requests there.
 
-    The transaction locks the repository. `on_request`: the account requested the role. Raises
-    AlreadyCollaborator if it has a role other than the base role of an organisation.
+    Call it in a transaction that locks the repository. `on_request`: the account requested the role. Raises
+    AlreadyCollaborator if the account has a role other than the base role of an organisation.
     """
     repo_row = await tx.one(repos.ONE, id=repo_id, account=account_id)
     if repo_row is None:

@@ -80,8 +80,8 @@ async def remove(view: View, handle: str) -> None:
 async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
     """Find an account in the repository by its handle; "me" means the caller. Returns (account id, row of its
     open invitation); the row is None if the account has a role. Raises NotFound if it has neither a role nor
-    an invitation. Raises Forbidden if the caller may not change other people's roles, unless the handle is
-    the caller's own and the caller has a role."""
+    an invitation. Raises Forbidden if the caller may not change other people's roles; this right is not
+    needed to find the caller's own role."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:

@@ -131,7 +131,7 @@ async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
 
 
 async def require_few(tx: Tx, who: str, new: int = 1) -> None:
-    """Raise Conflict if the account, with `new` more organisations, would be an admin of too many."""
+    """Raise Conflict if `new` further organisations would make the account an admin of too many."""
     if await tx.value(rows.ADMINISTERED, who=who) + new > limits.ORGANISATIONS:
         raise Conflict(f"an account is an admin of at most {limits.ORGANISATIONS} organisations")
 

@@ -143,7 +143,7 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _repo_of(caller: Caller, request: str) -> str:
-    """The id of the repository of a request. Raises NotFound unless the caller owns it."""
+    """The id of the repository of a request. Raises NotFound unless the caller owns the repository."""
     row = await caller.node.db.lookup(rows.REQUEST, id=request)
     if row is None:
         raise NotFound

@@ -46,8 +46,8 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
 
 
 async def grant_roles(tx: Tx, org_id: str, who: str) -> None:
-    """Give a new admin or member of the organisation the roles of that position in all repositories of the
-    organisation, and write the events."""
+    """Give a new admin or member of an organisation the roles that admins or members have in its
+    repositories, and write the events."""
     values = {"of_org": org_id, "who": who}
     before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
     await _run_all(tx, roles.RAISE, **values, now=now_ms())

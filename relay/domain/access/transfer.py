@@ -168,7 +168,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
 
 
 async def _find_my_transfer(caller: Caller, transfer: str) -> Row:
-    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old or the new
+    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old owner or the new
     owner."""
     async with caller.read() as tx:
         row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())

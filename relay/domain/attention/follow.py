@@ -1,5 +1,6 @@
-"""The follower that fills inboxes. An account gets one row for each issue, proposal or repository, with the
-newest reason. The author of an event gets no row for it. Requests do not wait for the follower.
+"""The follower that fills inboxes. An account gets one row for each issue, proposal or repository. The row
+shows why the newest event concerns the account. The author of an event gets no row for it. Requests do not
+wait for the follower.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ TURN = 20  # events of one transaction: each may reach a thousand watchers, whil
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
     """Add rows to inboxes for these events. For each issue, proposal or repository, its watchers and
-    participants get a row for its newest event. Then each account that an event names gets a row, whose
-    reason replaces the earlier one."""
+    participants get a row for its newest event. Then each account that an event names gets a row, which
+    replaces any other row about the same thing."""
     bodies = await _read_texts(tx, events)
     for (repo_id, number), group in _group_by_subject(events).items():
         about = {"of_repo": repo_id, "of_number": number}

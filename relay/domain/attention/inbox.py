@@ -73,7 +73,7 @@ class _Marking(NamedTuple):
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     """Mark one row as read, done or unread
 
-    Raises NotFound if its subject is hidden now.
+    Raises NotFound if the caller may not see what the row is about.
     """
     marking = _marking_of(caller, item)
     if marking is None:

@@ -11,8 +11,8 @@ _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_C
 
 
 def find_mentions(text: str) -> list[str]:
-    """The handles that the text mentions as @HANDLE outside of code, in lower case; only the first MENTIONS
-    of them."""
+    """Find the handles that the text mentions as @HANDLE outside of code, in lower case. Returns the first
+    MENTIONS of them."""
     handles: dict[str, None] = {}
     if "@" not in text:
         return []

@@ -31,7 +31,7 @@ async def put(view: View, kind: Kind) -> None:
 
 
 async def watch_own(tx: Tx, repo_id: str, account_id: str) -> None:
-    """Make the new owner of a repository watch it. The transaction locks the repository."""
+    """Make the new owner of a repository watch it. Call it in a transaction that locks the repository."""
     if await tx.one(rows.HAS["watch"], of_repo=repo_id, me=account_id) is None:
         await tx.run(rows.SET["watch"], repo_id=repo_id, account_id=account_id, created_at=now_ms())
         await count(tx, repo_id, "watch", 1)
@@ -53,8 +53,8 @@ async def drop_hidden(tx: Tx, repo_id: str) -> None:
 
 
 async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
-    """Add `more` to the repository's count of stars or watches. The caller must have locked the repository in
-    this transaction if `more` is above 0."""
+    """Add `more` to the repository's count of stars or watches. If `more` is above 0, call it in a
+    transaction that locks the repository."""
     if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
         first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
         await tx.run(rows.FIRST, repo_id=repo_id, **first)

@@ -29,7 +29,7 @@ async def page(view: View, query: PageQuery) -> Page[Check]:
 async def enable(view: View, name: str) -> Check:
     """Enable a check: it has to pass before a proposal is merged
 
-    A check that has never reported can be enabled.
+    A check that has never reported can be enabled too.
     """
     checked_name = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:

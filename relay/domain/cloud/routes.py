@@ -44,7 +44,7 @@ async def list_instances(caller: Caller, query: PageQuery) -> Page[Instance]:
 
 @serves(endpoints.STOP, operation="cloud.stop", errors=(404,))
 async def stop(caller: Caller, id: str) -> Instance:
-    """Stop a machine and its bill"""
+    """Stop a machine and its billing"""
     raise NotFound
 
 

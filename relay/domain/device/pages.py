@@ -28,8 +28,8 @@ HERE = "/settings/devices"
 
 
 class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of devices. `again`: the page says that the form sent last had no effect because
-    the session had ended."""
+    """The query of the page of devices. `again`: whether the page says that the form sent last had no effect
+    because the session had ended."""
 
     cursor: str | None = None
     again: bool = False

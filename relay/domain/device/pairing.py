@@ -239,7 +239,8 @@ def _too_old() -> PairingEnded:
 
 
 def _require_whole(caller: Caller) -> None:
-    """Raise Forbidden if the caller's token is narrowed, because a device is added permanently."""
+    """Raise Forbidden if the caller's token is narrowed to fewer rights, because a device is added
+    permanently."""
     if caller.me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
 

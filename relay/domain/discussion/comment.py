@@ -125,7 +125,7 @@ async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, 
 
 
 async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[str, list[Comment]]:
-    """The comments of each thread, by thread id, oldest first. Takes two statements."""
+    """The comments of each thread, by thread id, oldest first. Runs two statements."""
     if not ids:
         return {}
     values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.account_id_of(view)}

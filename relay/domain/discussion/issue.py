@@ -23,7 +23,7 @@ from relay.domain.discussion.subject import Subject
 async def page(view: View, query: IssueQuery) -> Page[Issue]:
     """Issues, newest first
 
-    Takes a fixed number of statements.
+    Runs a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read() as tx:

@@ -41,8 +41,8 @@ async def create(view: View, body: LabelCreate) -> Label:
 
 
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
-    """Create a label in the transaction `tx`, which locks the repository. Raises LabelExists, or Conflict if
-    the repository has too many labels."""
+    """Create a label in the transaction `tx`, which must lock the repository. Raises LabelExists, or Conflict
+    if the repository has too many labels."""
     label = Label(name=body.name, color=_normalise_color(body.color), description=body.description)
     view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
     if (existing := await find(tx, view, label.name)) is not None:

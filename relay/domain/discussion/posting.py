@@ -22,7 +22,7 @@ def require_short(text: str, pointer: str) -> None:
 
 async def require_room(tx: Tx, view: View) -> None:
     """Raise RateLimited if the account has posted too much in the last minute, counted over all repositories.
-    The transaction locks the account."""
+    Call it in a transaction that locks the account."""
     if not view.node.limiter.enabled:
         return
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER

@@ -270,8 +270,8 @@ async def find_leading_filter(
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """Choose the filter of `leaders` that matches the fewest rows; the list is then read along its index.
-    Returns "" if `values` has none of the filters."""
+    """Choose from `leaders` the filter in `values` that matches the fewest rows. The list is then read along
+    the index of this filter. Returns "" if `values` has none of `leaders`."""
     names = [name for name in leaders if name in values]
     if len(names) < 2:
         return names[0] if names else ""

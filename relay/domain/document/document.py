@@ -260,8 +260,8 @@ async def _find(tx: Tx, caller: Caller, document_id: str) -> DocumentRow:
 
 
 async def _read(tx: Tx, caller: Caller, document_id: str) -> Document:
-    """The document with its content. Both are read in one statement, because otherwise the frontier could be
-    older than the content."""
+    """The document with its content. Both are read in one statement, because otherwise they could belong to
+    different versions."""
     row = await tx.one(rows.WHOLE, of_document=document_id, of_account=caller.me.account_id)
     if row is None:
         raise NotFound

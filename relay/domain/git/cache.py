@@ -108,8 +108,8 @@ class Cache:
             os.utime(self.folder / "read")
 
     def hold(self) -> int:
-        """Open a descriptor that keeps the cache from being deleted. It does so until it is closed in this
-        process and in all processes that inherit it."""
+        """Open a descriptor that keeps the cache from being deleted. The cache is kept until the descriptor
+        is closed, in this process and in all processes that inherit it."""
         return _lock(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
 
     # --- building

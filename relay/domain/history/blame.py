@@ -62,8 +62,8 @@ class _SpentWork:
 @dataclass(slots=True)
 class _Progress:
     """The progress of blame on one path. `owners`: the owners of the lines in some versions, by seal id.
-    `unkept`: steps since owners were last cached in the database. `first_parent`: lines that came from merged
-    seals belong to the merge."""
+    `unkept`: steps since owners were last cached in the database. `first_parent`: whether lines that came
+    from merged seals belong to the merge."""
 
     view: View
     path: str

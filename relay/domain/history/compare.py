@@ -78,8 +78,8 @@ def _next_cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | N
 
 async def _find_bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
     """Find the nearest common ancestors of the two seals and return their ids. If `related`, found along
-    parents, says that one seal is an ancestor of the other, it is the only one. Otherwise seals that were
-    merged are followed too."""
+    parents, says that one of the seals is an ancestor of the other, that seal is the only one. Otherwise
+    seals that were merged are followed too."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases

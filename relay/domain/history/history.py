@@ -128,7 +128,7 @@ async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 
 
 async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
-    """The seals of a walk from a ref back (as `list_seals`), each with the result of verifying its
+    """List the seals in the history of a ref, as `list_seals` does, each with the result of verifying its
     signature."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
@@ -137,7 +137,7 @@ async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
 
 
 async def list_lines(view: View, query: LogQuery) -> Page[SealLine]:
-    """The seals of a walk from a ref back (as `list_seals`), as ids and messages only."""
+    """List the seals in the history of a ref, as `list_seals` does, with ids and messages only."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
@@ -160,8 +160,8 @@ async def _load_page(
     *,
     first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
-    """Load a page of the walk. Returns (seals, cursor), where the cursor is that of the next page, None at
-    the end. It names the seal where the walk began, so that pages fit together while refs move."""
+    """Load a page of the walk. Returns (seals, cursor of the next page); the cursor is None at the end. It
+    names the seal where the walk began, so that pages fit together while refs move."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -275,9 +275,9 @@ async def _walk_touching(
 
 
 async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """For each seal that joined histories, the roots of the trees that it merged into the tree of its first
-    parent. Returns them by seal id, or {} if part of the path is hidden, because the merged seals must not be
-    revealed."""
+    """Find which trees each of these seals has merged. Returns, by seal id, the roots of the trees that were
+    merged into the tree of its first parent. Returns {} if part of the path is hidden, because merged seals
+    must not be revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
@@ -311,8 +311,8 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 
 
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed anything at the path or below it that the caller sees. `span`: the path, as
-    parameters of statements."""
+    """Whether a candidate changed anything that the caller sees, at the path or below it. `span`: the path,
+    as parameters of statements."""
     if generation == walks.FIRST:
         return await sealed.has_path(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])

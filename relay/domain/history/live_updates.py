@@ -98,7 +98,7 @@ async def assign_to_seal(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int)
 
 
 async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
-    """A page of the updates that the seal contains, in order. It ends early if the updates are long."""
+    """A page of the updates that the seal contains, in order. The page ends early if the updates are long."""
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))

@@ -114,9 +114,9 @@ async def _visibility_of(view: View, root: bytes) -> Visible:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """Check that the caller may name these digests. Raises NotFound unless the tree of the seal `at` has a
-    visible file, manifest or chunk for each of them. A whole view may name any digest. Raises FilteredView if
-    a filtered view gives no seal."""
+    """Check that the caller may request objects by these digests. Raises NotFound unless the tree of the seal
+    `at` has a visible file, manifest or chunk for each of them. A whole view may request any digest. Raises
+    FilteredView if a filtered view gives no seal."""
     if view.policy is None:
         return
     if at is None:
@@ -145,9 +145,9 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """Collect the digests of the files in the tree of `key` that the caller may see. Returns (named, others).
-    `named`: these digests, cached for the next request unless the tree is very large. `others`: those of
-    `digests` that none of these files has."""
+    """Collect the digests of the files in a tree that the caller may see. `key`: names the tree. Returns
+    (named, others). `named`: these digests, cached for the next request unless the tree is very large.
+    `others`: those of `digests` that none of these files has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

@@ -41,7 +41,7 @@ DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 
 @serves(history.COMMITS, operation="history.commits")
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from a ref or seal back"""
+    """Seals in the history of a ref or seal, newest first"""
     if query.prefix is not None:
         if (query.ref, query.sha, query.path, query.without) != (None, None, None, None):
             raise Invalid("prefix searches all seals; omit ref, sha, path and without", pointer="/prefix")
@@ -129,7 +129,7 @@ async def get_blame(view: View, seal_id: str, path: str, query: BlameQuery) -> B
     payload.HAVE, operation="pack.have", name="pack.have", errors=(413, 422), max_body=DIGESTS, stream=True
 )
 async def have(view: View, upload: Upload) -> HaveAnswer:
-    """Which of these digests (32 bytes each) the repository lacks"""
+    """Find which of these digests (32 bytes each) the repository lacks"""
     return await packs.have(view, await packs.read_digests(upload))
 
 
@@ -153,7 +153,8 @@ serves(
     media=BYTES,
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
-    """A pack of these objects (32 bytes a digest); Svc-Remaining is the number of objects that did not fit"""
+    """A pack of the objects with these digests (32 bytes each); Svc-Remaining is the number of objects that
+    did not fit"""
     pack = await packs.fetch(
         view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
     )

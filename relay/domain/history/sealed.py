@@ -343,8 +343,8 @@ async def read_content(view: View, file: TreeEntry) -> bytes:
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """Some bytes of the file at index `at` of the list. `first`, `last`: whether they are the file's first or
-    last bytes."""
+    """Some bytes of the file at index `at` of a list of files. `first`, `last`: whether they are the file's
+    first or last bytes."""
 
     at: int
     data: bytes

@@ -370,7 +370,8 @@ def _require_sign_up(caller: Caller) -> None:
 
 
 def decode_bytes(text: str, size: int, pointer: str) -> bytes:
-    """Decode the `size` bytes of a base64url text. Raises Invalid that names the field `pointer`."""
+    """Decode the `size` bytes of a base64url text. If the text is anything else, raises Invalid for the field
+    `pointer`."""
     try:
         return unb64u(text, size)
     except Invalid as error:

@@ -22,9 +22,9 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """Limits on guesses of a secret. One limit is for each handle and network. The other allows `strangers`
-    tries for a handle from all unknown networks together, which refill within `seconds`. `what`: the name of
-    the secrets, for messages."""
+    """Limits on guesses of a secret. One limit is for each handle and network. The other is for each handle
+    and all unknown networks together: it allows `strangers` tries, which refill within `seconds`. `what`: the
+    name of the secrets, for messages."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(

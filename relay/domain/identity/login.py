@@ -57,8 +57,9 @@ class BegunSignIn:
 
 @dataclass(frozen=True, slots=True)
 class SignInOutcome:
-    """The result of a sign-in. It has a session, or neither field if a provider was linked to an account. If
-    a new person must choose a handle first, it has `flow`, the content of the cookie until then."""
+    """The result of a sign-in. `session`: the new session. `flow`: set instead if a new person must choose a
+    handle first; it is the content of the cookie until then. Neither is set if a provider was linked to an
+    account."""
 
     return_to: str
     session: NewSession | None = None
@@ -229,7 +230,7 @@ async def list_ways(caller: Caller) -> SignInWays:
 
 
 async def other_sessions(caller: Caller, provider: str) -> int:
-    """Count the caller's open sessions that began by this provider, without the current one."""
+    """Count the caller's other open sessions that began by this provider."""
     me = caller.me
     async with caller.read() as tx:
         return int(

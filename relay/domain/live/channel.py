@@ -1,4 +1,4 @@
-"""Handles a client's requests on a channel: open it, send updates, report which place the user is at.
+"""Handles a client's requests on a channel: open it, send updates, report in which file the user is.
 
 Channels need the role write, like the live frontier; writers see all paths.
 """

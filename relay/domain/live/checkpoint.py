@@ -17,7 +17,7 @@ IDLE = 30_000  # milliseconds without an update after which a branch gets a chec
 
 async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
     """Queue a job that checks whether this branch has been quiet for `IDLE`. All updates of the same half
-    minute share one job. It runs when the last of them is old enough."""
+    minute share one job. The job runs when the last of these updates is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
         tx,

@@ -37,8 +37,8 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class LaneTexts(NamedTuple):
-    """Current texts of edited lanes. `digests`: the texts that a repository will refer to and did not hold
-    yet. `placed`: where those that were newly written are stored."""
+    """Current texts of edited lanes that a repository does not hold yet. `digests`: their digests. `placed`:
+    where the texts that were newly written are stored."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
@@ -79,8 +79,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """Find the epochs to end. They are the epochs of all edited lanes that were not changed after `at`.
-    Raises StatesNeeded if `computed` lacks a state that is needed."""
+    """Find the epochs to end. They are the epochs of all edited lanes that were not changed after the number
+    `at`. Raises StatesNeeded if `computed` lacks a state that is needed."""
     edited = [rows.to_row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})

@@ -316,7 +316,7 @@ async def _conflict_names(
 
 
 def _find_file_above(path: str, changes: Changes) -> str | None:
-    """The topmost directory above the path that the changes make a file; None if there is none."""
+    """The topmost directory above the path that becomes a file by the changes; None if there is none."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )

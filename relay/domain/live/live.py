@@ -232,9 +232,9 @@ class _Costly(Exception):
 async def _decide(
     tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _WorkedBatch | None
 ) -> Batch:
-    """Apply the updates to the batch, under the rules. Uses edits that were computed before, or computes them
-    now if they are small. The same input always gives the same answers. Raises _Costly if edits must be
-    computed first."""
+    """Decide on the updates of the batch by the rules. Returns the batch with its answers and changes. Uses
+    edits that were computed before, or computes them now if they are small. The same input always gives the
+    same answers. Raises _Costly if edits must be computed first."""
     if computed is not None and computed.given == work:
         return computed.taken
     if computed is not None:
@@ -392,7 +392,7 @@ def decode_answer(raw: bytes) -> UpdateAnswer:
 
 
 def _collect_named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
-    """The digests of the files with more than `above` bytes that updates of the batch name."""
+    """The digests that updates of the batch name for files with more than `above` bytes."""
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 

@@ -82,8 +82,8 @@ def register(node: Node) -> None:
 async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Keep the signed merge of a proposal until nothing blocks it
 
-    A job then lands it; if nothing blocks it now, at once. Repeatable. Raises BaseMoved, HeadMoved,
-    NotMergeable, PrepareExpired.
+    A job then lands it; if nothing blocks it now, at once. The request can be repeated. Raises BaseMoved,
+    HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:

@@ -49,7 +49,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Land the signed merge of a proposal
 
-    Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
+    The request can be repeated. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_land_merge, view, number, body))
@@ -58,17 +58,17 @@ async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
     """Land the signed merge of the base into the branch of a proposal
 
-    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
+    The request can be repeated. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_land_update, view, number, body))
 
 
 async def merge_guarded(view: View, body: MergeRequest) -> shapes.Seal:
-    """Guarded two-parent merge
+    """Land the signed merge of a seal into a branch, which must not have moved since the preview
 
-    Repeatable. Raises BaseMoved, PrepareExpired. If a proposal with the same seal may not be merged, raises
-    Draft or NotMergeable.
+    The request can be repeated. Raises BaseMoved, PrepareExpired. If a proposal with the same seal may not be
+    merged, raises Draft or NotMergeable.
     """
     seal.require_prepare_id(body.preview_id)
     return await landing.carry_out(view, partial(_land_guarded, view, body))
@@ -153,8 +153,8 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """Find the seal that landed if the same caller has sent this request before. Returns None if it is
-    new."""
+    """Find the seal that this request landed before, if the same caller repeats it. Returns None if the
+    request is new."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None

@@ -151,9 +151,9 @@ async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, r
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
-    """Preview of the guarded two-parent merge
+    """Compute the merge of a seal into a branch, and fix the bytes to sign
 
-    The merge of a seal into a branch, as a seal with two parents that the session's own key signs.
+    The merge is a seal with two parents, which the session's own key signs.
     """
     if body.message is not None:
         check_message(body.message)

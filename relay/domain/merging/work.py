@@ -152,8 +152,9 @@ async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
     """Compute the outcome of a merge, outside of any transaction. `load`: reads the directories of its trees.
-    `texts`: by digest, the texts that are only in memory. Other callers who need the same outcome wait until
-    it is computed, but not while `who` waits for budget. Raises TooLarge, NotFound, RateLimited."""
+    `texts`: by digest, the texts that are only in memory. If others need the same outcome, they wait until it
+    is computed. They do not have to wait while `who` waits for budget. Raises TooLarge, NotFound,
+    RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
     while True:
@@ -266,8 +267,8 @@ class Working:
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
         """Make the tree at `root` with these changes, and return its root. The last call of `outcome` must
-        have computed the changes. If a changed directory equals a directory of theirs, the digest of theirs
-        is used instead of computing it again. This needs both trees to have the same tree key."""
+        have computed the changes. If a changed directory equals a directory of the tree `theirs`, its digest
+        there is used instead of computing it again. This needs both trees to have the same tree key."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
@@ -354,9 +355,9 @@ def _size_of(texts: Mapping[bytes, bytes]) -> int:
 
 
 def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
-    """Add the texts that a merge has joined to `texts`, those of the merges before it, which have `size`
-    bytes. Returns the bytes of all. Raises TooLarge if they are too many, because all texts stay in memory
-    until the last merge is made."""
+    """Add the texts `more`, which a merge has joined, to the texts of the merges before it. `size`: bytes of
+    `texts` so far. Returns the bytes of all. Raises TooLarge if they are too many, because all texts stay in
+    memory until the last merge is made."""
     added = _size_of(more)
     if size and size + added > limits.LOADED_TEXTS:
         raise TooLarge(
@@ -382,7 +383,7 @@ def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, byte
 
 
 async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that visits this number of paths. It runs in a thread if there are many."""
+    """Call a function that visits `paths` paths. If these are many, the function runs in a thread."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

@@ -102,8 +102,8 @@ async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) 
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """Queue a check of all proposals in other repositories whose head is a branch of this repository. This
-    repository was deleted."""
+    """Queue a check of all proposals in other repositories whose head is a branch of this repository, because
+    this repository was deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 

@@ -181,8 +181,8 @@ class _Files:
         return {rename.old: rename.new for rename in moved}
 
     async def find_searched(self, but: str) -> dict[str, bytes]:
-        """Read the new and changed texts except the one at `but`. Returns the smallest by path, up to the
-        limit of a search."""
+        """Read new and changed texts, except the one at the path `but`. Takes the smallest first, up to the
+        limit of a search. Returns the texts by path."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]

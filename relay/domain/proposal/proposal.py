@@ -46,7 +46,7 @@ _PEOPLE = ("author", "assignee", "reviewer", "involves")
 async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """Proposals, newest first
 
-    Takes a fixed number of statements.
+    Runs a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
@@ -66,7 +66,7 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """Read the rows of a page of proposals. If there are filters but no state, it takes one statement for
+    """Read the rows of a page of proposals. If there are filters but no state, this takes one statement for
     each state, because the index of a filter has the state before the number. Searches for words need only
     one statement."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}

@@ -36,8 +36,8 @@ from relay.memory import trees
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
     """Compute one seal that applies suggestions, to be signed and sent to seals/finalize
 
-    Raises SuggestionMoved if the lines are not those that were commented on, SuggestionsOverlap, HeadMoved,
-    BranchProtected.
+    Raises SuggestionMoved if the lines are no longer those that were commented on. Raises SuggestionsOverlap,
+    HeadMoved, BranchProtected.
     """
     if body.message is not None:
         check_message(body.message)

@@ -65,7 +65,7 @@ async def _create_proposal(view: View, place: ShownRepository, form: ActForm) ->
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The rules that edit issues or proposals. Acts on both are the same, and use these rules."""
+    """The functions that edit either issues or proposals. The acts that both have in common use them."""
 
     update: Callable[..., Awaitable[Any]]
     remove_label: Callable[..., Awaitable[Any]]

@@ -47,7 +47,7 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 async def create(view: View, body: ForkCreate) -> Repo:
     """Fork a public repository to the caller or an organisation of the caller. The fork is public, and has
     the sealed branches and tags that the caller sees. Raises NotFound if the caller is not a member of the
-    organisation; Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
+    organisation. Also raises Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")

@@ -59,16 +59,17 @@ class DevQuery(msgspec.Struct, frozen=True):
     """The query of a repository's pages for developers. `tab` selects the page, and `cursor` the part of its
     list.
 
-    - Tab `code`: `path` is a file or folder at `at` (a branch, tag, `pr:N` or seal); `plain` shows the source
-      of Markdown, `lines` (N or N-M) marks lines. `view` is `history` or `blame` of the path, `travel` (the
-      path as it was at `seal`), or `compare` (the changes of `head` since its merge base with `base`). `seal`
-      without a `view`: one seal and its changes.
-    - Tab `issues`: `n` is one issue or proposal; its `view` is `edit` (the form of the issue or of its
-      `comment`) or `files` (the changes of the proposal). Without `n`: a list of `kind`, `issues` or
-      `proposals`, with the filters of the API; or with the view `new` a form.
-    - Tab `settings`: `view` is the panel, `note` the act that the page asks about. On tab `overview` `note`
-      says what was just done.
-    - `wait`: how often a waiting page was loaded (`relay.domain.repository.waiting`).
+    - Tab `code`: `path` is a file or folder at `at` (a branch, tag, `pr:N` or seal). `plain` shows the source
+      of Markdown, and `lines` (N or N-M) marks lines. `view` is `history` or `blame` of the path, `travel`
+      (the path as it was at `seal`), or `compare` (the changes of `head` since its merge base with `base`).
+      `seal` without a `view` shows one seal and its changes.
+    - Tab `issues`: `n` is the number of one issue or proposal. Its `view` is `edit` (the form of the issue or
+      of its `comment`) or `files` (the changes of the proposal). Without `n` the page is a list. `kind`
+      selects `issues` or `proposals`, and the list has the filters of the API. Without `n`, the view `new` is
+      the form of a new issue or proposal.
+    - Tab `settings`: `view` is the panel, and `note` is the act that the page asks the reader to confirm.
+    - Tab `overview`: `note` says what was just done.
+    - All tabs: `wait` is how often a waiting page was loaded (`relay.domain.repository.waiting`).
     """
 
     tab: str = "overview"

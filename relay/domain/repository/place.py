@@ -82,7 +82,7 @@ class ShownRepository:
 
     def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
         """The text in a field of the form that was just refused, if it was a form of this act; else
-        `otherwise`. `of`: further fields that the refused form must have."""
+        `otherwise`. `of`: the values that further fields of the refused form must have."""
         form = self.attempt.form if self.attempt else None
         if form is None or form.name_of_act != act or any(getattr(form, key) != of[key] for key in of):
             return otherwise

@@ -117,7 +117,7 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
 async def edit(view: View, patch: RepoPatch) -> Repo:
     """Change settings, for the owner only
 
-    An archived repository accepts only being unarchived.
+    An archived repository cannot be changed before it is unarchived.
     """
     if patch.name is not None:
         names.repository_name(patch.name)

@@ -180,9 +180,9 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """Read the seals that this caller prepared with this key for this purpose. Raises PrepareExpired if it is
-    too late. Raises Forbidden if another key prepared them, and NotFound if the purpose, account or branch is
-    another one."""
+    """Read the seals that this caller prepared with this key for this purpose. Raises PrepareExpired if the
+    time to sign them is over. Raises Forbidden if another key prepared them, and NotFound if the purpose,
+    account or branch is another one."""
     prepared = await find_prepared(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
@@ -336,9 +336,9 @@ async def store(
 ) -> int:
     """Store prepared seals. Returns the time at which they expire.
 
-    The directories and new `files` are written first. One transaction then stores the seals, and makes
-    everything, with `texts`, reachable from the repository. It also deletes the answers that `settling` says
-    are no longer needed.
+    The `directories` and `files` are written first. One transaction then stores the seals, and makes these
+    objects and `texts` reachable from the repository. It also deletes the answers that `settling` says are no
+    longer needed.
     """
     now = now_ms()
     expires = now + limits.PREPARE * 1000

@@ -4,9 +4,9 @@
     PUT      the manifest: every chunk must be stored, and together they must be the file that it names
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
-A row of `chunked_file` means a verified file. The collector deletes the row if no frontier, seal, prepare or
-asset names its file, and the row was not seen for GC_GRACE. For all other rows it keeps the objects that
-`list_all` returns.
+A row of `chunked_file` exists only for a verified file. The collector deletes the row if no frontier, seal,
+prepare or asset names the file, and the row was not seen for GC_GRACE. For the rows that remain, it keeps the
+objects that `list_all` yields.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[b
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
-    """Whether the repository holds any large file. Most repositories hold none, so they need not check each
-    digest."""
+    """Whether the repository holds any large file. Most repositories hold none, so the check of each digest
+    can be skipped."""
     return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 

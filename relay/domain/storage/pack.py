@@ -99,7 +99,7 @@ def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextMana
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
-    """The digests in a body of 32 bytes each, at most HAVE_DIGESTS."""
+    """Read the digests in a body, which has 32 bytes for each. There may be at most HAVE_DIGESTS."""
     body = await upload.whole()
     await upload.finish()
     if len(body) % DIGEST_SIZE or not body:

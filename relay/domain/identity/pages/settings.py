@@ -32,8 +32,8 @@ class TokenForm(Sent, frozen=True):
 
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of settings. `again`: the page says that the form sent last had no effect because
-    the session had ended. `unlinked`: the provider that has just been unlinked."""
+    """The query of the page of settings. `again`: whether the page says that the form sent last had no effect
+    because the session had ended. `unlinked`: the provider that has just been unlinked."""
 
     tab: str = "tokens"
     cursor: str | None = None
