@@ -1,4 +1,6 @@
-"""The relay by subject: a folder for each, with its rules, statements (`rows`), routes and pages."""
+"""The relay by subject. Each subject has a folder with its rules, SQL statements (`rows`), routes and
+pages.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Channels carry the frames of a branch (messages with its changes) to its listeners, in the order of the
 event log.
 
-A frame is written in the transaction that moves the live frontier, together with its event. The hub delivers
-the event after all earlier events, when rights that these changed have been read again; then the frame goes
-to the channels of the branch. The process that accepted an update still has its frame in memory; other
-processes read it from the database.
+A frame is written together with its event, in the transaction that moves the live frontier. The hub delivers
+the event after all earlier events. If the earlier events changed rights, the rights are read again first.
+Then the frame is delivered to the channels of the branch. The process that accepted an update still has its
+frame in memory; other processes read it from the database.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LIVE = LEVEL["writer"]  # the level needed for unsealed edits
 
 
 def refusal(level: int) -> SvcError:
-    """The error for a listener whose level is too low for a channel."""
+    """The error for a listener whose access level is too low for a channel."""
     return Forbidden("live edits are for those who may write") if level else NotFound()
 
 
 class Channels:
-    """The channels of one process."""
+    """The channels of one process to their listeners."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -41,7 +41,7 @@ class Channels:
         self.people = People(self._listening, db.tell)
 
     def begin(self, channel: Channel) -> None:
-        """Start collecting frames for the channel; `settle` starts delivering them."""
+        """Start collecting frames for a new channel. They are delivered after `settle`."""
         room = self._rooms.setdefault(channel.branch_id, set())
         if not room:
             self.people.begin(channel.branch_id)
@@ -51,12 +51,12 @@ class Channels:
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
         """Open the channel for live frames. `seq`: the number of the branch up to which the listener has the
-        frontier. Returns the frames collected meanwhile that come after that number."""
+        frontier. Returns those frames collected since `begin` that come after this number."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [frame for frame in waiting if frame.seq > seq]
 
     def end(self, channel: Channel, error: SvcError | None = None) -> None:
-        """Stop the channel. `error`: the reason that its listener gets."""
+        """End the channel. `error`: the reason that is sent to its listener."""
         room = self._rooms.get(channel.branch_id, set())
         if channel not in room:
             return
@@ -83,12 +83,12 @@ class Channels:
         return self._of_repo.keys()
 
     def peers(self, repo_id: str) -> set[Peer]:
-        """The peers with channels in this repository."""
+        """The peers that have channels in this repository."""
         return {channel.peer for channel in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
-        """End the peer's channels in the repository unless the `level` at which it now sees the repository
-        (0: not at all) includes live edits."""
+        """End the peer's channels in the repository if it may no longer see live edits there. `level`: the
+        level at which it now sees the repository; 0 means not at all."""
         if level < LIVE:
             for channel in [
                 open_channel for open_channel in self._of_repo.get(repo_id, ()) if open_channel.peer is peer
@@ -105,7 +105,7 @@ class Channels:
     # --- frames
 
     def remember(self, frame: Frame) -> None:
-        """Keep a frame that was committed by this process until its event is delivered."""
+        """Keep a frame that this process committed, until its event is delivered."""
         if frame.branch_id in self._rooms:
             self._fresh[frame.branch_id, frame.seq] = frame
             if len(self._fresh) > FRESH:
@@ -124,8 +124,8 @@ class Channels:
             channel.offer(frame)
 
     async def since(self, tx: Tx, branch_id: str, since: int, seq: int) -> list[Frame] | None:
-        """The frames from `since` to `seq`, the current number; None if some were deleted or if there are too
-        many."""
+        """Read the frames from `since` to `seq`, the current number. Returns None if some of them were
+        deleted or there are too many."""
         if since == seq:
             return []
         count, weight = await tx.one(rows.WEIGHT, branch_id=branch_id, since=since) or (0, 0)

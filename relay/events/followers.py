@@ -3,10 +3,10 @@
     followers.register("access", end_what_was_allowed, ("repo.delete", "repo.suspend"))
     async def end_what_was_allowed(tx: Tx, events: Sequence[Logged]) -> None: ...
 
-A follower reads the events after its cursor, writes their consequences and moves the cursor, all in one
-transaction that holds the lock of its name: after a crash an event was handled completely or not at all. It
-stops at the horizon, below which no new event can appear (`Database.horizon`), so that no event is skipped.
-It is woken when the log has an event of its kinds, and polls every few seconds.
+A follower reads the events after its cursor, writes their consequences and moves the cursor. It does all this
+in one transaction that holds the lock of its name, so after a crash an event was handled completely or not at
+all. It stops at the horizon, below which no new event can appear (`Database.horizon`), so that no event is
+skipped. It is woken when the log has an event of its kinds, and also polls every few seconds.
 
 No follower may read `live` events: there are many, they are deleted after two days, and a bootstrap contains
 the same information.
@@ -51,9 +51,9 @@ class Followers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
-        """Register a follower of events of these kinds, before `start`. `turn`: number of events that it
-        handles at a time. Its first run begins at the end of the log. The name identifies its cursor and must
-        never change."""
+        """Register a follower of events of these kinds. Call it before `start`. `name`: identifies the
+        follower's cursor, so it must never change. `turn`: how many events the follower handles at a time.
+        Its first run begins at the end of the log."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
         self._all[name] = Follower(name, follow, tuple(kinds), turn)
@@ -71,13 +71,14 @@ class Followers:
         self._tasks.append(asyncio.create_task(self._wake_followers(grown, end)))
 
     async def stop(self) -> None:
-        """Stop at once; the current transaction is rolled back and its events are handled again later."""
+        """Stop at once. The current transaction is rolled back, and its events are handled again later."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def turn(self, name: str) -> int:
-        """Handle the next events of a follower, in one process at a time. Returns how many."""
+        """Let a follower handle its next events. Only one process does this at a time. Returns how many
+        events were handled."""
         follower = self._all[name]
         async with self._db.read() as tx:  # another process may have been faster, and polls find little
             at = await tx.value(rows.CURSOR, name=name)
@@ -92,8 +93,8 @@ class Followers:
         return len(events)
 
     async def _begin(self, follower: Follower) -> None:
-        """Set the cursor of a new follower to the end of the log, and move back a cursor that is beyond the
-        end, before any event is handled. A restored database may have fewer events than were already handled,
+        """Set the cursor of a new follower to the end of the log, before any event is handled. A cursor that
+        is beyond the end is moved back, because a restored database may have fewer events than were handled,
         and assigns their numbers again."""
         async with self._db.write(f"follow {follower.name}") as tx:
             end = await self._last_settled(tx)
@@ -112,13 +113,14 @@ class Followers:
         return [log.to_logged(row) for row in logged]
 
     async def _last_settled(self, tx: Tx) -> int:
-        """The last id before which no new event can appear."""
+        """The id up to which the log is complete: no new event can appear with this id or a lower one."""
         horizon = await self._db.horizon(tx)
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
     async def _wake_followers(self, grown: asyncio.Event, at: int) -> None:
-        """Whenever the log has grown since `at`, read it once for all followers and wake those with new
-        events: most commits are live edits, which no follower reads."""
+        """Each time the log has grown, read it once for all followers, and wake those that have new events.
+        `at`: the id up to which the log was read before. Most commits are live edits, which no follower
+        reads."""
         kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
         while True:
             await grown.wait()
@@ -131,7 +133,7 @@ class Followers:
                 grown.set()
 
     async def _wake_after(self, kinds: Sequence[str], at: int) -> int:
-        """Wake the followers of events after `at`. Returns the id up to which the log was read."""
+        """Wake the followers that have events after `at`. Returns the id up to which the log was read."""
         async with self._db.read() as tx:
             last = await self._last_settled(tx)
             while True:

@@ -1,13 +1,13 @@
-"""Delivers events to listeners. The event log in the database is the truth; a wake-up is only a hint.
+"""Delivers events to listeners (peers). The event log in the database is the truth; a wake-up is only a hint.
 
-One reader follows the log, woken after commits here and in other processes and every few seconds, and hands
-each event to the peers that subscribed to its repository. While many transactions write, events of different
-repositories may appear out of order: the reader restarts from the horizon, below which no new event can
-appear, and peers skip events that they already had (design/relay, Events and sockets).
+One reader follows the log. It is woken after commits in this and other processes, and every few seconds. It
+hands each event to the peers that subscribed to the event's repository. While many transactions write, events
+of different repositories may appear out of order. So the reader starts again from the horizon, below which no
+new event can appear, and peers skip events that they already had (design/relay, Events and sockets).
 
-The rights of a peer are read when it subscribes, before it gets an event that changes who sees the
-repository, and every few seconds for all peers in one query. A peer that lost access by an event receives no
-later event of the log.
+The rights of a peer are read when it subscribes, and before it gets an event that changes who sees the
+repository. Every few seconds, the rights of all peers are read with one query. A peer that lost access by an
+event receives no later event of the log.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]
 
 
 class Hub:
-    """The hub of one process. `rights`: reads the levels at which accounts may see repositories; None: from
-    the database."""
+    """The hub of one process. `rights`: a function that reads the levels at which accounts may see
+    repositories. If None, they are read from the database."""
 
     def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db
@@ -60,14 +60,14 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Follow the log from its current end."""
+        """Begin to follow the log, from its current end."""
         self._position = await self._last_settled()
         self._db.on_wake(self._wake.set)
         self._db.on_tell(self.channels.people.handle_message)
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._watch())]
 
     async def stop(self) -> None:
-        """Close every peer and stop following."""
+        """Close every peer and stop following the log."""
         for peer in self._peers:
             peer.close()
         for task in self._tasks:
@@ -89,14 +89,14 @@ class Hub:
         author: Author | None = None,
         **data: Any,
     ) -> int:
-        """Write an event of a repository in the transaction of its effect; see `relay.events.log.append`.
-        Returns its id."""
+        """Write an event of a repository, in the transaction of its effect. Returns the event's id. See
+        `relay.events.log.append`."""
         return await log.append(
             tx, kind, repo_id=repo_id, number=number, audience=audience, author=author, data=data
         )
 
     def end_sessions(self, session_ids: Iterable[str]) -> None:
-        """Close the peers of revoked sessions; call it after the commit (`tx.after_commit`)."""
+        """Close the peers whose sessions were revoked. Call it after the commit (`tx.after_commit`)."""
         ended = set(session_ids)
         for peer in self._peers:
             if peer.session_id in ended:
@@ -124,9 +124,10 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Queue the repository's events after `since` from now on; None: only new events. Returns Hidden if
-        the peer may not see the repository, and Resync if the peer is too far behind. During this call
-        nothing may be read from the peer's queue, because queued events may turn out to be hidden."""
+        """Subscribe the peer to a repository: queue its events after `since`, or only new events if `since`
+        is None. Returns Hidden if the peer may not see the repository, and Resync if the peer is too far
+        behind. During this call nothing may be read from the peer's queue, because queued events may turn out
+        to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
@@ -142,8 +143,8 @@ class Hub:
         return outcome
 
     async def wake_at_events(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """From now on, wake the peer (set its `ready`) at each event of these repositories that it may
-        see."""
+        """Wake the peer at each later event of these repositories that it may see. Waking sets its
+        `ready`."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
@@ -184,8 +185,9 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """(events, next, more, lost): events after `since` of these repositories at these levels; the number
-        to continue from; whether there are more; whether some after `since` were deleted."""
+        """Read the events after `since` of these repositories. `levels`: the level at which the caller sees
+        each repository. Returns (events, next, more, lost): the events, the number from which to continue,
+        whether there are more events, and whether events after `since` were deleted."""
         last = await self._last_settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False
@@ -202,15 +204,15 @@ class Hub:
         return visible, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """The level at which this account may see each of these repositories, by id; hidden repositories are
-        absent."""
+        """The level at which this account may see each of these repositories, by repository id. Hidden
+        repositories are left out."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
     # --- rights
 
     async def may_hear(self, peer: Peer, repo_id: str) -> int:
-        """The current level of the peer in the repository; 0 if it cannot see it."""
+        """The level at which the peer may see the repository now; 0 if it may not see it."""
         audience = await self._may_see(peer, repo_id)
         return peer.level(audience) if audience else 0
 
@@ -223,7 +225,7 @@ class Hub:
         return _audiences(rights, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
-        """Read the levels of all peers of these repositories again, in one query."""
+        """Read again, with one query, at which levels the peers of these repositories may see them."""
         peers = {
             (peer, watched_id)
             for watched_id in repo_ids
@@ -273,7 +275,7 @@ class Hub:
         self._listeners.setdefault(repo_id, set()).add(peer)
 
     async def _is_lost(self, cursor: int) -> bool:
-        """Whether events after this id are missing: they were deleted, or the log was replaced when the
+        """Whether events after this id are missing. They were deleted, or the log was replaced when the
         database was restored from a backup."""
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
@@ -281,7 +283,7 @@ class Hub:
         return cursor < swept or (cursor > last and cursor > await self._last_settled())
 
     async def _last_settled(self) -> int:
-        """The last id before which no new event can appear."""
+        """The id up to which the log is complete: no new event can appear with this id or a lower one."""
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)
             return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
@@ -333,8 +335,8 @@ class Hub:
             await self._apply_to_channels(queued.event)
 
     async def _apply_to_channels(self, event: Event) -> None:
-        """Hand out the live frame of a live event, and end the channels of a branch that was deleted. Other
-        events do not concern channels."""
+        """Apply an event to the channels. A live event delivers its live frame, and the deletion of a branch
+        ends the channels of the branch. Other events do not concern channels."""
         match event.kind, event.data:
             case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
                 await self.channels.hand_out(branch_id, seq)

@@ -1,14 +1,14 @@
-"""Background work: a leased table of jobs, each run at least once, with retries.
+"""Background work: a table of jobs with leases. Each job is run at least once, with retries.
 
     jobs.register("webhook", deliver, Pace(slots=8))   # async def deliver(data: dict[str, Any]) -> None
     async with view.write() as tx:
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
-Handlers are registered at start-up. Each kind has its own pace: a number of slots in one process, a deadline,
-and pauses after failures. A kind that is slow or hangs does not delay other kinds; within a kind, a lane
-(such as one host) does not delay other lanes. A lease is renewed while its job runs; if a worker dies, its
-job is run again when the lease has ended. Periodic work is a job with the key `kind:hour`, so that it runs
-once although several processes add it.
+Handlers are registered at start-up. Each kind of job has its own pace: a number of slots in one process, a
+deadline, and pauses after failures. A kind that is slow or hangs does not delay other kinds. Within a kind, a
+lane (such as one host) does not delay other lanes. A lease is renewed while its job runs. If a worker dies,
+its job is run again when the lease has ended. Periodic work is a job with the key `kind:hour`, so that it
+runs once although several processes add it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How jobs of one kind are run. `slots`: the most at a time in a process; `each`: the most at a time of
-    one lane. `deadline`: milliseconds after which a job is stopped. `attempts`: number of tries. `retry`:
-    pause after the first failure, in milliseconds; it doubles each time, up to `longest`."""
+    """How jobs of one kind are run. `slots`: how many run in a process at a time. `each`: how many of one
+    lane run at a time. `deadline`: milliseconds after which a job is stopped. `attempts`: number of tries.
+    `retry`: pause after the first failure, in milliseconds; it doubles after each failure, up to
+    `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
@@ -61,7 +62,8 @@ class Pace:
 
 
 class LeaseLost(Exception):
-    """Raised if another worker has the job, because this worker was delayed for longer than its lease."""
+    """Raised if another worker has taken over the job, because this worker was delayed for longer than its
+    lease."""
 
 
 class Jobs:
@@ -87,8 +89,8 @@ class Jobs:
         hourly: bool = False,
         daily: bool = False,
     ) -> None:
-        """Register the handler of a kind of job. It may run twice for one job. `hourly`, `daily`: also run it
-        periodically."""
+        """Register the handler of a kind of job. The handler may run twice for one job. `hourly`, `daily`:
+        also run the handler once an hour or once a day."""
         self._handlers[kind], self._paces[kind] = handler, pace or Pace()
         if hourly or daily:
             self._periods[kind] = HOUR if hourly else DAY
@@ -103,9 +105,9 @@ class Jobs:
         run_at: int | None = None,
         lane: str | None = None,
     ) -> None:
-        """Queue work in the caller's transaction, to run at `run_at` in ms, or at once. If the `key` exists
-        already, nothing is added. Work with a later `run_at` is found by a poll every `POLL`. A kind whose
-        pace has `each` needs a `lane`."""
+        """Queue a job in the caller's transaction. `run_at`: when to run it, in milliseconds; None means at
+        once. If a job with this `key` exists already, nothing is added. A job for later is found by a poll
+        every `POLL`. `lane` is needed if the pace of the kind has `each`."""
         await tx.many(
             rows.INSERT,
             [
@@ -127,14 +129,15 @@ class Jobs:
         self._task = asyncio.create_task(self._claim_forever())
 
     async def stop(self) -> None:
-        """Stop at once; running jobs are run again when their leases have ended."""
+        """Stop at once. Running jobs are run again when their leases have ended."""
         tasks = [*self._runs, *([self._task] if self._task else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_due(self) -> int:
-        """Run the jobs that are due and have a slot. Returns the number of jobs that were started."""
+        """Run the jobs that are due and for which a slot is free. Returns the number of jobs that were
+        started."""
         await self._add_periodic()
         begun = await self._begin()
         await asyncio.gather(*begun)
@@ -164,7 +167,7 @@ class Jobs:
                     await self.add(tx, kind, {}, key=key)
 
     async def _begin(self) -> list[asyncio.Task[None]]:
-        """Start due jobs, as many of each kind as have a slot. Returns their tasks."""
+        """Start the due jobs of each kind for which slots are free. Returns their tasks."""
         free = {kind: pace.slots - self._running[kind] for kind, pace in self._paces.items()}
         async with self._db.read() as tx:  # a read that takes no write lock
             due = [
@@ -183,7 +186,8 @@ class Jobs:
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
-        """Due jobs of this kind: at most `slots`, and from each lane no more than it has free places."""
+        """Claim due jobs of this kind, and return their rows. Claims at most `slots`, and of each lane at
+        most as many as may still run at a time."""
         each, lease = self._paces[kind].each, now + LEASE
         if each is None:
             return await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=lease, limit=slots)
@@ -244,8 +248,8 @@ class Jobs:
             work.cancel()
 
     async def _watch(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
-        """Wait for the work, renewing its lease. Raises the errors of the work, TimeoutError at the deadline,
-        and LeaseLost if another worker has the job."""
+        """Wait for the work, and renew its lease meanwhile. Raises the errors of the work, TimeoutError at
+        the deadline, and LeaseLost if another worker has the job."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline / SECOND
         while True:
@@ -261,8 +265,8 @@ class Jobs:
                 raise LeaseLost
 
     async def _renew_lease(self, held: _Held) -> bool:
-        """Renew the lease. Returns whether it is still ours. If the database cannot be reached, it counts as
-        ours until it ends."""
+        """Renew the lease. Returns False if another worker has it. If the database cannot be reached, returns
+        True, because the lease is valid until it ends."""
         until = max(now_ms() + LEASE, held.lease + 1)
         try:
             async with self._db.write() as tx:
@@ -274,8 +278,8 @@ class Jobs:
         return bool(ours)
 
     async def _record_failure(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
-        """Schedule another attempt of the job, or give up: then its row stays with the error until it is
-        swept."""
+        """Schedule another attempt of the job, or give up. If it gives up, the job's row stays with the error
+        until old jobs are deleted."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
             if attempts >= pace.attempts:
@@ -286,14 +290,15 @@ class Jobs:
 
 @dataclass(slots=True)
 class _Held:
-    """A running job, with its current lease."""
+    """A running job, with the time at which its lease ends."""
 
     job_id: str
     lease: int
 
 
 async def _stop(work: asyncio.Future[None], job_id: str) -> None:
-    """Cancel a handler. If it does not end, it is abandoned: its slot and its job are given to others."""
+    """Cancel the task of a handler. If it does not end, it is abandoned, and its slot and its job are given
+    to others."""
     work.cancel()
     await asyncio.wait({work}, timeout=STUBBORN / SECOND)
     if not work.done():

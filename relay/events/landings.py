@@ -1,5 +1,6 @@
-"""Functions that other subjects run in the transaction that moves the head of a branch. Sealing calls them
-without knowing the subjects; `relay.run.server` registers them before the node serves."""
+"""Functions that other subjects register to run in the transaction that moves the head of a branch. Sealing
+calls them without knowing the subjects. `relay.run.server` registers them before the node serves.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +15,30 @@ Landed = Callable[[Tx, Any, str, str], Awaitable[None]]  # what was prepared, th
 
 
 class Landings:
-    """Functions that one node calls when branches move or seals land, in the order in which they were
-    registered."""
+    """The functions that one node calls when branches move or seals land. They are called in the order in
+    which they were registered."""
 
     def __init__(self) -> None:
         self._moved: list[Moved] = []
         self._landed: list[Landed] = []
 
     def on_moved(self, function: Moved) -> None:
-        """Call `function` each time the head of a branch moves to a seal."""
+        """Register `function` to be called each time the head of a branch moves to a seal."""
         self._moved.append(function)
 
     def on_landed(self, function: Landed) -> None:
-        """Call `function` when seals land that were prepared for a subject, such as a proposal. The rows of
-        the seals are written by then."""
+        """Register `function` to be called when seals land that were prepared for a subject, such as a
+        proposal. The rows of the seals are already written when it is called."""
         self._landed.append(function)
 
     async def tell_moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:
-        """Call the functions of `on_moved`: the head of this branch is now `head`."""
+        """Call the functions of `on_moved`, because the head of this branch is now `head`."""
         for function in self._moved:
             await function(tx, view, branch_id, head)
 
     async def tell_landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
-        """Call the functions of `on_landed`: the seals of a prepare have landed; `head` is the last of them.
-        Does nothing without `prepared_for`."""
+        """Call the functions of `on_landed`, because prepared seals have landed. `prepared_for`: their
+        subject; if it is None, nothing is called. `head`: the last of the seals."""
         if prepared_for is not None:
             for function in self._landed:
                 await function(tx, view, prepared_for, head)

@@ -2,9 +2,9 @@
 
     await log.append(tx, "ref.create", repo_id=view.repo.id, data={"name": "main"})
 
-An event is written in the transaction of its effect and names its author. Kinds are `noun.verb`, and `live`.
-`data` contains ids, numbers and names, never titles, bodies or paths. `audience` is the lowest level that may
-see the event: `reader` (everybody who sees the repository), `writer`, or `owner`.
+An event is written in the transaction of its effect and names its author. Its kind is `noun.verb` or `live`.
+Its `data` contains ids, numbers and names, never titles, bodies or paths. Its `audience` is the lowest level
+that may see it: `reader` (everybody who sees the repository), `writer`, or `owner`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ENDS: Final = frozenset(
 
 @dataclass(slots=True, frozen=True)
 class Logged:
-    """One row of the log."""
+    """One event: a row of the log."""
 
     id: int
     repo_id: str | None
@@ -83,7 +83,7 @@ def to_logged(columns: Row) -> Logged:
 
 
 def audience_of(role: Role | None) -> Audience:
-    """The audience level of a role; None: a reader of a public repository without a role."""
+    """The audience level of a role. None stands for a reader of a public repository without a role."""
     if role == "owner":
         return "owner"
     return "writer" if role in ("write", "admin") else "reader"
@@ -100,8 +100,9 @@ async def append(
     author: Author | None = None,
     data: dict[str, Any],
 ) -> int:
-    """Write an event in the caller's transaction, which names the repository (`Database.write`); followers
-    are woken after the commit. `author` None: the author of the transaction. Returns the event's id."""
+    """Write an event in the caller's transaction, which must name the repository (`Database.write`).
+    Followers are woken after the commit. `author`: if None, the author of the transaction. Returns the
+    event's id."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"{kind} is not a kind of event: noun.verb")
     who = tx.author if author is None else author

@@ -1,7 +1,7 @@
-"""Listeners and their queues.
+"""Listeners (peers) and their queues.
 
-Every peer has a bounded queue. A peer that reads too slowly loses its queue and is told to resync its
-repositories and to bootstrap its branches. Nothing waits for it.
+Every peer has a queue of limited length. If a peer reads too slowly, its queue is dropped, and it is told to
+resync its repositories and to bootstrap its branches. Nothing waits for a peer.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def to_wire(logged: Logged) -> Event:
 
 
 class Shared:
-    """A message to many channels, encoded once except for the channel's number. `body`: a JSON object with
-    the other members."""
+    """A message to many channels. It is encoded once, except for the channel's number. `body`: a JSON object
+    with the other fields."""
 
     __slots__ = ("_body", "_tag", "_texts")
 
@@ -78,9 +78,9 @@ class Shared:
 
 
 class Frame:
-    """A live frame: the changes that bring a branch from number `after` to number `seq`, with the members of
-    the message `Live` except the channel. `message` None: too large to send, so that a listener has to
-    bootstrap."""
+    """A live frame: the changes that bring a branch from number `after` to number `seq`. It has the fields of
+    the message `Live` except the channel. `message` is None if the frame is too large to send; a listener
+    then has to bootstrap."""
 
     __slots__ = ("after", "branch_id", "message", "seq")
 
@@ -91,11 +91,11 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """The messages of a branch to one working copy.
+    """The connection that carries the messages of a branch to one working copy.
 
     `seq`: last number of the branch that was queued. `waiting`: frames that arrived while the channel is
-    being opened; None once it is open. `ended`: the reason for its end. `conn`, `who` and `device`: as in its
-    Person. `news`: people who arrived, or left (None), and are not announced yet.
+    being opened; None once it is open. `ended`: why it ended. `conn`, `who` and `device`: as in the `Person`
+    of its user. `news`: people who arrived, or None for people who left, that were not announced yet.
     """
 
     number: int
@@ -114,8 +114,8 @@ class Channel:
     news: dict[str, Person | None] = field(default_factory=dict)
 
     def offer(self, frame: Frame) -> None:
-        """Queue a frame if it continues the last one; otherwise drop the queue, so that the listener
-        bootstraps."""
+        """Queue a frame if it follows the last one that was queued. Otherwise drop the queue, and the
+        listener has to bootstrap. While the channel is being opened, frames are kept for later."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return
@@ -135,8 +135,8 @@ class Channel:
         self.peer.ready.set()
 
     def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
-        """Queue news about people who arrived or left. If something is queued already, the news is merged
-        into the next message."""
+        """Queue news about people who arrived or left. If other messages are queued already, the news is kept
+        and sent with the next message about people."""
         if self.peer.queue or self.news:
             self.news.update(people)
             self.peer.meeting[self] = None
@@ -146,7 +146,7 @@ class Channel:
 
 
 class _OfBranch:
-    """A queued frame of a channel."""
+    """A frame in the queue of a peer, for one of its channels."""
 
     __slots__ = ("_message", "channel", "repo_id")
 
@@ -177,13 +177,14 @@ class _OfPeople(_OfBranch):
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """A listener: a session of an account ("" for none). `most`: the highest level of events that it may see
-    in any repository. `until`: the time at which it ends (milliseconds); None: the end of its session.
+    """A listener: a session of an account. `account_id`: "" without an account. `most`: the highest level of
+    events that it may see in any repository. `until`: the time in milliseconds at which it is closed; None
+    for the end of its session.
 
-    `cursors`: repository → last queued event. `levels`: repository → level that the peer may see (see
-    `relay.events.log.LEVEL`). `channels`: number → channel. `gaps`: channels that lost frames. `meeting`:
-    channels with news of people. `at_once`: sends messages directly; returns False if the reader has not
-    received all earlier ones.
+    `cursors`: last queued event, by repository. `levels`: level that the peer may see (see
+    `relay.events.log.LEVEL`), by repository. `channels`: channels by their number. `gaps`: channels that lost
+    frames. `meeting`: channels with news of people. `at_once`: a function that sends messages directly; it
+    returns False if the reader has not received all earlier ones.
     """
 
     session_id: str | None
@@ -205,8 +206,8 @@ class Peer:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def offer(self, queued: QueuedEvent) -> None:
-        """Queue an event of a repository that the peer follows. The cursor also moves past events that are
-        not queued: those that the peer may not see, and those of a repository that it must resync."""
+        """Queue an event of a repository that the peer follows. Events that the peer may not see, and events
+        of a repository that it must resync, are not queued, but the cursor still moves past them."""
         event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
@@ -219,7 +220,7 @@ class Peer:
         self.ready.set()
 
     def push(self, item: QueuedEvent | _OfBranch) -> None:
-        """Queue a message; if the queue is full, drop all of it. A channel's message is sent at once if
+        """Queue a message. If the queue is full, all of it is dropped. A channel's message is sent at once if
         nothing is queued, because waking a task for each of hundreds of peers takes longer than sending."""
         if isinstance(item, _OfBranch) and self._send_at_once(item.text):
             return
@@ -238,8 +239,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """Set the level at which the peer sees a repository from now on. None: the peer sees nothing, and
-        queued events of the repository are dropped."""
+        """Set the level at which the peer sees a repository from now on. None means that it may not see it;
+        queued events of the repository are then dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return
@@ -248,8 +249,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level at which the peer sees a repository where its account has this audience, limited by the
-        peer's own highest level (`most`)."""
+        """The level at which the peer sees a repository where its account has this audience. It is limited by
+        the peer's own highest level, `most`."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
@@ -260,7 +261,7 @@ class Peer:
         self._keep(lambda queued: not (isinstance(queued, QueuedEvent) and queued.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
-        """End a channel and drop its queued frames."""
+        """End a channel of the peer and drop its queued frames."""
         if self.channels.get(channel.number) is channel:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
@@ -272,8 +273,9 @@ class Peer:
         self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
-        """The waiting messages as JSON texts, at most AT_ONCE: repositories that became hidden, events and
-        frames in order, then losses. `ready` stays set if there are more."""
+        """Take waiting messages out of the queue, as JSON texts with at most about AT_ONCE bytes. The order
+        is: ended channels, repositories that became hidden, events and frames, then what was lost. `ready`
+        stays set if there are more."""
         texts = [_encode(end) for end in self.ended]
         texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []
@@ -292,7 +294,7 @@ class Peer:
         return texts
 
     def take_frames(self) -> list[bytes]:
-        """Remove and return the queued frames of channels. Queued events are dropped."""
+        """Take the queued frames of channels out of the queue and return them. Queued events are dropped."""
         self._keep(lambda queued: not isinstance(queued, QueuedEvent))
         self.lost, self.hidden = set(), []
         frames: list[bytes] = []
@@ -310,7 +312,7 @@ class Peer:
 
 
 def _take_news(channel: Channel) -> People:
-    """Remove and return the news of people that the channel has not received yet."""
+    """Take the news about people that the channel has not received yet, and return it."""
     news, channel.news = channel.news, {}
     present = [person for person in news.values() if person is not None]
     return People(

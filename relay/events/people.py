@@ -1,9 +1,10 @@
-"""Presence: who is where on a branch, kept in memory and announced to the listeners of the branch and to
-other processes.
+"""Presence: who is in which file on a branch. It is kept in memory, and announced to the listeners of the
+branch and to other processes.
 
 A person is present for HERE_LIVES seconds after the last message, or until the socket ends. News is announced
 in batches. Other processes receive it by `Database.tell` and use the same expiry, so that people of a process
-that died disappear. The process of a branch's first listener asks the other processes who is present.
+that died disappear. When a branch gets its first listener in a process, that process asks the other processes
+who is present.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _PeopleMessage(msgspec.Struct, omit_defaults=True):
-    """A message between processes about the people on a branch. `here`: people who arrived or moved; `gone`:
-    connections that ended; `ask`: asks for all people of the other process."""
+    """A message between processes about the people on a branch. `here`: people who arrived or moved. `gone`:
+    connections that ended. `ask`: asks the other processes to send all their people."""
 
     branch_id: str
     here: list[Person] = []
@@ -35,7 +36,7 @@ class _PeopleMessage(msgspec.Struct, omit_defaults=True):
 
 
 class _PeopleNews(msgspec.Struct):
-    """The members of the message `People` to clients, except the channel."""
+    """The fields of the message `People` to clients, except the channel."""
 
     here: list[Person]
     gone: list[str]
@@ -46,8 +47,8 @@ _decoder = msgspec.json.Decoder(_PeopleMessage)
 
 @dataclass(slots=True, eq=False)
 class _Present:
-    """A present person. `channel`: the channel whose end removes the person; None for a person of another
-    process or of a poll. `far`: the person is of another process."""
+    """A person who is present on a branch. `channel`: the channel whose end removes the person; None for a
+    person of another process, or of a client that polls. `far`: whether the person is of another process."""
 
     person: Person
     channel: Channel | None
@@ -57,8 +58,8 @@ class _Present:
 
 @dataclass(slots=True)
 class _Room:
-    """The people on a branch. `news`: changes not yet announced to listeners; `words`: changes not yet
-    announced to other processes."""
+    """The people on a branch. `news`: changes that were not announced to listeners yet. `words`: changes that
+    were not announced to other processes yet."""
 
     people: dict[str, _Present] = field(default_factory=dict)
     news: dict[str, Person | None] = field(default_factory=dict)
@@ -69,8 +70,8 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """The time of a channel's last message, and the newest message that came too soon after it and is still
-    to be published."""
+    """How often a channel's messages are published. `at`: the time of the last one. `place`: the newest
+    position that came too soon after it, and is still to be published."""
 
     at: float = 0.0
     place: Place | None = None
@@ -83,8 +84,8 @@ def conn_of(branch_id: str, replica: int) -> str:
 
 
 class People:
-    """The people of one process. `listeners`: returns the open channels of a branch; `tell`: sends to other
-    processes."""
+    """The people of one process. `listeners`: a function that returns the open channels of a branch. `tell`:
+    a function that sends a message to other processes."""
 
     def __init__(self, listeners: Callable[[str], Iterable[Channel]], tell: Callable[[str], None]) -> None:
         self._listeners = listeners
@@ -93,7 +94,8 @@ class People:
         self._paces: dict[Channel, _Pace] = {}
 
     def set_place(self, channel: Channel, place: Place) -> None:
-        """Record where the channel's user is. If messages come too often, only the last is announced."""
+        """Record in which file and line the channel's user is. If messages come too often, only the last is
+        announced."""
         pace = self._paces.setdefault(channel, _Pace())
         pace.place = place
         if pace.later is None:
@@ -104,15 +106,15 @@ class People:
                 self._publish_place(channel, pace)
 
     def set_place_of_poll(self, channel: Channel, place: Place) -> None:
-        """Record where a polling user is; the user stays listed for HERE_LIVES seconds."""
+        """Record in which file and line a polling user is. The user stays listed for HERE_LIVES seconds."""
         self._put_person(channel.branch_id, _to_person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:
-        """Ask other processes for the people of a branch, when it gets its first listener."""
+        """Ask other processes for the people of a branch. Called when the branch gets its first listener."""
         self._tell_others(_encode(_PeopleMessage(branch_id, ask=True)).decode())
 
     def leave(self, channel: Channel) -> None:
-        """Remove the channel's user: the channel has ended."""
+        """Remove the channel's user, because the channel has ended."""
         pace = self._paces.pop(channel, None)
         if pace is not None and pace.later is not None:
             pace.later.cancel()
@@ -122,7 +124,7 @@ class People:
             self._remove(channel.branch_id, channel.conn)
 
     def end(self, branch_id: str) -> None:
-        """Forget the people of other processes, after the last listener of a branch left."""
+        """Forget the people of other processes on a branch. Called after its last listener left."""
         room = self._rooms.get(branch_id)
         for conn in [conn for conn, present in room.people.items() if present.far] if room else ():
             self._remove(branch_id, conn)
@@ -194,7 +196,7 @@ class People:
         self._announce_soon(branch_id, room)
 
     def _announce_soon(self, branch_id: str, room: _Room) -> None:
-        """Announce the news, at most once in PEOPLE_EACH seconds."""
+        """Announce the news of a branch soon, at most once in PEOPLE_EACH seconds."""
         if room.telling is None:
             wait = max(0.0, room.announced_at + PEOPLE_EACH - monotonic())
             room.telling = asyncio.get_running_loop().call_later(wait, self._announce, branch_id, room)
@@ -243,7 +245,7 @@ def _to_shared(news: dict[str, Person | None]) -> Shared:
 
 
 def _split_words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
-    """The news in messages short enough for other processes."""
+    """Split the news into messages that are short enough for other processes."""
     word, size = _PeopleMessage(branch_id, [], []), 0
     for conn, person in words.items():
         length = len(conn) if person is None else len(_encode(person))

@@ -21,8 +21,8 @@ Key = tuple[str, int | None, bytes | None, bytes]
 
 @dataclass(slots=True, frozen=True)
 class Pair:
-    """A changed file before and after; on the side where the file is absent, path and entry are None.
-    `similarity`: of a moved file."""
+    """A changed file before and after the change. If the file is absent on one side, path and entry are None
+    there. `similarity`: how similar the two texts of a moved file are."""
 
     old_path: str | None
     old: TreeEntry | None
@@ -49,8 +49,8 @@ class Pair:
 
 @dataclass(slots=True, frozen=True)
 class ChangedFilesPage:
-    """A page of a comparison. `after`: the index of the first file of the next page; None on the last
-    page."""
+    """A page of the changed files of a comparison. `after`: the index of the first file of the next page, or
+    None on the last page."""
 
     files: list[ChangedFile]
     after: int | None
@@ -61,7 +61,8 @@ class ChangedFilesPage:
 
 
 def weigh_pairs(pairs: list[Pair]) -> int:
-    """The weight of the changed files of a comparison; greater than 0 even without files."""
+    """The weight of the changed files of a comparison, for the limit of a cache. It is above 0 even without
+    files."""
     return 1 + len(pairs)
 
 
@@ -74,5 +75,5 @@ class Comparisons:
     _turns: Locks[Key] = field(default_factory=Locks)
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one comparison. Callers that waited for the lock find the result in the cache."""
+        """A lock for one comparison. Callers that had to wait for the lock find the result in the cache."""
         return self._turns.of(key)

@@ -1,8 +1,8 @@
-"""Processor time for work on texts, shared fairly between accounts.
+"""Shares the processor time for work on texts fairly between accounts.
 
 Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget. An
-account that has used its budget waits until it is refilled; all such accounts together share one more budget.
-A slice that held the interpreter for long is followed by a pause of the same length.
+account that has used its budget waits until the budget is refilled. All such accounts together share one more
+budget. A slice that kept other threads from running for long is followed by a pause of the same length.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONG = 0.05  # seconds: a slice of less needs no rest
 
 
 class Turn:
-    """A turn that somebody holds: `release` gives it away, `take_again` waits for the next one."""
+    """A turn that an account holds. `release` ends it, and `take_again` waits for another one."""
 
     def __init__(self, turns: AccountTurns, who: str) -> None:
         self._turns, self._who, self.held = turns, who, True
@@ -47,8 +47,8 @@ class Turn:
 
 
 class AccountTurns:
-    """A lock whose holders alternate between accounts; within an account, first come first served. `waiting`:
-    the most waiting holders of one account."""
+    """A lock that accounts get in turn. Within an account, the first to wait is the first to get it.
+    `waiting`: how many requests of one account may wait."""
 
     def __init__(self, waiting: float = WAITING) -> None:
         self._most = waiting
@@ -57,8 +57,8 @@ class AccountTurns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """A context that holds the lock for `who`. `refused`: raise RateLimited if too many requests of this
-        account wait already."""
+        """A context that holds the lock for the account `who`. `refused`: raise RateLimited if too many
+        requests of this account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:
@@ -87,7 +87,7 @@ class AccountTurns:
             raise
 
     def _leave(self, who: str, called: asyncio.Future[None]) -> None:
-        """Remove somebody who no longer waits from the queue."""
+        """Remove a request that no longer waits from the queue of the account."""
         queue = self._waiting.get(who, deque())
         with contextlib.suppress(ValueError):
             queue.remove(called)
@@ -108,7 +108,7 @@ class AccountTurns:
 
 
 class Share:
-    """Runs work on texts off the event loop and outside of any transaction."""
+    """Runs work on texts outside of the event loop and of any transaction."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -116,25 +116,26 @@ class Share:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
 
     def require(self, who: str) -> None:
-        """Raise RateLimited while the account `who` has no budget left."""
+        """Raise RateLimited if the account `who` has no budget left."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
     def seconds_owed(self, who: str) -> float:
-        """The seconds until the account has budget again; 0.0 while it has."""
+        """How many seconds it takes until the account has budget again; 0.0 if it has some."""
         wait = self._limiter.debt(_lock_name(who), WORK, 0)
         return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
     def require_soon(self, who: str) -> float:
-        """The seconds until the account has budget again (`seconds_owed`). Raises RateLimited if that is
-        longer than a reader may be made to wait."""
+        """How many seconds it takes until the account has budget again. Raises RateLimited if that is longer
+        than a reader may be made to wait."""
         if (wait := self.seconds_owed(who)) > READERS_PATIENCE:
             raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
         return wait
 
     def count_spent(self, who: str, seconds: float) -> float:
-        """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
+        """Count the CPU seconds of work that was done. Returns how many seconds to wait before more work is
+        allowed."""
         wait = self._limiter.debt(_lock_name(who), WORK, seconds)
         return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
 
@@ -149,8 +150,8 @@ class Share:
         return result, self.count_spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
-        """Run a whole job in slices. `work`: receives the seconds that a slice may take and returns whether
-        it is complete. Raises RateLimited if the account's budget does not suffice."""
+        """Run a whole job in slices. `work`: a function that is given the seconds that a slice may take, and
+        returns whether the job is complete. Raises RateLimited if the account's budget does not suffice."""
         self.require(who)
         patience = PATIENCE
         while True:

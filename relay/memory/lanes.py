@@ -1,6 +1,7 @@
-"""A cache of text lanes, loaded from genesis and log; the least recently used are dropped.
+"""A cache of text lanes. A lane is loaded from its genesis and log. The least recently used lanes are
+dropped.
 
-The cache belongs to the event loop. Work on a lane, on any thread, borrows it: the lane leaves the cache and
+The cache belongs to the event loop. Work on a lane, on any thread, borrows it. The lane leaves the cache, and
 returns after the commit of the transaction that used it.
 """
 
@@ -50,19 +51,20 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Desk:
-    """The lanes of one piece of work: the lanes borrowed from the cache, and the sources of the other
-    lanes."""
+    """The lanes for one piece of work: `lanes` are borrowed from the cache, and `sources` are the data from
+    which the other lanes are built."""
 
     lanes: dict[LaneKey, Lane]
     sources: dict[LaneKey, Source]
 
     def find(self, key: LaneKey) -> Lane:
-        """The lane with this key. If it was not in the cache, it is built from its source for this call."""
+        """The lane with this key. If the cache did not have it, it is built from its source for this call
+        only."""
         return self.lanes.get(key) or self.sources[key].build(key)
 
 
 class KnownTexts:
-    """Digests of objects known to be text; the oldest are dropped."""
+    """The digests of objects that are known to be text. The oldest are dropped."""
 
     def __init__(self, most: int = VERDICTS) -> None:
         self._most = most
@@ -78,8 +80,8 @@ class KnownTexts:
 
 
 class Lanes:
-    """Cached lanes by key, each with its position (`ver` and `digest` of its row). `capacity`: bytes of text
-    that the cache may hold."""
+    """Cached lanes by key. Each is stored with its version, which is `ver` and `digest` of its row.
+    `capacity`: bytes of text that the cache may hold."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -90,29 +92,31 @@ class Lanes:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
     def turn(self, branch_id: str) -> AbstractAsyncContextManager[None]:
-        """A lock for one branch, so that its writers do not compute results that another writer makes
-        obsolete."""
+        """A lock for one branch. It keeps writers of the branch from computing results that another writer
+        makes obsolete."""
         return self._turns.of(branch_id)
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of `work`, run off the event loop for a transaction that waits for it."""
+        """Run `work` in the thread for lanes, for a transaction that waits for it, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """The lane at this position, only for reading at once on the event loop; None if it is not cached."""
+        """The lane at this version, or None if it is not cached. Use it only for reading at once, on the
+        event loop."""
         cached = self._lanes.get(key)
         return cached[1] if cached is not None and cached[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """Take the lane out of the cache until `keep` or `give_back`; None if it is not cached at this
-        position."""
+        """Take the lane at this version out of the cache, until `keep` or `give_back` is called. Returns None
+        if it is not cached."""
         lane = self.peek(key, stand)
         if lane is not None:
             self.forget([key])
         return lane
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """Return an unchanged borrowed lane to the cache, unless another one was put there meanwhile."""
+        """Put back into the cache a borrowed lane that was only read. Does nothing if the cache has got
+        another one meanwhile."""
         if key not in self._lanes:
             self.keep(key, stand, lane, size)
 

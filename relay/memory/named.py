@@ -1,5 +1,5 @@
-"""A cache: for each tree, the digests of the files in it that a filtered view sees. Computing them takes a
-walk through the whole tree.
+"""A cache of the files that filtered views see: for each tree, the digests of these files. Computing them
+takes a walk through the whole tree.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Key = tuple[str, int, bytes]
 
 
 class Named:
-    """The digests of one tree's files that a filtered view sees. `large`: digests of chunked files, the most
-    recently requested first."""
+    """The digests of those files of one tree that a filtered view sees. `large`: digests of chunked files,
+    the most recently requested first."""
 
     __slots__ = ("_all", "_firsts", "large")
 
@@ -45,7 +45,7 @@ class Named:
         return False
 
     def ask_first(self, digest: bytes) -> None:
-        """Move a large file to the front, because its chunks are requested next."""
+        """Move a large file to the front of `large`, because its chunks are probably requested next."""
         if digest in self.large:
             self.large.move_to_end(digest, last=False)
 
@@ -56,7 +56,7 @@ class Named:
 
 
 class NamedTrees(Recent[Key, Named]):
-    """A cache of the `Named` of the most recently used trees, with at most `most` bytes."""
+    """A cache of the `Named` of the most recently used trees. `most`: limit in bytes for all."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

@@ -1,5 +1,5 @@
-"""Caches of merges: the result of a trial is reused when the merge is prepared, and texts merged for one tree
-are reused for the next.
+"""Caches of merges. The result of a trial merge is used again when the merge is prepared, and texts merged
+for one tree are used again for the next.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge; it never changes. `alike`: path → digest of directories of `theirs` that differ
-    from a base."""
+    """The result of a merge; it never changes. `alike`: digests of the directories of `theirs` that differ
+    from a base, by path."""
 
     merged: Merged
     alike: Mapping[str, bytes]
@@ -40,16 +40,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Outcomes(Recent[Key, Outcome]):
-    """A cache of merge results. `most`: limit in bytes for all; `largest`: limit in bytes for a result to be
-    cached."""
+    """A cache of merge results. `most`: limit in bytes for all of them. `largest`: a result with more bytes
+    is not cached."""
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
         super().__init__(most, attrgetter("size"), largest)
         self._locks = Locks[Key]()
 
     def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """A lock for one merge; callers that waited for it get the result from the cache. Never wait for it
-        inside a transaction, because its holder reads the database."""
+        """A lock for one merge. Callers that had to wait for it get the result from the cache. Never wait for
+        it inside a transaction, because its holder reads the database."""
         return self._locks.of(key)
 
 
@@ -59,7 +59,7 @@ Joined = tuple[bytes | None, bytes, bytes]
 
 
 class Joins(Recent[Joined, tuple[bytes | None]]):
-    """A cache of merged texts, by the digests of the texts before, of ours and of theirs. A value is (merged
+    """A cache of merged texts, by the digests of the base text, our text and their text. A value is (merged
     text,), or (None,) for a conflict."""
 
     def __init__(self) -> None:
@@ -67,7 +67,8 @@ class Joins(Recent[Joined, tuple[bytes | None]]):
 
 
 class FoundMoves(Recent[bytes, Mapping[str, str]]):
-    """A cache of the moves of one side (old path → new path), by the digest of the search's input."""
+    """A cache of the files that one side of a merge has moved, as new path by old path. The key is a digest
+    of the search's input."""
 
     def __init__(self) -> None:
         super().__init__(TEXTS_BYTES, lambda outcome: EACH * (1 + len(outcome)))

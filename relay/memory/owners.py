@@ -1,5 +1,5 @@
-"""A cache of the line owners that filtered views of a repository see. Owners for whole views are stored in
-the database.
+"""A cache of line owners (which seal each line comes from) for filtered views of a repository. Owners for
+whole views are stored in the database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ of a repository see the same."""
 
 
 class FilteredOwners(Recent[FilteredKey, bytes]):
-    """Encoded runs of lines and their owners, by the version of the file."""
+    """A cache of encoded runs of lines with their owners, by the version of the file."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda raw: EACH + len(raw))

@@ -1,5 +1,6 @@
-"""Limits the number of readers at a time, in total and for each address; places are given in the order of
-requests."""
+"""Limits the number of readers at a time, in total and for each address. Waiting readers are admitted in the
+order of their requests.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ RETRY_AFTER = 10
 
 
 class Readers:
-    """Places for `most` readers, at most `each` for one address. `waiting`: the most that may wait for a
-    place. `patience`: seconds that each may wait."""
+    """Admits at most `most` readers at a time, and at most `each` of one address. `waiting`: how many may
+    wait. `patience`: how many seconds each may wait."""
 
     def __init__(self, most: int, each: int, waiting: int, patience: float) -> None:
         self._most, self._each, self._waiting, self._patience = most, each, waiting, patience
@@ -26,7 +27,8 @@ class Readers:
         return self._open.total()
 
     async def enter(self, address: str) -> None:
-        """Take a place until `leave`. Raises Unavailable if too many wait, or none is free in time."""
+        """Admit a reader of this address, until `leave` is called. Raises Unavailable if too many wait, or if
+        the reader is not admitted in time."""
         if not self._queue and self._has_room(address):
             self._open[address] += 1
             return
@@ -53,7 +55,8 @@ class Readers:
         self._admit()
 
     def _admit(self) -> None:
-        """Give free places to waiting readers, in order, except to addresses that have enough."""
+        """Admit waiting readers while there is room, in order. Addresses that have enough readers are
+        skipped."""
         for mine in list(self._queue):
             if self.count >= self._most:
                 return

@@ -1,9 +1,10 @@
-"""Turns for answers that read many files: each answer is made in steps, and readers take turns.
+"""Turns for answers that read many files. Each answer is made in steps, and readers take turns.
 
 Only one step runs at a time, because the event loop finds and joins the files of a step and can do nothing
-else meanwhile. The time of a step counts against the reader's budget and is followed by a pause of the same
-length. A reader whose budget is used up continues slowly; its answer has begun and can no longer be refused.
-A step that waits for memory gives its turn away, because holders of that memory may wait for the turn.
+else meanwhile. The time of a step counts against the reader's budget, and the step is followed by a pause of
+the same length. A reader whose budget is used up continues slowly, because an answer that has begun can no
+longer be refused. A step that waits for memory gives its turn to another, because the holders of that memory
+may wait for a turn.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its b
 
 
 class Step:
-    """The work of one turn, counted as processor seconds."""
+    """The work of one turn, counted in seconds of processor time."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def count(self, files: int, size: int = 0) -> None:
-        """Count visited files and read bytes."""
+        """Count the files that were visited and the bytes that were read."""
         self.seconds += files * FILE + size * BYTE
 
 
 class Streams:
-    """Gives readers their turns. `share`: counts the time of steps against budgets."""
+    """Gives readers their turns. `share`: the budgets against which the time of steps counts."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
         self._turns = AccountTurns(math.inf)  # each answer waits once, and connections are counted elsewhere
 
     def require(self, who: str) -> None:
-        """Raise RateLimited if the budget of `who` is too far overdrawn to begin an answer."""
+        """Raise RateLimited if the budget of `who` is overdrawn so far that no answer may begin."""
         self._share.require_soon(who)
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`; its work counts against their budget. The turn is
-        given away while the request's `lease` waits for memory. Never send to a client inside this context,
-        because others would wait for that client. `paid`: `who` has already waited for the budget and does
-        not wait again."""
+        """A context for one step, in the turn of `who`. Its work counts against the budget of `who`. While
+        the request's `lease` waits for memory, another has the turn. Never send to a client inside this
+        context, because others would wait for that client. `paid`: `who` has already waited for the budget
+        and does not wait again."""
         if not paid:
             await asyncio.sleep(self._share.seconds_owed(who))
         async with self._turns.turn(who) as turn:

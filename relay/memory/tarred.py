@@ -1,7 +1,7 @@
 """Tar members and gzip, as functions for the worker process.
 
-A gzip file consists of pieces that are compressed separately: each ends at a whole byte, so that they can be
-joined and no state of the compressor is needed between two calls.
+A gzip file is made of pieces that are compressed separately. Each piece ends at a whole byte, so that the
+pieces can be joined and no state of the compressor is needed between two calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FilePiece(NamedTuple):
 
 
 class ArchivePart(NamedTuple):
-    """Compressed bytes, with the checksum and length of the whole archive so far."""
+    """A piece of an archive: compressed bytes, with the checksum and length of the whole archive so far."""
 
     data: bytes
     checksum: int
@@ -36,8 +36,8 @@ class ArchivePart(NamedTuple):
 
 
 def header_of(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
-    """The tar header of a file of `size` bytes, with a pax record where the name is long or not ASCII.
-    `seconds`: time of its last change."""
+    """The tar header of a file of `size` bytes. It has a pax record if the name is long or not ASCII.
+    `seconds`: time of the file's last change."""
     info = tarfile.TarInfo(name)
     info.size, info.mtime = size, seconds
     info.mode = 0o755 if directory else 0o644
@@ -50,13 +50,13 @@ def padding_of(size: int) -> bytes:
 
 
 def end_of_tar(written: int) -> bytes:
-    """The end of a tar archive: two empty blocks, padded to a whole record."""
+    """The end of a tar archive: two empty blocks, and padding up to a whole record."""
     closed = written + 2 * tarfile.BLOCKSIZE
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
 
 def pack_members(parts: Sequence[FilePiece], seconds: int, before: ArchivePart) -> ArchivePart:
-    """The compressed members of these parts. `before`: the result of the previous call."""
+    """Compress these parts as members of the archive. `before`: the result of the previous call."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:
         if path is not None:
@@ -68,7 +68,7 @@ def pack_members(parts: Sequence[FilePiece], seconds: int, before: ArchivePart) 
 
 
 def compress_piece(raw: bytes, before: ArchivePart) -> ArchivePart:
-    """The next piece of the gzip file, made of `raw`."""
+    """Compress `raw` into the next piece of the gzip file."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     data = packer.compress(raw) + packer.flush(zlib.Z_SYNC_FLUSH)
     return ArchivePart(data, zlib.crc32(raw, before.checksum), before.written + len(raw))

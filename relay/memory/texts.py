@@ -18,7 +18,8 @@ Owners = list[str]
 
 
 class FileSides(NamedTuple):
-    """A changed file: paths and texts before and after; None on a side without such a file."""
+    """A changed file, with its paths and texts before and after. They are None on a side where there is no
+    file."""
 
     old_path: str | None
     old: bytes | None
@@ -40,7 +41,8 @@ def make_patch(sides: FileSides) -> Patch:
 
 
 def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
-    """The patches of the first files: at least one, and together up to `characters` characters."""
+    """Make the patches of the first files. Stops once they have `characters` characters together, after at
+    least one patch."""
     patch_list: list[Patch] = []
     for sides in files:
         patch_list.append(make_patch(sides))
@@ -51,18 +53,21 @@ def make_patches(files: Sequence[FileSides], characters: int) -> list[Patch]:
 
 
 def merge_all(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
-    """The merged text for each (base, ours, theirs); None for a conflict or a text that is too long."""
+    """Merge each (base, ours, theirs). Returns the merged texts; None for a conflict, or for a text that is
+    too long."""
     merged = (merge_lines(*texts) for texts in sides)
     return [None if text is None or len(text) > TEXT_FILE else text for text in merged]
 
 
 def find_moves_of_side(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """The files that one side of a merge moved: old path → new path. `texts`: digest → text."""
+    """Find the files that one side of a merge moved. Returns new paths by old path. `texts`: texts by
+    digest."""
     return search.pairs(texts)
 
 
 def find_moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
-    """The moves among the candidates: the pairs whose texts are similar. `texts`: digest → text."""
+    """Find the moves among the candidates. They are the pairs whose texts are similar. `texts`: texts by
+    digest."""
     return renames.similar(
         candidates,
         lambda path: texts[candidates.removed[path].digest],
@@ -71,7 +76,8 @@ def find_moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Ren
 
 
 def follow_spans(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
-    """The position in `after` of each span of `before`: at its place, or where its lines moved."""
+    """Find the position in `after` of each span of `before`. A span may stay where it was, or move with its
+    lines."""
     return [
         anchors.elsewhere(before, after, span, before[old.start : old.end]) or span
         for old, span in zip(spans, anchors.follow(before, after, spans), strict=True)
@@ -79,10 +85,10 @@ def follow_spans(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Spa
 
 
 def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """(owners, lines): the owners of the lines of the last text in `ways`, and the number of lines of all
-    texts in `ways`. `owners`: owners of the lines of `text`; `ways`: the versions that follow it, as (seal
-    id, text). Only two texts are split into lines at a time, because large texts need much time and
-    memory."""
+    """Compute the owners of the lines through several versions. `owners`: owners of the lines of `text`.
+    `ways`: the versions that follow it, as (seal id, text). Returns (owners of the lines of the last version,
+    number of lines of all versions in `ways`). Only two texts are split into lines at a time, because large
+    texts need much time and memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)
@@ -92,9 +98,9 @@ def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]
 
 
 def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """The owner of each line of `text`, which is the version of the seal `seal_id`. A line keeps the owner
-    from the first of the parents' versions in `before` (owners, text) that has it; other lines belong to the
-    seal."""
+    """Find the owner of each line of `text`, which is the version of the seal `seal_id`. `before`: (owners,
+    text) of the parents' versions. A line keeps its owner from the first of these versions that contains the
+    line. Other lines belong to the seal."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

@@ -1,4 +1,4 @@
-"""Reading and changing trees without holding up the event loop."""
+"""Reads and changes trees without holding up the event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _entries(directory: tree.Directory) -> int:
 
 
 class FileCounts:
-    """A cache of the numbers of files below directories, by digest; the least recently used are dropped."""
+    """A cache of the numbers of files below directories, by digest. The least recently used are dropped."""
 
     def __init__(self, most: int = COUNTED) -> None:
         self._most = most
@@ -44,7 +44,7 @@ class FileCounts:
         self._keep({root: files})
 
     async def count(self, load: Load, roots: Collection[bytes]) -> Mapping[bytes, int]:
-        """The number of files below each of these directories."""
+        """Count the files below each of these directories. Returns the numbers by digest."""
         counted = {root: self._counts[root] for root in roots if root in self._counts}
         counted[tree.EMPTY_ROOT] = 0
         if not all(root in counted for root in roots):
@@ -62,14 +62,14 @@ class FileCounts:
 
 
 class Directories(Recent[bytes, tree.Directory]):
-    """A cache of decoded directories by digest. `most`: limit for the number of their children and hidden
-    entries."""
+    """A cache of decoded directories by digest. `most`: how many children and hidden entries all of them may
+    have together."""
 
     def __init__(self, most: int = CHILDREN) -> None:
         super().__init__(most, _entries)
 
     def among(self, digests: Iterable[bytes]) -> Known:
-        """The directories among `digests` that are in the cache."""
+        """Those of the directories `digests` that are in the cache."""
         pairs = ((digest, self.get(digest)) for digest in digests)
         return {digest: directory for digest, directory in pairs if directory is not None}
 
@@ -79,7 +79,7 @@ class Directories(Recent[bytes, tree.Directory]):
 
 
 class Work:
-    """CPU seconds of steps over trees."""
+    """Counts the CPU seconds of steps over trees."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -90,8 +90,8 @@ _WORK: ContextVar[Work | None] = ContextVar("work on trees", default=None)
 
 @contextlib.contextmanager
 def work_on_trees() -> Iterator[Work]:
-    """A context that measures the CPU seconds of the steps that `drive` runs inside it, also of those on
-    threads."""
+    """A context that measures the CPU seconds of the steps that `drive` runs inside it. Steps on threads
+    count too."""
     before = _WORK.set(work := Work())
     try:
         yield work
@@ -106,10 +106,13 @@ async def drive(
     cached: Known | None = None,
     directories: Directories | None = None,
 ) -> T:
-    """Run the generator `steps`, which asks for directories by digest and is sent what `load` returns, and
-    return its result. `cached`: directories that `steps` knows already; `directories`: a cache from which
-    wanted directories are added to `cached`, which it needs. Steps over large directories or many `paths` run
-    on a thread, because one flat directory may hold a million files."""
+    """Run the generator `steps` and return its result. It asks for directories by digest, and is sent what
+    `load` returns. Steps over large directories or many `paths` run on a thread, because one flat directory
+    may hold a million files.
+
+    `cached`: directories that `steps` has already. `directories`: a cache. Directories that it has are added
+    to `cached` instead of being loaded, so `cached` must be given too.
+    """
     sent: Objects | None = None
     while True:
         if paths > MANY or _bytes_of(sent, cached) > LARGE:
@@ -134,7 +137,7 @@ async def update(
     directories: Directories | None = None,
 ) -> tree.Built:
     """Change a tree and return the new tree, salted with `key`. If the old tree has another key, it is
-    rebuilt completely, which takes a few µs for each of its files. `cached` and `alike`: see `tree.update`;
+    rebuilt completely, which takes a few µs for each of its files. `cached` and `alike`: see `tree.update`.
     `directories`: see `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = cached.get(root) if cached else None
@@ -156,19 +159,19 @@ async def update(
 
 
 def _bytes_of(sent: Objects | None, cached: Known | None) -> int:
-    """Approximate bytes of the directories that the next step may visit."""
+    """The approximate bytes of the directories that the next step may visit."""
     entries = sum(map(_entries, (cached or {}).values()))
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
 
 
 def loader_of(objects: ObjectStore, tx: Tx) -> Load:
-    """A function that loads directories by digest as `tx` sees them, of any repository."""
+    """Make a function that loads directories of any repository by digest, as `tx` sees them."""
     return partial(objects.read_many, repo_id=None, tx=tx)
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
-    """(digests that the generator requests next, []), or (None, [its result]) at its end, because
-    StopIteration cannot cross threads."""
+    """Run the next step of the generator. Returns (digests that it requests next, []), or (None, [its
+    result]) at its end. This form is needed because StopIteration cannot cross threads."""
     began = time.thread_time()
     try:
         return (next(steps) if sent is None else steps.send(sent)), []

@@ -1,5 +1,5 @@
 """The process that compares texts for a relay. It reads calls from stdin, one at a time, and writes their
-results to stdout, each after its length; it ends when stdin ends.
+results to stdout, each with its length before it. It ends when stdin ends.
 
 It imports only `localstore.core`, so that it starts fast and stays small, and it runs at a lower priority
 than the relay.
@@ -25,8 +25,8 @@ def frame(value: Any) -> bytes:
 
 
 def serve(calls: BinaryIO, results: BinaryIO) -> None:
-    """Answer calls until the input ends: (function, arguments) → (result, None, CPU seconds) or (None, error,
-    CPU seconds). Both ends run the same program, so pickles are safe here."""
+    """Answer calls until the input ends. A call is (function, arguments); its answer is (result, None, CPU
+    seconds) or (None, error, CPU seconds). Both sides run the same program, so pickles are safe here."""
     while len(head := calls.read(LENGTH.size)) == LENGTH.size:
         raw = calls.read(LENGTH.unpack(head)[0])
         began = time.process_time()

@@ -1,7 +1,7 @@
-"""Compares texts and makes archives in a separate process; accounts take turns.
+"""Compares texts and makes archives in a separate process. Accounts take turns.
 
-Threads are not enough: while one of them compares, the interpreter serves requests for only a share of the
-time. Small work stays on a thread, because sending it would cost more.
+Threads are not enough, because while one of them compares, the interpreter serves requests for only a share
+of the time. Small work stays on a thread, because sending it to the process would cost more.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ class TextWorker:
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
         """Call a function of a module that imports only `localstore.core`, and return its result. `size`:
         bytes of the texts that it reads. Its CPU seconds count against the budget of `who`. Raises
-        RateLimited if the budget is used up or too many calls wait, TooLarge for a call that does not end in
+        RateLimited if the budget is used up or too many calls wait, and TooLarge if the call does not end in
         time."""
         if size > LITTLE:
             await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `run` does, but without checking the budget of `who`, for a caller who has
-        waited for it already."""
+        """Call a function as `run` does, but without checking the budget of `who`. It is for a caller who has
+        already waited for the budget."""
         return await self._call(who, size, True, call, arguments)
 
     async def go_on_waiting(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `go_on` does, but never refuse it because of waiting calls: for jobs and for
-        answers that are being sent."""
+        """Call a function as `go_on` does, but never refuse it because too many calls wait. It is for jobs,
+        and for answers that are already being sent."""
         return await self._call(who, size, False, call, arguments)
 
     def owes(self, who: str, size: int) -> bool:

@@ -1,5 +1,5 @@
-"""The pages of the relay: repositories, sign-in, approval of a terminal, tokens. No scripts, one
-stylesheet.
+"""The pages of the relay: repositories, sign-in, approval of a terminal, tokens. They have no scripts, and
+share one stylesheet.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def page(
     cookies: tuple[str, ...] = (),
     **values: Any,
 ) -> Reply:
-    """The template as an answer. `values` are escaped where they are shown. `error`: the refusal that the
-    page explains; it sets the status of the answer, and for a rate limit the headers. The template shows the
-    refusal's sentence as `problem`, unless `values` contains another `problem`."""
+    """Render a template as an answer. The template escapes `values`. `error`: the refusal that the page
+    explains; it sets the status of the answer, and for a rate limit the headers. The template shows the
+    refusal's message as `problem`, unless `values` has another `problem`."""
     values = {"problem": error.detail if error else "", **values}
     values["problem"] = escape_unreadable(values["problem"])
     status = error.status if error else status
@@ -51,8 +51,9 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """A page of a repository. Its ETag covers the whole page, including the keys of its forms. Caches must
-    revalidate before each use; if somebody is signed in, only the browser may cache it."""
+    """Answer with a page of a repository. Its ETag covers the whole page, including the keys of its forms.
+    Caches must revalidate before each use. If the reader is signed in, only the browser may cache the
+    page."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"
@@ -61,7 +62,7 @@ def show(caller: Caller, template: str, **values: Any) -> Reply:
 
 
 def refusal(error: SvcError) -> HTTPResponse:
-    """The page for a refusal. Hidden and missing things give the same bytes."""
+    """The page that shows a refusal. Hidden and missing things give the same bytes."""
     is_missing = isinstance(error, NotFound)
     html = (
         make_environment()
@@ -90,6 +91,6 @@ def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:
 
 @cache
 def stylesheet() -> bytes:
-    """The stylesheet of all pages, without the spaces that are for its authors."""
+    """The stylesheet of all pages, without unneeded spaces."""
     text = (Path(__file__).parent / "style.css").read_text("utf-8")
     return _SPACES.sub(r"\1", text).encode()

@@ -1,6 +1,6 @@
-"""Checks before a page is shown: the reader is signed in, with a token that is valid for a while longer.
+"""Checks before a page is shown that the reader is signed in, with a token that stays valid for a while.
 
-Pages run no scripts, so a token is renewed on the way to a page: the browser is redirected to
+Pages run no scripts, so a token is renewed before a page is shown. The browser is redirected to
 `/auth/refresh`, the only path to which it sends its refresh cookie, and back (docs/design/005).
 """
 
@@ -22,7 +22,7 @@ SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the
 
 
 def in_browser(caller: Caller) -> bool:
-    """Whether the session came with a cookie; pages accept only those."""
+    """Whether the caller's session came with a cookie. Pages accept only such sessions."""
     return caller.principal is not None and caller.principal.via == "cookie"
 
 
@@ -32,12 +32,12 @@ def is_valid_for_page(caller: Caller) -> bool:
 
 
 def is_due(caller: Caller) -> bool:
-    """Whether somebody is signed in with a token that should be renewed before the page is shown."""
+    """Whether the caller is signed in with a token that should be renewed before the page is shown."""
     return in_browser(caller) and sessions.is_due(caller.me)
 
 
 def renew_and_return(request: Request) -> Reply:
-    """A redirect that fetches a fresh token and returns to the requested page."""
+    """A redirect that renews the token and then returns to the requested page."""
     return redirect(renewal_path(with_query(request.path, request)))
 
 
@@ -47,9 +47,9 @@ def with_query(path: str, request: Request) -> str:
 
 
 def refuse_late(caller: Caller, request: Request, page: str, **sent: str) -> Reply | None:
-    """The answer to a form that was sent after the session had expired; None if the form is in time. The
-    answer redirects by way of a fresh token to `page`, which shows the `sent` fields again, with a note that
-    nothing was done. Raises Forbidden for a form of another site."""
+    """Refuse a form that was sent after the session had expired. Returns None if the session is valid.
+    Otherwise the answer renews the session and redirects to `page`, which shows the `sent` fields again and
+    says that nothing was done. Raises Forbidden for a form of another site."""
     cookies.require_own_page(caller.node.config, request)
     if in_browser(caller):
         return None
@@ -61,14 +61,14 @@ def redirect_to_login(return_to: str) -> Reply:
 
 
 def to_renewing_page(caller: Caller, return_to: str, seconds: int) -> Reply:
-    """A page that renews the token after `seconds` and goes to `return_to`, as a navigation from our own
-    page, so that the browser sends cookies with SameSite=Strict."""
+    """A page that goes to `return_to` after `seconds`, and renews the token on the way. The browser then
+    comes from our own page, so it sends cookies with SameSite=Strict."""
     return page(caller, "onward.html", path=f"{renewal_path(return_to)}&own=1", seconds=seconds)
 
 
 def local_path(path: str) -> str:
-    """The path to open after sign-in. Raises BadRequest for anything that a browser could read as another
-    site."""
+    """Check the path to open after sign-in, and return it. Raises BadRequest for anything that a browser
+    could read as another site."""
     if len(path) > PATH_CHARS:
         raise BadRequest(f"return_to is longer than {PATH_CHARS} characters")
     if path[:1] != "/" or path[1:2] in ("/", "\\") or not path.isascii() or not path.isprintable():

@@ -1,4 +1,4 @@
-"""Source text as lines of HTML with a few classes: comment, keyword, string, number, name, title."""
+"""Renders source text as lines of HTML with a few classes: comment, keyword, string, number, name, title."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SHORT = "<i class=%s>%s</i>"
 
 
 def lines_of(text: str, name: str) -> list[str]:
-    """The lines of a file called `name` as HTML; only escaped if no lexer knows the name."""
+    """Render the lines of a file called `name` as HTML. If no lexer knows the name, they are only escaped."""
     lexer = _lexer_of_file(name)
     return plain_lines(text) if lexer is None else _lines(text, lexer, _SHORT)
 
 
 def block(text: str, language: str) -> str:
-    """A block of code in that language, as HTML."""
+    """Render a block of code in that language as HTML."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
     except ClassNotFound:
@@ -72,7 +72,8 @@ def _mark_up(piece: str, name: str, markup: str) -> str:
 
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """Pieces of the text with their class; neighbours of the same class are joined."""
+    """Yields the pieces of the text, each with its class. Neighbouring pieces of the same class are
+    joined."""
     last = ""
     pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):
@@ -92,8 +93,8 @@ def _class_of(kind: _TokenType) -> str:
 
 
 def _lexer_of_file(name: str) -> Lexer | None:
-    """The lexer for files of this name; None if there is none. Lexers of other packages are ignored, because
-    searching them would import all of them."""
+    """Find the lexer for files of this name; None if there is none. Lexers of other packages are ignored,
+    because searching them would import all of them."""
     candidates = [
         (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
         for title, _, patterns, _ in get_all_lexers(plugins=False)

@@ -1,4 +1,4 @@
-"""The jobs that a worker gets, and their results."""
+"""The jobs that a render worker gets, and their results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ HTML_CHARS = 2 * 1024 * 1024  # of a result; of 256 KiB of `#1` links of 6 MiB w
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Where relative links of a text lead: addresses to which a path in the repository is appended. `folder`:
-    folder of the text, without slashes at its ends. `page`: for files and folders. `raw`: for images; ""
-    shows none. `address`: the repository's pages, for `#12`; "" makes no links of numbers."""
+    """The addresses to which relative links of a text lead. A path in the repository is appended to them.
+    `folder`: folder of the text, without slashes at its ends. `page`: address for files and folders. `raw`:
+    address for images; if it is "", no images are shown. `address`: address of the repository's pages, for
+    `#12`; if it is "", such numbers are no links."""
 
     folder: str
     page: str
@@ -27,7 +28,7 @@ class MarkdownJob(msgspec.Struct, frozen=True, tag="markdown"):
 
 
 class SourceJob(msgspec.Struct, frozen=True, tag="source"):
-    """A source file to colour. `name`: name of the file, from which the language is derived."""
+    """A job to colour a source file. `name`: name of the file, from which the language is derived."""
 
     text: str
     name: str
@@ -37,7 +38,7 @@ Job = MarkdownJob | SourceJob
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """The result of a job. `html`: one piece for a Markdown text, one piece for each line of a source text;
-    None if it was not rendered."""
+    """The result of a job. `html`: one piece for a Markdown text, or one piece for each line of a source
+    text. It is None if the text was not rendered."""
 
     html: list[str] | None

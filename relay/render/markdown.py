@@ -1,9 +1,9 @@
-"""Turns Markdown of strangers into harmless HTML: no scripts, no styles, only allowed addresses.
+"""Turns Markdown that strangers wrote into harmless HTML: no scripts, no styles, only allowed addresses.
 
-The text is parsed with its raw HTML. The result is filtered by an allow-list, which also rewrites addresses:
-relative links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from
-this node. Images of other sites become links that name the site, so that a reader's address is sent there
-only if the reader follows the link.
+The text is parsed together with its raw HTML. The result is filtered by an allow-list, which also rewrites
+addresses. Relative links lead to pages of the same seal, `/x` starts at the root of the repository, and
+images come from this node. Images of other sites become links that name the site, so that the site learns a
+reader's address only if the reader follows the link.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SLUG = re.compile(r"[^\w\- ]")
 
 
 def to_html(text: str, links: Links) -> str:
-    """The text as HTML that is safe in a page."""
+    """Convert the text to HTML that is safe in a page."""
     parser = _parser()
     environment: dict[str, Any] = {}
     tokens = parser.parse(text, environment)
@@ -82,7 +82,7 @@ def to_html(text: str, links: Links) -> str:
 
 
 def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
-    """The new value of an attribute; None leaves it out."""
+    """The new value of an HTML attribute. None means that the attribute is left out."""
     if (tag, name) == ("a", "href"):
         return link(value, links)
     if (tag, name) == ("img", "src"):
@@ -93,8 +93,8 @@ def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
 
 
 def _name_images(html: str) -> str:
-    """The cleaned HTML with names instead of images that are not loaded. The name of an image of another site
-    is a link, unless it is inside a link already."""
+    """Replace images that are not loaded by their names, in the cleaned HTML. The name of an image of another
+    site becomes a link, unless it is inside a link already."""
     within = 0
 
     def replace_tag(match: re.Match[str]) -> str:
@@ -133,7 +133,7 @@ def _parser() -> MarkdownIt:
 
 
 class _Rewriting:
-    """Changes headings, tasks and numbers of issues on the tokens of one text."""
+    """Rewrites headings, task lists and issue numbers in the tokens of one text."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -180,15 +180,15 @@ class _Rewriting:
         return [*pieces, _html(escape(token.content[at:]))]
 
     def _slug(self, title: str) -> str:
-        """The anchor of a heading, as GitHub names it."""
+        """The anchor of a heading, made as on GitHub."""
         words = _SLUG.sub("", title.strip().lower()).replace(" ", "-")[:100] or "section"
         times = self._slugs[words] = self._slugs.get(words, -1) + 1
         return f"{ANCHOR}{words}" if times == 0 else f"{ANCHOR}{words}-{times}"
 
 
 def link(target: str, links: Links) -> str | None:
-    """The address that a link of the text leads to: another site, an anchor, or a page of the repository at
-    the same seal. None if it leads out of the repository."""
+    """The address to which a link of the text leads: another site, an anchor, or a page of the repository at
+    the same seal. None if the link leads out of the repository."""
     if _SCHEME.match(target) or target.startswith(("//", f"{links.address}?")):
         return target
     if target.startswith("#"):
@@ -213,8 +213,8 @@ def _anchor(name: str) -> str:
 
 
 def _path(target: str, links: Links) -> tuple[str | None, str]:
-    """The path in the repository that the target names, and its anchor; None if it leads out of the
-    repository."""
+    """Read which path in the repository the target names. Returns (path, anchor); the path is None if it
+    leads out of the repository."""
     try:
         parts = urlsplit(target)
     except ValueError:
@@ -228,7 +228,7 @@ def _path(target: str, links: Links) -> tuple[str | None, str]:
 
 
 def _words(inline: Token) -> str:
-    """The text of a heading without its marks."""
+    """The text of a heading without its Markdown marks."""
     return "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
 
 

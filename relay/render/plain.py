@@ -11,8 +11,8 @@ _NEAR = 4096  # characters in which a line is looked for by its line breaks
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """Some lines of a text, as HTML. `first`: number of the first of them, from 1. `whole`: False if there is
-    only one line, and it was cut because it is too long."""
+    """Some lines of a text, as HTML. `first`: the number of the first of them, counted from 1. `whole`: False
+    if there is only one line, and it was cut because it is too long."""
 
     lines: list[str]
     first: int
@@ -20,9 +20,9 @@ class Part:
 
 
 def number_lines(lines: list[str], marked: range, first: int = 1) -> str:
-    """The rows of a table of lines (HTML), with a link for each number; lines in `marked` are highlighted.
-    `first`: number of the first line. Made without a template, and as short as HTML allows, because this is
-    most of the cost of a long file's page."""
+    """The rows of an HTML table of lines, with a link for each line number. Lines in `marked` are
+    highlighted. `first`: number of the first line. Made without a template, and as short as HTML allows,
+    because this takes most of the time for the page of a long file."""
     return "".join(
         f"<tr id=L{number}{MARKED if number in marked else ''}><td><a href=#L{number}>{number}</a>"
         f"<td>{line}\n"
@@ -39,7 +39,7 @@ def plain_lines(text: str) -> list[str]:
 
 
 def with_plain_breaks(text: str) -> str:
-    """The text with newlines alone for other kinds of line breaks."""
+    """Replace all other kinds of line breaks in the text by newlines."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -49,8 +49,9 @@ def count_lines(text: str) -> int:
 
 
 def part_of(text: str, first: int, lines: int, chars: int) -> Part | None:
-    """At most `lines` lines of a text from line `first` on, and at most `chars` of its characters; None if
-    the text has no such line. The other lines are not parted, since a file may have millions of them."""
+    """Cut a part out of a text, as HTML: at most `lines` lines from line `first` on, and at most `chars`
+    characters. Returns None if the text has no line `first`. The rest is not split into lines, because a file
+    may have millions."""
     start = _start_of(text, first)
     if start is None or (start and start == len(text)):
         return None
@@ -65,8 +66,8 @@ def part_of(text: str, first: int, lines: int, chars: int) -> Part | None:
 
 
 def _start_of(text: str, number: int) -> int | None:
-    """The index at which the line of this number begins; None if there are fewer lines. Halves the text by
-    counting its newlines, which is faster than to part it."""
+    """Find the index at which the line with this number begins; None if there are fewer lines. Repeatedly
+    halves the text and counts its newlines, which is faster than splitting it."""
     breaks, low, high = number - 1, 0, len(text)
     if breaks == 0:
         return 0

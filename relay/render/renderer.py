@@ -1,4 +1,4 @@
-"""Renders texts and caches the results, so that a version of a file is rendered once.
+"""Renders texts and caches the results, so that each version of a file is rendered only once.
 
 Callers must have checked that the reader may see the text. Results are cached by the bytes of the text, so
 repositories with the same file share them.
@@ -39,24 +39,25 @@ class Renderer:
         self._warming: asyncio.Task[None] | None = None
 
     def start(self, after: float = WARM_AFTER) -> None:
-        """Start one process after this number of seconds, so that no reader waits for it to start."""
+        """Start one render process after this number of seconds, so that the first reader does not wait for
+        it to start."""
         self._warming = asyncio.create_task(self._warm(after))
 
     async def markdown(self, text: str, links: Links) -> str | None:
-        """The text as HTML; None if it is too long, or cannot be rendered in time."""
+        """Render a Markdown text as HTML. Returns None if it is too long, or cannot be rendered in time."""
         if len(text) > MARKDOWN_BYTES:
             return None
         html = (await self._render(MarkdownJob(text, links))).html
         return html[0] if html else None
 
     async def source(self, text: str, name: str) -> list[str] | None:
-        """The lines of a file of this name as HTML; None as in `markdown`."""
+        """Render the lines of a file of this name as HTML. Returns None as `markdown` does."""
         if len(text) > SOURCE_BYTES or text.count("\n") > SOURCE_LINES:
             return None
         return (await self._render(SourceJob(text, name))).html
 
     async def close(self) -> None:
-        """Start no more processes, and end the running ones."""
+        """Stop starting processes, and end the running ones."""
         if self._warming is not None:
             self._warming.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -79,5 +80,5 @@ class Renderer:
 
 
 def _weigh(rendered: Rendered) -> int:
-    """Approximate bytes in memory."""
+    """The approximate bytes of a result in memory."""
     return sum(map(len, rendered.html or ())) + 200

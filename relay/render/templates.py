@@ -1,4 +1,4 @@
-"""The templates of the pages. Compiling them takes half a second of CPU: a thread does it, once for each
+"""The templates of the pages. Compiling them takes half a second of CPU. A thread does it, once for each
 process, so that other requests are answered meanwhile.
 """
 
@@ -27,7 +27,7 @@ class Templates:
         self._warming: asyncio.Task[None] | None = None
 
     def start(self, after: float = WARM_AFTER) -> None:
-        """Compile the templates `after` seconds from now, so that no reader waits for it."""
+        """Compile the templates `after` seconds from now, so that the first reader does not wait for it."""
         self._warming = asyncio.create_task(self._warm(after))
 
     async def ready(self, folders: tuple[str, ...] = ALL) -> None:
@@ -39,7 +39,7 @@ class Templates:
                 await asyncio.shield(self._compiling[folder])  # others wait for it too
 
     async def close(self) -> None:
-        """Cancel the compilation that `start` planned, if it has not begun."""
+        """Cancel the compilation that `start` has planned, unless it has begun."""
         if self._warming is not None:
             self._warming.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -52,7 +52,7 @@ class Templates:
 
 @cache
 def make_environment() -> Environment:
-    """The environment from which templates are taken, with the filters that they use."""
+    """Make the environment from which templates are taken, with the filters that they use."""
     environment = Environment(
         loader=PackageLoader("relay", "pages"),
         autoescape=True,
@@ -67,8 +67,8 @@ def make_environment() -> Environment:
 
 
 def escape_unreadable(text: str) -> str:
-    """A sentence that may contain a stranger's text, with characters escaped that could hide or reverse the
-    words that follow."""
+    """Escape characters that could hide or reverse the words that follow. `text`: a sentence that may contain
+    text of a stranger."""
     return terminal_safe(text, PROSE)
 
 
@@ -80,5 +80,5 @@ def _compile(folder: str) -> None:
 
 
 def _to_minute(moment: str | None) -> str:
-    """An RFC 3339 time for people, without seconds and zone; "never" for None."""
+    """An RFC 3339 time in a form for people, without seconds and zone. "never" for None."""
     return moment[:16].replace("T", " ") if moment else "never"

@@ -1,8 +1,8 @@
 """A process that renders one job after the other: `python -m relay.render.worker`.
 
-On stdin and stdout each message is its length, four bytes big-endian, and msgpack; an empty one says that the
-process takes jobs. The process ends when stdin ends, or nobody reads its answers. It limits its own memory;
-its parent limits its time by killing it.
+On stdin and stdout each message is its length, four bytes big-endian, and msgpack. An empty message on stdout
+says that the process is ready for jobs. The process ends when stdin ends, or when nobody reads its answers.
+It limits its own memory; its parent limits its time by killing it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until the input ends."""
+    """Read jobs and write their answers until the input ends."""
     decoder = msgspec.msgpack.Decoder(Job)
     while len(head := jobs.read(4)) == 4:
         job = decoder.decode(jobs.read(int.from_bytes(head)))
@@ -43,7 +43,8 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 
 
 def render(job: MarkdownJob | SourceJob) -> Rendered:
-    """The result of a job; empty if the libraries fail, or if it is too long to send."""
+    """Do a job and return its result. `html` of the result is None if the libraries fail, or if the result is
+    too long to send."""
     try:
         if isinstance(job, MarkdownJob):
             html = [markdown.to_html(job.text, job.links)]

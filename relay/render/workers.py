@@ -1,4 +1,6 @@
-"""The processes that render: started when needed, killed and replaced when a job takes too long."""
+"""The processes that render. They are started when needed, and killed and replaced when a job takes too
+long.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 
 class RenderWorkers:
-    """At most `count` processes. A job that takes too long fails; one for which no process becomes free in
-    time is not tried."""
+    """Manages at most `count` render processes. If a job takes too long, its result is empty. If no process
+    becomes free in time, the job is not tried."""
 
     def __init__(self, count: int = 2) -> None:
         self._free = asyncio.Semaphore(count)
@@ -27,8 +29,8 @@ class RenderWorkers:
         self._decoder = msgspec.msgpack.Decoder(Rendered)
 
     async def render(self, job: Job) -> Rendered | None:
-        """The result of a job, which is empty if the job takes too long; None if no process is free in time,
-        or none can be started."""
+        """Do a job in a render process. Its result is empty if the job takes too long. Returns None if no
+        process becomes free in time, or none can be started."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._free.acquire()
@@ -40,7 +42,7 @@ class RenderWorkers:
             self._free.release()
 
     async def close(self) -> None:
-        """End the idle processes; busy ones end with their jobs."""
+        """End the idle processes. Busy ones end after their jobs."""
         while self._idle:
             await _end(self._idle.pop())
 
@@ -62,8 +64,8 @@ class RenderWorkers:
 
 
 async def _start() -> Process | None:
-    """A process that takes jobs at once; None if the machine has no room for another one now. What it has to
-    load is not counted as time of its first job."""
+    """Start a render process, and wait until it is ready for jobs, so that the time for loading does not
+    count against its first job. Returns None if the machine cannot run another process now."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "relay.render.worker"), stdin=PIPE, stdout=PIPE, start_new_session=True

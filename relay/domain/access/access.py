@@ -60,8 +60,8 @@ async def add_collaborator(
 ) -> None:
     """Give an account a role in a repository, and end its invitations and requests there.
 
-    The transaction locks the repository. `on_request`: the account requested the role. Raises
-    AlreadyCollaborator if it has a role other than the base role of an organisation.
+    Call it in a transaction that locks the repository. `on_request`: the account requested the role. Raises
+    AlreadyCollaborator if the account has a role other than the base role of an organisation.
     """
     repo_row = await tx.one(repos.ONE, id=repo_id, account=account_id)
     if repo_row is None:
@@ -88,8 +88,8 @@ async def add_collaborator(
 
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
-    """Raise Conflict if the repository has no room for `more` collaborators; open invitations count if `more`
-    is above 0."""
+    """Raise Conflict if the repository cannot have `more` further collaborators. If `more` is above 0, open
+    invitations count as collaborators."""
     used = await tx.value(rows.COUNT, of_repo=repo_id)
     used += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
     if used + more > limits.COLLABORATORS:

@@ -1,8 +1,8 @@
 """Removes the prepared seals of accounts from repositories where they may no longer write.
 
-A prepared seal is a root of the collector and may be large. When a repository is closed, or somebody leaves
-it, the seals they can no longer finalize are deleted, and the collector frees the bytes that nothing else
-needs.
+The collector keeps everything that a prepared seal refers to, which may be many bytes. An account that may no
+longer write to a repository cannot finalize its prepared seals there. So they are deleted, and the collector
+frees the bytes that nothing else needs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ KINDS = tuple(sorted(log.ACCESS))
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """Delete the prepared seals of accounts without write access to these repositories, and the stars and
-    watches of accounts that no longer see them."""
+    """In the repositories of these events, delete the prepared seals of accounts without write access, and
+    the stars and watches of accounts that no longer see the repository."""
     for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
         await tx.run(seals.DROP_UNFINISHABLE, repo_id=repo_id)
         await social.drop_hidden(tx, repo_id)

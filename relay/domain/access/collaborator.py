@@ -1,5 +1,5 @@
-"""Rules of collaborators: roles are given by invitation, and changed and removed by the owner. Members of the
-organisation that owns the repository have their roles through it.
+"""Rules of collaborators. Roles are given by invitation; the owner changes and removes them. A member of the
+organisation that owns the repository has a role through the organisation.
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ async def remove(view: View, handle: str) -> None:
 
 
 async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """(account id, row of its open invitation; None if it has a role) for this handle; "me" is the caller.
-    Raises NotFound if the account has neither a role nor an invitation, and Forbidden for another account, or
-    an invitation, unless the caller may change other people's roles."""
+    """Find an account in the repository by its handle; "me" means the caller. Returns (account id, row of its
+    open invitation); the row is None if the account has a role. Raises NotFound if it has neither a role nor
+    an invitation. Raises Forbidden if the caller may not change other people's roles; this right is not
+    needed to find the caller's own role."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:
@@ -97,8 +98,9 @@ async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | Non
 
 
 async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
-    """The row of the collaborator, None if there is none. Raises ThroughOrganisation if the account has its
-    role as an admin of the organisation or, with `remove`, as one of its members."""
+    """Find the row of the collaborator `who`; None if there is none. Raises ThroughOrganisation if the
+    account is an admin of the organisation that owns the repository. With `remove`, raises it also if the
+    account has only the base role of that organisation."""
     row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if row is None or row[5] is None:
         return row

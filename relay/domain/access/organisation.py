@@ -124,14 +124,14 @@ async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
 
 
 async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
-    """Check in the transaction of an effect that the caller is an admin and `org` still names this
+    """Check inside a write transaction that the caller is still an admin, and that `org` still names this
     organisation. Raises NotFound or Forbidden."""
     if (await admin_of(tx, caller, org))[0] != org_id:
         raise NotFound
 
 
 async def require_few(tx: Tx, who: str, new: int = 1) -> None:
-    """Raise Conflict if the account, with `new` more organisations, would be an admin of too many."""
+    """Raise Conflict if `new` further organisations would make the account an admin of too many."""
     if await tx.value(rows.ADMINISTERED, who=who) + new > limits.ORGANISATIONS:
         raise Conflict(f"an account is an admin of at most {limits.ORGANISATIONS} organisations")
 

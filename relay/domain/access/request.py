@@ -1,5 +1,5 @@
-"""Rules of requests for access. Hidden and missing repositories get the same answer, because a job looks the
-repository up after the answer.
+"""Rules of requests for access. The answer to a request does not tell whether the repository exists: a job
+looks it up only after the answer was sent.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
 
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
-    """Run the job that stores a request: store it if the repository exists and has room for it, and if the
-    requested role is higher than the role that the account has."""
+    """Run the job that stores a request for access. It stores the request only if the repository exists and
+    has room for it, and the requested role is higher than the role that the account has."""
     who = {"account": data["account"]}
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:
@@ -143,7 +143,7 @@ async def _store_request(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _repo_of(caller: Caller, request: str) -> str:
-    """The id of the repository of a request. Raises NotFound unless the caller owns it."""
+    """The id of the repository of a request. Raises NotFound unless the caller owns the repository."""
     row = await caller.node.db.lookup(rows.REQUEST, id=request)
     if row is None:
         raise NotFound
@@ -154,8 +154,8 @@ async def _repo_of(caller: Caller, request: str) -> str:
 
 
 async def _find_open_request(tx: Tx, caller: Caller, request: str) -> Row:
-    """The row of a request. Raises NotFound unless the caller owns the repository, AlreadyDecided if it is
-    not open."""
+    """The row of an open request for access. Raises NotFound unless the caller owns the repository, and
+    AlreadyDecided if the request is not open."""
     row = await tx.one(rows.REQUEST, id=request)
     if row is None:
         raise NotFound

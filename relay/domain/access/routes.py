@@ -1,4 +1,4 @@
-"""Collaborators, invitations, requests for access, transfers; organisations and their members."""
+"""Routes of collaborators, invitations, requests for access, transfers, organisations and their members."""
 
 from __future__ import annotations
 

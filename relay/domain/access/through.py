@@ -1,7 +1,9 @@
-"""Roles through an organisation: its admins have the role owner in all of its repositories, its members its
-base role. They are rows of collaborators with their source, so that the gate's single query sees them. Code
-that changes the admins, the base role or the repositories of an organisation rewrites these rows in the same
-transaction, which locks the organisation and the repositories.
+"""Roles through an organisation. Its admins have the role owner in all of its repositories, and its members
+have its base role.
+
+These roles are stored as rows of collaborators, so that the gate finds them with its single query. Code that
+changes the admins, the base role or the repositories of an organisation rewrites these rows in the same
+transaction. The transaction locks the organisation and its repositories.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ class _NewRepository(Exception):
 
 
 async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
-    """Run `act` in a transaction that locks the organisation, all its repositories, and `names`. Raises
-    Conflict if the organisation gets repositories in every one of TRIES attempts."""
+    """Run `act` in a transaction that locks the organisation, all its repositories, and the names in `names`.
+    If the organisation gets another repository meanwhile, tries again. Raises Conflict after TRIES attempts.
+    """
     for _ in range(TRIES):
         async with caller.read() as tx:
             locked = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
@@ -43,8 +46,8 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
 
 
 async def grant_roles(tx: Tx, org_id: str, who: str) -> None:
-    """Give a new admin or member of the organisation the roles that come with that in all repositories of the
-    organisation, and write the events."""
+    """Give a new admin or member of an organisation the roles that admins or members have in its
+    repositories, and write the events."""
     values = {"of_org": org_id, "who": who}
     before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
     await _run_all(tx, roles.RAISE, **values, now=now_ms())
@@ -55,8 +58,8 @@ async def grant_roles(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def withdraw_admin_roles(tx: Tx, org_id: str, who: str) -> None:
-    """Remove the roles that a member had as an admin of the organisation, and write the events. The base
-    role, and roles that were given to the member, stay."""
+    """Remove the roles that an account had as an admin of the organisation, and write the events. The account
+    keeps the base role, and roles that were given to it."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
     await _run_all(tx, roles.LOWER, **values)
@@ -68,8 +71,8 @@ async def withdraw_admin_roles(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
-    """Set the base role of an organisation; "none" removes it. Raises Conflict if the number of members times
-    repositories is too large."""
+    """Set the base role of an organisation; "none" removes it. Raises Conflict if the number of members
+    multiplied by the number of repositories is too large."""
     rows_needed = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
     if role != "none" and rows_needed > limits.BASE_ROLES:
         raise Conflict(
@@ -93,8 +96,9 @@ async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Restore the role of an account after its row of collaborators was changed or deleted: its role through
-    the organisation applies if it is higher. Returns the resulting role, None without one."""
+    """Give an account its role through the organisation again if that role is higher than its own. Call it
+    after the account's row of collaborators was changed or deleted. Returns the role that applies now, or
+    None."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())
@@ -103,8 +107,8 @@ async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
 
 
 async def remove_all_roles(tx: Tx, org_id: str, who: str) -> None:
-    """Remove every role, invitation and request that a former member has in the organisation's repositories,
-    also those that did not come with the membership."""
+    """Remove every role, invitation and request that a former member has in the organisation's repositories.
+    This includes roles that were given to the member personally."""
     values = {"of_org": org_id, "who": who}
     before = await tx.all(roles.ROLES, **values)
     await _run_all(tx, roles.DROP, **values)
@@ -118,8 +122,8 @@ async def grant_roles_to_members(tx: Tx, repo_id: str) -> None:
 
 
 async def withdraw_roles_of_members(tx: Tx, repo_id: str) -> None:
-    """Remove the roles that accounts have through the organisation that gives the repository away; roles that
-    were given to the accounts themselves stay."""
+    """Remove the roles that accounts have through the organisation that gives the repository away. Roles that
+    were given to an account itself stay."""
     await _run_all(tx, roles.LEAVE, of_repo=repo_id)
 
 

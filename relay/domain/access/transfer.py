@@ -75,9 +75,9 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 async def accept(caller: Caller, transfer: str) -> Transfer:
     """Accept a transfer: the caller becomes the owner
 
-    If it was offered to an organisation, that becomes the owner. A person who was the owner keeps the role
-    admin. The old address redirects for 90 days; webhooks are switched off. If it fails with NameTaken or
-    QuotaExceeded, the transfer stays open.
+    If the repository was offered to an organisation, the organisation becomes the owner. If the old owner is
+    a person, that person gets the role admin. The old address redirects for 90 days; webhooks are switched
+    off. If accepting fails with NameTaken or QuotaExceeded, the transfer stays open.
     """
     before = await _find_my_transfer(caller, transfer)
     async with caller.write(
@@ -107,7 +107,7 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
 async def decline(caller: Caller, transfer: str) -> Transfer:
     """Decline a transfer
 
-    For the new owner.
+    Only the account that the repository was offered to may decline. For an organisation, its admins may.
     """
     return await _end_transfer(caller, transfer, (4,), "declined", "transfer.decline")
 
@@ -115,7 +115,7 @@ async def decline(caller: Caller, transfer: str) -> Transfer:
 async def cancel(caller: Caller, transfer: str) -> Transfer:
     """Cancel a transfer
 
-    For the account that offered the repository, and for its owner.
+    The account that offered the repository may cancel, and its owner.
     """
     return await _end_transfer(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 
@@ -123,8 +123,8 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 async def _end_transfer(
     caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer. `whose`: indexes of the columns with the accounts that may end it; `state`: the
-    new state; `kind`: kind of the event."""
+    """End an open transfer and announce an event of the kind `kind`. `whose`: indexes of the columns of the
+    transfer that hold the accounts that may end it. `state`: the new state of the transfer."""
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:
@@ -139,7 +139,8 @@ async def _end_transfer(
 
 
 async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
-    """Make the account `new`, which has this handle, the owner. Raises NameTaken or QuotaExceeded."""
+    """Make the account with the id `new` and this handle the owner of the repository. Raises NameTaken or
+    QuotaExceeded."""
     now = now_ms()
     holder = await tx.value(repos.ALIAS_OF, owner=handle, name=old.name, now=now)
     if holder is not None and holder != old.id:
@@ -167,7 +168,7 @@ async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: 
 
 
 async def _find_my_transfer(caller: Caller, transfer: str) -> Row:
-    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old or the new
+    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old owner or the new
     owner."""
     async with caller.read() as tx:
         row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())

@@ -1,1 +1,3 @@
-"""API keys of an account: made, listed, rotated, revoked, and checked by the programs that accept them."""
+"""API keys of an account. The account makes, lists, rotates and revokes them here. Programs that accept the
+keys have them checked here.
+"""

@@ -41,7 +41,7 @@ _NEW = Attempts("api_key.account", 60, 3600, "API keys that an account makes or 
 
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
-    """The caller's API keys, newest first; ended ones stay for 90 days"""
+    """The caller's API keys, newest first; expired and revoked keys stay for 90 days"""
     account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return await paging.read_page(
@@ -102,7 +102,10 @@ async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
 
 
 async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) -> ApiKeySecret:
-    """Give an API key a new secret; the one before stays valid for the overlap"""
+    """Give an API key a new secret; the previous secret stays valid for a while
+
+    `overlap_seconds` says how long.
+    """
     account, now, secret = _require_own(caller, user_id), now_ms(), _new_secret()
     _NEW.count(caller.node.limiter, account)
     async with caller.write() as tx:
@@ -124,7 +127,7 @@ async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) 
 
 
 async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
-    """Validity and scopes of a secret of one of the caller's keys"""
+    """Check the secret of one of the caller's API keys: whether it is valid, and its scopes"""
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
         row = await tx.one(rows.VALID, of_account=account, shown=_hash_secret(body.key), now=now)

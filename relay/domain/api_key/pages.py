@@ -29,8 +29,8 @@ SCOPES: dict[str, list[Capability]] = {
 
 
 class KeyForm(Sent, frozen=True):
-    """The form for a new key, unchecked, so that the page can report errors. `days` 0: the key never
-    expires."""
+    """The form for a new key, before it is validated, so that the page can show errors. If `days` is 0, the
+    key never expires."""
 
     name: str = ""
     scope: Literal["read", "write", "admin"] = "read"
@@ -38,14 +38,15 @@ class KeyForm(Sent, frozen=True):
 
 
 class RotateForm(Sent, frozen=True):
-    """The form for a new secret. `overlap`: seconds for which the previous secret stays valid."""
+    """The form that requests a new secret for a key. `overlap`: seconds for which the previous secret stays
+    valid."""
 
     overlap: int = 0
 
 
 class KeysQuery(KeyForm, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of API keys. `again`: a form was sent after the session had ended, and had no
-    effect."""
+    """The query of the page of API keys. `again`: whether the page says that the form sent last had no effect
+    because the session had ended."""
 
     cursor: str | None = None
     again: bool = False

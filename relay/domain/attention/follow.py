@@ -1,5 +1,6 @@
-"""The follower that fills inboxes: one row for each account and issue, proposal or repository, with the
-newest reason. The author of an event gets no row for it. Requests do not wait for the follower.
+"""The follower that fills inboxes. An account gets one row for each issue, proposal or repository. The row
+shows why the newest event concerns the account. The author of an event gets no row for it. Requests do not
+wait for the follower.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ TURN = 20  # events of one transaction: each may reach a thousand watchers, whil
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """Add rows to inboxes: the newest event of each subject for its watchers and participants, then each
-    event for the accounts that it names, whose reason replaces the first."""
+    """Add rows to inboxes for these events. For each issue, proposal or repository, its watchers and
+    participants get a row for its newest event. Then each account that an event names gets a row, which
+    replaces any other row about the same thing."""
     bodies = await _read_texts(tx, events)
     for (repo_id, number), group in _group_by_subject(events).items():
         about = {"of_repo": repo_id, "of_number": number}
@@ -55,8 +57,8 @@ def _group_by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Lo
 
 
 async def _read_texts(tx: Tx, events: Sequence[Logged]) -> dict[str, list[str]]:
-    """Texts of posted comments and reviews by their ids, without deleted ones. The text of a review includes
-    its comments on lines."""
+    """Read the texts of posted comments and reviews, by their ids. Deleted ones are left out. The texts of a
+    review include its comments on lines."""
     texts: dict[str, list[str]] = {}
     for kind, statement in _POSTS.items():
         ids = [str(event.fields().get("id")) for event in events if RULES[event.kind].text == kind]
@@ -81,8 +83,9 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """At most two of the events, which are about one issue, proposal or repository: the newest, for everybody
-    except its author, and before it the newest by somebody else, for that author."""
+    """Choose the events that watchers and participants are notified of. All events in `loud` are about one
+    issue, proposal or repository. Returns the newest event, which notifies everybody except its author. If
+    there are events by others, the newest of those comes before it, for that author."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]
@@ -97,8 +100,8 @@ async def _notify_account(tx: Tx, rule: Rule, about: dict[str, Any], event: Logg
 
 
 async def _notify_authors(tx: Tx, repo_id: str, event: Logged) -> None:
-    """Notify the authors of open proposals whose head failed the check of this run. They are notified once
-    for each head and check."""
+    """Notify the authors of open proposals whose head failed the check that this event reports. An author is
+    notified once for each head and check."""
     data = event.fields()
     if data.get("conclusion") not in rows.FAILED:
         return
@@ -110,8 +113,8 @@ async def _notify_authors(tx: Tx, repo_id: str, event: Logged) -> None:
 async def _notify_mentioned(
     tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, bodies: dict[str, list[str]]
 ) -> None:
-    """Notify at most MENTIONS mentioned accounts of a post; each account once, even if the post is edited
-    repeatedly."""
+    """Notify the accounts that a post mentions, at most MENTIONS of them. An account is notified once for
+    each post, even if the post is edited repeatedly."""
     data = event.fields()
     post = str(data.get("id", ""))
     if rule.named:

@@ -34,8 +34,8 @@ ORG, DECLINED = "org", "declined"
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     """The caller's inbox, newest first
 
-    Rows that are done are left out unless `all`. Open invitations to organisations are listed for the invited
-    account, and declined ones for the inviter.
+    Without `all`, rows that are marked as done are left out. Invitations to organisations are listed too: the
+    invited account sees open ones, and the inviter sees declined ones.
     """
     filters: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     open_only = frozenset() if query.all else frozenset({"open"})
@@ -62,7 +62,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
 
 
 class _Marking(NamedTuple):
-    """The statements and parameters that read and mark one row."""
+    """The SQL statements that read and mark one row of an inbox, with their parameters."""
 
     one: Any
     mark: Any
@@ -73,7 +73,7 @@ class _Marking(NamedTuple):
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     """Mark one row as read, done or unread
 
-    Raises NotFound if its subject is hidden now.
+    Raises NotFound if the caller may not see what the row is about.
     """
     marking = _marking_of(caller, item)
     if marking is None:
@@ -88,7 +88,7 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
 
 
 def _marking_of(caller: Caller, item: str) -> _Marking | None:
-    """The statements for the row with this id; None if the id has no valid form."""
+    """The statements that read and mark the row with this id; None if the id is malformed."""
     about_id, _, digits = item.rpartition(".")
     me = {"account": caller.me.account_id, "current": now_ms()}
     if digits == ORG:
@@ -102,7 +102,8 @@ def _marking_of(caller: Caller, item: str) -> _Marking | None:
 
 
 async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
-    """Mark a row. Returns False if the caller has no such row or its subject is hidden now."""
+    """Mark a row as read, done or unread. Returns False if the caller has no such row, or may not see what
+    the row is about."""
     if await tx.one(marking.one, **marking.about) is None:
         return False
     await tx.run(marking.mark, **marking.about, **_marks(body))
@@ -112,7 +113,7 @@ async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
 async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
     """Mark the given rows, or all rows that are not done
 
-    Ignores `ids` of rows that no longer exist.
+    Ids of rows that no longer exist are ignored.
     """
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:

@@ -11,8 +11,8 @@ _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_C
 
 
 def find_mentions(text: str) -> list[str]:
-    """The handles that the text mentions as @HANDLE outside of code, in lower case; only the first MENTIONS
-    of them."""
+    """Find the handles that the text mentions as @HANDLE outside of code, in lower case. Returns the first
+    MENTIONS of them."""
     handles: dict[str, None] = {}
     if "@" not in text:
         return []
@@ -24,8 +24,8 @@ def find_mentions(text: str) -> list[str]:
 
 
 def find_new_mentions(before: str, after: str) -> dict[str, list[str]]:
-    """Data for the event of an edit: the handles that `after` mentions and `before` does not; {} if there are
-    none."""
+    """Find the handles that an edit newly mentions: they are in `after` and not in `before`. Returns them as
+    data for the event of the edit, or {} if there are none."""
     mentioned_before = set(find_mentions(before))
     new = [handle for handle in find_mentions(after) if handle not in mentioned_before]
     return {"mentions": new} if new else {}

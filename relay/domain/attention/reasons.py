@@ -8,8 +8,8 @@ from localstore.core.model.inbox import Reason
 
 
 class Rule(NamedTuple):
-    """The accounts that events of one kind notify, and the reason that their inboxes show. "Data" in the
-    comments means the data of the event."""
+    """Says which accounts the events of one kind notify, and with which reason. "Data" in the comments below
+    means the data of the event."""
 
     watchers: bool = False  # the accounts that watch the repository
     parts: bool = False  # author, assignees and participants

@@ -31,7 +31,7 @@ async def unstar(view: View) -> None:
 
 @serves_repositories(social.WATCH, operation="watch.set", name="social.watch")
 async def watch(view: View) -> None:
-    """Watch a repository: changes of its issues and proposals come to the inbox"""
+    """Watch a repository: the inbox shows what happens in its issues and proposals"""
     await socials.put(view, "watch")
 
 

@@ -1,5 +1,5 @@
-"""Rules of stars and watches: at most one of each for an account; their numbers are counted as they
-change.
+"""Rules of stars and watches. An account has at most one of each on a repository. The repository's counts are
+updated with each change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def put(view: View, kind: Kind) -> None:
 
 
 async def watch_own(tx: Tx, repo_id: str, account_id: str) -> None:
-    """Make the new owner of a repository watch it. The transaction locks the repository."""
+    """Make the new owner of a repository watch it. Call it in a transaction that locks the repository."""
     if await tx.one(rows.HAS["watch"], of_repo=repo_id, me=account_id) is None:
         await tx.run(rows.SET["watch"], repo_id=repo_id, account_id=account_id, created_at=now_ms())
         await count(tx, repo_id, "watch", 1)
@@ -53,15 +53,15 @@ async def drop_hidden(tx: Tx, repo_id: str) -> None:
 
 
 async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
-    """Add `more` to the repository's count of stars or watches. If `more` is above 0, the transaction must
-    lock the repository."""
+    """Add `more` to the repository's count of stars or watches. If `more` is above 0, call it in a
+    transaction that locks the repository."""
     if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
         first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
         await tx.run(rows.FIRST, repo_id=repo_id, **first)
 
 
 async def of_one(caller: Caller, repo: Repo) -> Repo:
-    """The repository with its counts and the caller's own star and watch."""
+    """The repository, with its counts and with the caller's own star and watch filled in."""
     me = caller.principal.account_id if caller.principal else ""
     row = await caller.node.db.lookup(rows.ONE, of_repo=repo.id, me=me)
     forked = await caller.node.db.lookup(forks.COUNT, of_repo=repo.id)
@@ -70,7 +70,8 @@ async def of_one(caller: Caller, repo: Repo) -> Repo:
 
 
 async def of_several(tx: Tx, caller: Caller, repos: list[Repo]) -> list[Repo]:
-    """The repositories with their counts and the caller's own stars and watches; two statements."""
+    """The repositories, with their counts and with the caller's own stars and watches filled in. Runs two
+    statements in all."""
     if not repos:
         return repos
     me = caller.principal.account_id if caller.principal else ""

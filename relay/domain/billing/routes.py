@@ -1,5 +1,5 @@
-"""Routes of billing. The gate refuses editions without billing; in editions with billing these routes answer
-that it is not implemented.
+"""Routes of billing. In editions without billing the gate refuses the requests. In editions with billing
+these routes answer that billing is not implemented.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def checkout(caller: Caller, body: CheckoutCreate) -> Checkout:
 
 @serves(endpoints.PORTAL, operation="billing.portal", errors=(501,))
 async def portal(caller: Caller, query: PortalQuery) -> Portal:
-    """The payment provider's page of the caller"""
+    """The payment provider's page where the caller manages payments"""
     _refuse()
 
 

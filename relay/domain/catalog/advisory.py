@@ -1,5 +1,5 @@
-"""Rules of advisories: everybody reads them; owners of public repositories publish them, in editions that
-have them.
+"""Rules of advisories. Everybody may read them. Owners of public repositories publish them, in editions of
+the relay that allow it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ async def get(caller: Caller, advisory: str) -> Advisory:
 
 
 async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
-    """Publish an advisory. `tx`: a write transaction of the repository's owner. Raises EditionLacks where
-    this build has no advisories, Conflict for a private repository or if it has ADVISORIES already."""
+    """Publish an advisory of the repository. `tx`: a write transaction of the repository's owner. Raises
+    EditionLacks if this edition has no advisories, and Conflict if the repository is private or has
+    ADVISORIES advisories already."""
     if not PUBLISHING.in_edition(edition.EDITION):
         raise EditionLacks(
             f"this node is {edition.EDITION}; publishing an advisory needs {PUBLISHING.edition}"
@@ -100,7 +101,7 @@ async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
 
 
 async def match_all(tx: Tx, items: list[Dependency]) -> list[Dependency]:
-    """The dependencies with their advisories; one statement for each ecosystem."""
+    """Add to each dependency the advisories about it. Runs one statement for each ecosystem."""
     names_by_ecosystem: dict[str, set[str]] = defaultdict(set)
     for item in items:
         names_by_ecosystem[item.ecosystem].add(key(item.ecosystem, item.name))
@@ -120,7 +121,7 @@ async def match_all(tx: Tx, items: list[Dependency]) -> list[Dependency]:
 
 
 def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
-    """The advisories that are, or may be, about the dependency."""
+    """The advisories that affect the dependency or may affect it."""
     matches: list[Matched] = []
     for advisory in advisories:
         answers = [_is_about(item, affected) for affected in advisory.affected]
@@ -130,8 +131,8 @@ def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
 
 
 def _is_about(item: Dependency, affected: Affected) -> bool | None:
-    """Whether the advisory affects the dependency; None if this is not certain, because the manifest allows
-    several versions or the version cannot be compared."""
+    """Whether the advisory affects the dependency. None means that this is not certain, because the manifest
+    allows several versions or the version cannot be compared."""
     if affected.package.ecosystem != item.ecosystem or key(item.ecosystem, affected.package.name) != key(
         item.ecosystem, item.name
     ):

@@ -41,8 +41,8 @@ class _Manifests:
 
 
 async def find_dependencies(view: View, ref: str | None) -> Dependencies:
-    """The dependencies of the repository at `ref`, None: at its default branch. Raises NotFound for an
-    unknown ref."""
+    """Find the dependencies of the repository at `ref`, or at its default branch if `ref` is None. Raises
+    NotFound for an unknown ref."""
     sealed.require_plaintext(view)
     async with view.read() as tx:
         head = await sealed.find_head(view, tx, ref or view.repo.default_branch)
@@ -57,8 +57,8 @@ async def find_dependencies(view: View, ref: str | None) -> Dependencies:
 
 
 async def _find_manifests(view: View, root: bytes) -> _Manifests:
-    """Manifests in the first MANIFEST_LEVELS levels of folders, sorted by level, then path. Manifests that
-    are hidden from the caller are left out."""
+    """Find the manifests in the upper MANIFEST_LEVELS levels of folders, sorted by level, then path.
+    Manifests that are hidden from the caller are left out."""
     manifests, level, looked = _Manifests(), [("", root)], 0
     for depth in range(MANIFEST_LEVELS):
         below: list[tuple[str, bytes]] = []
@@ -140,7 +140,7 @@ def _to_wire(path: str, declaration: Declared) -> Dependency:
 
 
 async def _add_repositories(tx: Tx, view: View, items: list[Dependency]) -> list[Dependency]:
-    """The dependencies, each with its repository on this node if there is one that the caller sees."""
+    """Add to each dependency its repository on this node, if the caller sees one."""
     names = sorted({item.name.lower() for item in items if item.ecosystem == "svc"})
     if not names:
         return items

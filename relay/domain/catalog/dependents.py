@@ -1,6 +1,6 @@
-"""Dependencies of the default branches of repositories, stored so that a repository can list its dependents.
-A follower of the event log adds a job when a head moves; the job reads `depends` in .svc.yaml. Pushes do not
-wait for it.
+"""Stores the dependencies of each repository's default branch, so that a repository can list its dependents.
+A follower of the event log adds a job when a head moves. The job reads `depends` in .svc.yaml. Pushes do not
+wait for the job.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _make_follower(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[Non
 
 
 async def settle(node: Node, repo_id: str) -> None:
-    """Store the dependencies at the head of the default branch. If the head moves meanwhile, nothing is
-    stored: the event of that move adds another job."""
+    """Store the dependencies of the seal at the head of the default branch. If the head moves meanwhile,
+    stores nothing, since the event of that move adds another job."""
     async with node.db.read(snapshot=True) as tx:
         head = await tx.value(rows.HEAD, of_repo=repo_id)
         names = await _read_depends(node, tx, repo_id, head) if head is not None else ()
@@ -77,7 +77,7 @@ async def _read_depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence
 async def page(view: View, query: PageQuery) -> Page[Dependent]:
     """Repositories whose default branch depends on this one
 
-    Ordered by id. The caller must see a repository and its manifest to find it here.
+    Ordered by id. A repository is listed only if the caller sees it and its manifest.
     """
     me = view.principal.account_id if view.principal else ""
     async with view.read() as tx:

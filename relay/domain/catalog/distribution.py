@@ -1,7 +1,8 @@
 """Builds of the client, from the folder that the operator gives (`TR_CLIENT_BUILDS`).
 
-`release.json` there lists them; a file that it does not list is not handed out. The folder is read at each
-request, so that a new release needs no restart: put the files there first and replace `release.json` last.
+`release.json` in that folder lists the builds; a file that it does not list cannot be downloaded. The folder
+is read at each request, so that a new release needs no restart: put the new files there first and replace
+`release.json` last.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ async def release(caller: Caller) -> ClientRelease:
 async def download(caller: Caller, name: str) -> Reply:
     """One build of the client; with ETag and ranges
 
-    The ETag is its SHA-256, which the client verifies.
+    The ETag is the SHA-256 of the build, which the client verifies.
     """
     build = next((each for each in (await release(caller)).artifacts if each.name == name), None)
     folder = caller.node.config.client_builds

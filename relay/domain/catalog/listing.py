@@ -1,4 +1,4 @@
-"""Rules of listings: only public repositories have one; it is written by their owners."""
+"""Rules of listings. Only public repositories have a listing, and their owners write it."""
 
 from __future__ import annotations
 

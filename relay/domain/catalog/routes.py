@@ -52,7 +52,7 @@ serves(
     errors=(404, 503),
 )
 async def install_sh(caller: Caller) -> Reply:
-    """Installs the client on Linux and macOS, after it compared the SHA-256"""
+    """The script that installs the client on Linux and macOS, after it verified the SHA-256"""
     return await distributions.script(caller, "install.sh")
 
 
@@ -65,7 +65,7 @@ async def install_sh(caller: Caller) -> Reply:
     errors=(404, 503),
 )
 async def install_ps1(caller: Caller) -> Reply:
-    """Installs the client on Windows, after it compared the SHA-256"""
+    """The script that installs the client on Windows, after it verified the SHA-256"""
     return await distributions.script(caller, "install.ps1")
 
 

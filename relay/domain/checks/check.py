@@ -29,7 +29,7 @@ async def page(view: View, query: PageQuery) -> Page[Check]:
 async def enable(view: View, name: str) -> Check:
     """Enable a check: it has to pass before a proposal is merged
 
-    A check that has never reported can be enabled.
+    A check that has never reported can be enabled too.
     """
     checked_name = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:
@@ -90,8 +90,8 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
 
 
 async def combine_states(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
-    """The combined state of the checks of each seal, including enabled checks without a report; three
-    statements for any number of seals."""
+    """Combine the states of the checks of each seal. An enabled check without a report counts as pending.
+    Runs at most three statements, for any number of seals."""
     if not seals:
         return {}
     enabled = len(await tx.all(rows.ENABLED, of_repo=repo_id))
@@ -109,7 +109,8 @@ async def combine_states(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str
 
 
 async def find_unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
-    """Names of enabled checks that have not passed, for each seal; two statements for any number of seals."""
+    """Find the enabled checks that have not passed on each seal. Returns their names by seal. Runs two
+    statements, for any number of seals."""
     enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
     passed: set[tuple[str, str]] = set()
     if enabled and seals:
@@ -122,14 +123,15 @@ async def find_unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, li
 
 
 async def record_report(tx: Tx, view: View, name: str, run_id: str) -> None:
-    """Record the last run of a check, and the check itself if it is new."""
+    """Store which run of a check is its last, and add the check itself if it is new."""
     of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
     if await tx.run(rows.REPORT, **of_check, new_run=run_id) == 0:
         await _insert_check(tx, view, name, False, run_id)
 
 
 async def _insert_check(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
-    """Add a check. If the repository is at its limit, the check with the oldest last report is removed."""
+    """Add a check. If the repository has as many checks as allowed, the one whose last report is oldest is
+    removed. `last`: id of the run that reported."""
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.CHECKS_KNOWN:
         stalest = await tx.value(rows.STALEST, of_repo=view.repo.id)
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_check=stalest)

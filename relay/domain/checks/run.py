@@ -1,4 +1,6 @@
-"""Rules of runs: attempts are numbered one after the other, and a completed run is final."""
+"""Rules of runs. The attempts of a check on a seal are numbered one after the other, and a completed run is
+final.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ async def create(view: View, body: RunCreate) -> Run:
 async def rerun(view: View, run_id: str) -> Run:
     """Request another attempt of a completed run
 
-    It is queued; runners are notified by the event.
+    The new attempt is queued; an event tells runners of it.
     """
     async with view.write(account_name(view.me.account_id)) as tx:
         old = await _find(tx, view, run_id)
@@ -85,7 +87,7 @@ async def rerun(view: View, run_id: str) -> Run:
 async def update(view: View, run_id: str, patch: RunPatch) -> Run:
     """Update the state of a run that is not completed
 
-    A run goes from queued to in_progress to completed, or ends at once.
+    The state goes from queued to in_progress to completed, or from queued to completed at once.
     """
     async with view.write() as tx:
         old = await _find_unfinished(tx, view, run_id)
@@ -109,8 +111,8 @@ def _row_to_wire(row: Any) -> Run:
 def _outcome_after(
     was: Status, status: Status | None, conclusion: Conclusion | None
 ) -> tuple[Status, Conclusion | None]:
-    """(status, conclusion) of a run after this change. `was`: its status before. A conclusion completes the
-    run."""
+    """The (status, conclusion) of a run after a change. `was`: the status before the change. `status` and
+    `conclusion`: what the change sets; a conclusion completes the run."""
     if conclusion is not None:
         if status not in (None, "completed"):
             raise Invalid(f"a run with a conclusion is completed, not {status}", pointer="/status")
@@ -144,8 +146,9 @@ async def _find_newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | 
 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
-    """Raise RateLimited if the account recorded too many runs in the last minute, Conflict if the seal has
-    too many runs or, unless the check has run on it before (`again`), too many checks."""
+    """Check that one more run may be recorded on the seal. Raises RateLimited if the account recorded too
+    many runs in the last minute. Raises Conflict if the seal has too many runs, or too many checks already.
+    `again`: the check has run on this seal before, so the number of checks does not grow."""
     who = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     limited = view.node.limiter.enabled
     if limited and await tx.value(rows.REPORTED_SINCE, **who) >= limits.RUNS_A_MINUTE:
@@ -165,8 +168,8 @@ async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
 async def _record(
     tx: Tx, view: View, kind: str, body: RunCreate, branch: str, status: str, conclusion: str | None
 ) -> Run:
-    """Write the next attempt of a check on a seal, and its event. Returns the run. `kind`: kind of the
-    event."""
+    """Record the next attempt of a check on a seal, announce an event of the kind `kind`, and return the
+    run."""
     before = await _find_newest(tx, view, body.seal_id, body.name)
     await _require_room(tx, view, body.seal_id, before is not None)
     now, run_id = now_ms(), new_id()
@@ -214,8 +217,8 @@ async def _change(
 
 
 async def _announce_change(tx: Tx, view: View, kind: str, run_id: str) -> Run:
-    """Update the combined state of the run's seal, write the event, of this kind and with the state of the
-    run, and return the run."""
+    """Announce that a run has changed, and return the run. Updates the combined state of the run's seal, and
+    writes an event of the kind `kind` with the state of the run."""
     run = await _find(tx, view, run_id)
     of_seal = {"of_repo": view.repo.id, "of_seal": run.seal_id}
     counted = await tx.one(rows.COUNTED, **of_seal)

@@ -1,5 +1,5 @@
-"""Routes of cloud compute. The gate refuses callers who may not launch machines; all others are told what
-this node lacks.
+"""Routes of cloud compute. The gate refuses callers who may not launch machines. All others are told what
+this node lacks for that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MISSING = ["billing", "credential", "provider"]
 
 @serves(endpoints.PREPARE, operation="cloud.launch", errors=(501,))
 async def prepare(caller: Caller, app_id: str, body: LaunchContextCreate) -> LaunchContext:
-    """Prepare a launch: its price, and the parts that are missing"""
+    """Prepare a launch: its price, and the parts that this node lacks"""
     _refuse()
 
 
@@ -44,7 +44,7 @@ async def list_instances(caller: Caller, query: PageQuery) -> Page[Instance]:
 
 @serves(endpoints.STOP, operation="cloud.stop", errors=(404,))
 async def stop(caller: Caller, id: str) -> Instance:
-    """Stop a machine and its bill"""
+    """Stop a machine and its billing"""
     raise NotFound
 
 

@@ -1,1 +1,1 @@
-"""Devices of an account: listed, revoked, and paired by a QR code."""
+"""Devices of an account. They are listed, revoked, and paired by a QR code."""

@@ -25,7 +25,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[Device]:
 
 
 async def revoke(caller: Caller, user_id: str, device_id: str) -> None:
-    """Revoke a device: its key can sign nothing any more, and its sessions and sockets end"""
+    """Revoke a device: its key can no longer sign anything, and its sessions and sockets end"""
     require_own(caller, user_id)
     await device_key.revoke(caller, device_id)
 

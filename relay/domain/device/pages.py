@@ -1,4 +1,4 @@
-"""The page of the caller's devices: a QR code to pair another device, and the digits to compare."""
+"""The page of the caller's devices. It shows a QR code to pair another device, and the digits to compare."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ HERE = "/settings/devices"
 
 
 class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of devices. `again`: a form was sent after the session had ended, and had no
-    effect."""
+    """The query of the page of devices. `again`: whether the page says that the form sent last had no effect
+    because the session had ended."""
 
     cursor: str | None = None
     again: bool = False
 
 
 class PairForm(Sent, frozen=True):
-    """The form beside a QR code, not checked yet. `answer`: `look` asks for the state of the pairing; `same`
-    and `different` say whether both devices show the same digits."""
+    """The form beside a QR code, before it is validated. `answer`: `look` requests the state of the pairing;
+    `same` and `different` say whether both devices show the same digits."""
 
     qr: str = ""
     answer: Literal["look", "same", "different"] = "look"
@@ -132,8 +132,8 @@ async def _show(
     step: PairingStep | None = None,
     cursor: str | None = None,
 ) -> Reply:
-    """The page of devices, as an answer. `qr`: the code of an unfinished pairing; `step`: the state of that
-    pairing."""
+    """Answer with the page of devices. `qr`: the text of the code of an unfinished pairing. `step`: the state
+    of that pairing. `cursor`: where the list of devices continues."""
     admit(OPERATIONS["device.list"], caller)
     listed = await devices.page(caller, caller.me.account_id, PageQuery(cursor=cursor))
     return page(
@@ -151,7 +151,7 @@ async def _show(
 
 
 def _draw(text: str) -> str:
-    """The QR code of a text as SVG, dark on light, with a quiet zone."""
+    """Draw the QR code of a text as SVG. It is dark on light with a margin, which scanners need."""
     import segno  # for whoever pairs a device, and at no start of the relay
 
     return segno.make(text, error="l", micro=False).svg_inline(scale=5, light="#fff")

@@ -2,7 +2,7 @@
 
 1. The signed-in device draws a code, and the new device scans it.
 2. The signed-in device opens the commitment in its code.
-3. The new device confirms the digits that both show; its signature is its registration.
+3. The new device confirms the digits that both show, by signing its registration.
 4. The signed-in device confirms the digits too; this request registers the key.
 
 So the right to add a device is checked in the request that uses it.
@@ -104,10 +104,10 @@ async def generate(caller: Caller, user_id: str, body: PairingCreate) -> Pairing
 
 
 async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
-    """Record the new device that scanned a code, or the opening of the commitment by the device that drew the
-    code. Returns the state of the pairing.
+    """Take the next step of a pairing, after its code was drawn. Returns the state of the pairing.
 
-    A new device, which is not signed in, sends the code itself.
+    The new device, which is not signed in, sends the code that it scanned and describes itself. The device
+    that drew the code sends the opening of its commitment.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)
@@ -133,9 +133,9 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
     """Confirm the digits, or refuse them; the account's confirmation registers the device
 
-    The new device confirms first, by signing its registration. Until the account confirmed too, and after a
-    refusal, the answer is 202 with a device that is not paired. The account may refuse a code that no device
-    has scanned; `id` and `public_key` of the answer are then empty.
+    The new device confirms first, by signing its registration. The answer is 202 with a device that is not
+    paired, until the account has confirmed too, and after a refusal. The account may refuse before a device
+    has scanned the code; then `id` and `public_key` of the answer are empty.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)
@@ -179,8 +179,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
 
 
 def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
-    """The content of a pairing code of the account `user_id`. Raises Invalid for a text that is no pairing
-    code; a caller without a session gets the same error as for a wrong code."""
+    """Read a pairing code of the account `user_id`. Raises Invalid if the text is not a pairing code, but
+    Unauthorized if the caller has no session. For the code of another account, `_refuse` raises the error."""
     try:
         text = protocol.parse(qr)
     except Invalid:
@@ -193,7 +193,8 @@ def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """The pairing with this id. Refuses the caller (`_refuse`) unless it belongs to the account `user_id`."""
+    """Find the pairing with this id. If the account `user_id` has no such pairing, `_refuse` raises the
+    error."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:
@@ -202,7 +203,7 @@ async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> Pairin
 
 
 async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
-    """The pairing, read in a transaction that locks it. Raises PairingEnded if it is over."""
+    """Read the pairing in the transaction that locks it. Raises PairingEnded if the pairing is over."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     if row is None:
         raise _too_old()
@@ -212,8 +213,8 @@ async def _find_unused(tx: Tx, pairing_id: str) -> PairingRow:
 
 
 def _refuse(caller: Caller) -> NoReturn:
-    """Refuse a wrong code: raise Unauthorized if the caller has no session, else NotFound. Raises RateLimited
-    after too many wrong codes from one network."""
+    """Refuse a wrong pairing code, and count it. Raises Unauthorized if the caller has no session, else
+    NotFound. After too many wrong codes from one network it raises RateLimited."""
     _WRONG.count(caller.node.limiter, caller.network)
     if caller.principal is None:
         raise Unauthorized("sign in first, or show a pairing code of this account: svc login --qr TEXT")
@@ -238,7 +239,8 @@ def _too_old() -> PairingEnded:
 
 
 def _require_whole(caller: Caller) -> None:
-    """Raise Forbidden if the caller's token is narrowed, because a device is added permanently."""
+    """Raise Forbidden if the caller's token is narrowed to fewer rights, because a device is added
+    permanently."""
     if caller.me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
 
@@ -249,8 +251,8 @@ def _require_device_sign_in(caller: Caller) -> None:
 
 
 async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> PairingRow:
-    """Record the device that scanned the code; repeating it for the same device changes nothing. Raises
-    PairingEnded for another device."""
+    """Record the device that scanned the code. Scanning again with the same device changes nothing. Raises
+    PairingEnded if another device has scanned it."""
     ed25519 = device_key.decode_bytes(scanned.public_key, KEY_BYTES, "/device/public_key")
     check_ed25519(ed25519)
     if scanned.x25519 is None:
@@ -286,7 +288,8 @@ async def _scan(caller: Caller, pairing: PairingRow, scanned: NewDevice) -> Pair
 
 
 def _was_scanned_by(pairing: PairingRow, ed25519: bytes, x25519: bytes, nonce: bytes | None) -> bool:
-    """Whether this device has scanned the code already. Raises PairingEnded if another device has."""
+    """Whether this device has scanned the code already. Raises PairingEnded if another device has scanned
+    it."""
     if pairing.ed25519 is None:
         return False
     same_keys = (pairing.ed25519, pairing.x25519) == (ed25519, x25519)

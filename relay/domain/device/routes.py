@@ -1,7 +1,7 @@
 """Routes of devices. `user_id` must be the caller's own account id; any other is answered with 404.
 
-A new device has no session: its credential for `PROCESS` and `COMPLETE` is the code that it scanned, later
-also the signature of its key.
+A new device has no session. For `PROCESS` and `COMPLETE` its credential is the code that it scanned, and
+later also a signature by its key.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
     per_minute=120,
 )
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Reply:
-    """Confirm or refuse the digits of a pairing; 202 until both ends have confirmed"""
+    """Confirm or refuse the digits of a pairing; 202 until both devices have confirmed"""
     _require_may_pair(caller)
     answer: Device = await pairing.complete(caller, user_id, body)
     return Reply(answer, status=202 if answer.paired_at is None else 201)
 
 
 def _require_may_pair(caller: Caller) -> None:
-    """Raise an error unless a signed-in caller has the rights of `device.pair`, as the gate does on other
-    routes. A caller without a session passes."""
+    """Raise an error unless a signed-in caller has the rights of `device.pair`. On other routes the gate
+    checks this. A caller without a session passes."""
     if caller.principal is not None:
         admit(PAIR, caller)
         if PAIR.needs not in caller.me.caps:

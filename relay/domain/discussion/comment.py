@@ -1,4 +1,4 @@
-"""Rules of comments on issues and proposals: authors and moderators may change them."""
+"""Rules of comments on issues and proposals. Authors and moderators may change them."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
 async def insert(
     tx: Tx, view: View, number: int, body: str, thread: str | None = None, draft: bool = False
 ) -> str:
-    """Insert a comment of the caller and return its id. `thread`: id of the thread, for a comment on lines;
-    `draft`: only the caller sees it for now."""
+    """Insert a comment of the caller and return its id. `thread`: id of the thread, if the comment is on
+    lines of a proposal. `draft`: only the caller sees the comment until a review publishes it."""
     now, comment_id = now_ms(), new_id()
     await tx.run(
         rows.INSERT,
@@ -94,8 +94,8 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
 async def delete(view: View, number: str, comment: str) -> None:
     """Delete a comment
 
-    Its text and reactions are deleted. The row stays and counts, so that deleting does not make room for more
-    comments.
+    Its text and reactions are deleted. The row of the comment stays and still counts against the limit, so
+    that nobody can post more by deleting.
     """
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
@@ -112,8 +112,9 @@ async def delete(view: View, number: str, comment: str) -> None:
 
 
 async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
-    """(issue or proposal, row of a comment on it). Raises NotFound also for a draft of another author, and
-    for a comment in a thread that the caller does not see."""
+    """Find a comment on an issue or proposal. Returns (issue or proposal, row of the comment). Raises
+    NotFound also for a draft of another author, and for a comment in a thread that the caller does not
+    see."""
     issue = await subject.find(tx, view, number)
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
     if row is None or (row[7] and row[1] != sight.account_id_of(view)):
@@ -124,7 +125,7 @@ async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, 
 
 
 async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[str, list[Comment]]:
-    """The comments of each thread, by thread id, oldest first. Takes two statements."""
+    """The comments of each thread, by thread id, oldest first. Runs two statements."""
     if not ids:
         return {}
     values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.account_id_of(view)}
@@ -136,13 +137,13 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
 
 
 async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
-    """One comment, as answers show it."""
+    """One comment, in the form that answers have."""
     _, row = await find(tx, view, str(number), comment)
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Write the event `comment.VERB` or `thread.VERB` about a comment. Drafts have no events."""
+    """Write the event `comment.VERB` or `thread.VERB` about a comment. A draft has no events."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

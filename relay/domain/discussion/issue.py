@@ -23,7 +23,7 @@ from relay.domain.discussion.subject import Subject
 async def page(view: View, query: IssueQuery) -> Page[Issue]:
     """Issues, newest first
 
-    Takes a fixed number of statements.
+    Runs a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read() as tx:
@@ -71,7 +71,8 @@ async def create(view: View, body: IssueCreate) -> Issue:
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
     """Edit, close, reopen, label or assign an issue
 
-    Text: author and moderators; state: author and role triage; labels and assignees: role triage.
+    The author and moderators may change the text. The author and the role triage may change the state. Labels
+    and assignees need the role triage.
     """
     if patch.body is not None:
         posting.require_short(patch.body, "/body")
@@ -112,7 +113,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
 
 
 async def close(tx: Tx, view: View, number: int, by: int) -> None:
-    """Close an open issue because proposal `by` was merged. The caller has checked the rules."""
+    """Close an open issue because the proposal number `by` was merged. The caller has checked the rules."""
     old = await find(tx, view, str(number))
     if old[3] == "open":
         await _edit(tx, view, old, IssuePatch(), "closed", "completed")

@@ -1,5 +1,6 @@
-"""Rules of labels: names are unique regardless of case, and the number of labels in a repository is
-limited."""
+"""Rules of labels. Their names are unique regardless of case, and a repository has a limited number of
+labels.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ async def create(view: View, body: LabelCreate) -> Label:
 
 
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
-    """Create a label in the transaction `tx`, which locks the repository. Raises LabelExists, or Conflict if
-    the repository has too many labels."""
+    """Create a label in the transaction `tx`, which must lock the repository. Raises LabelExists, or Conflict
+    if the repository has too many labels."""
     label = Label(name=body.name, color=_normalise_color(body.color), description=body.description)
     view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
     if (existing := await find(tx, view, label.name)) is not None:
@@ -90,8 +91,8 @@ async def delete(view: View, name: str) -> None:
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
     """Copy the labels of another repository
 
-    The caller must see that repository. An existing label stays unchanged or, with `force`, is changed to
-    match.
+    The caller must see that repository. A label that exists already stays as it is. With `force` it is
+    changed to match.
     """
     owner, _, repo_name = body.source.lower().partition("/")
     async with view.write() as tx:
@@ -115,7 +116,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
 
 
 async def find(tx: Tx, view: View, name: str) -> Label | None:
-    """The label with this name, in any case; None if there is none."""
+    """The label with this name regardless of case; None if there is none."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, label=name.casefold())
     return None if row is None else _row_to_label(row)
 

@@ -1,4 +1,4 @@
-"""Limits that all posts share: how many in a minute, and how long."""
+"""Limits that all posts share: how many an account posts in a minute, and how long a post is."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MINUTE = 60_000
 
 
 def require_short(text: str, pointer: str) -> None:
-    """Raise Invalid for a text above the limit of a body, in bytes."""
+    """Raise Invalid if the text has more bytes than a body may have."""
     if len(text.encode()) > limits.ISSUE_BODY_BYTES:
         raise Invalid("body is at most 64 KiB of text without NUL", pointer=pointer)
 
 
 async def require_room(tx: Tx, view: View) -> None:
-    """Raise RateLimited for an account that has posted too much in the last minute, in all repositories. The
-    transaction locks the account."""
+    """Raise RateLimited if the account has posted too much in the last minute, counted over all repositories.
+    Call it in a transaction that locks the account."""
     if not view.node.limiter.enabled:
         return
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER

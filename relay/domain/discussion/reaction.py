@@ -1,4 +1,4 @@
-"""Rules of reactions to issues, proposals and comments: one of each kind for an account."""
+"""Rules of reactions to issues, proposals and comments. An account has at most one reaction of each kind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from relay.events.log import Audience
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """Add the caller's reaction to a comment; to the issue itself if `comment` is None."""
+    """Add the caller's reaction to a comment, or to the issue or proposal itself if `comment` is None."""
     return await _set(view, number, name, comment, given=True)
 
 
 async def remove(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """Remove the caller's reaction to a comment; to the issue itself if `comment` is None."""
+    """Remove the caller's reaction to a comment, or to the issue or proposal itself if `comment` is None."""
     return await _set(view, number, name, comment, given=False)
 
 

@@ -1,5 +1,5 @@
-"""Rules of security reports: signed-in readers of the repository report, its owner reads and decides.
-Reporters can read their reports and are notified of the decision.
+"""Rules of security reports. Signed-in readers of a repository send reports, and its owner reads them and
+decides. Reporters can read their own reports and are notified of the decision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("ne
 
 
 async def page(view: View, query: ReportQuery) -> Page[Report]:
-    """Security reports of a repository, newest first; others than its owner get only their own"""
+    """Security reports of a repository, newest first
+
+    Callers other than the owner get only their own reports.
+    """
     if view.repo.owner_id == view.me.account_id:
         view.require("owner")  # a token that only reads does not list a part of them as if it were all
     filters: dict[str, str] = {} if query.state is None else {"of_state": query.state}
@@ -75,8 +78,8 @@ async def create(view: View, body: ReportCreate) -> Report:
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
     """Decide about a report
 
-    A repeated decision is not an error. Publishing makes an advisory of the report; raises EditionLacks if
-    the edition has no advisories.
+    A repeated decision is not an error. A decision to publish makes an advisory from the report; it raises
+    EditionLacks if the edition has no advisories.
     """
     state = body.decision
     if body.affected and state != "published":

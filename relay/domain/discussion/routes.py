@@ -1,4 +1,4 @@
-"""Issues of a repository, their comments and reactions; labels; security reports."""
+"""Routes of issues with their comments and reactions, of labels, and of security reports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Decides who sees a thread and is notified of it. All code about threads must use this, because paths may be
-hidden.
+"""Decides who sees a thread and who is notified of it. All code about threads must use this module, because
+the paths of threads may be hidden.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def account_id_of(view: View) -> str:
 
 
 async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
-    """The row of a thread. Raises NotFound if it is missing, a draft of somebody else, or on a hidden
-    path."""
+    """The row of a thread. Raises NotFound if there is no such thread, if it is a draft of another author, or
+    if its path is hidden."""
     row = await tx.one(
         rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=account_id_of(view)
     )
@@ -36,7 +36,8 @@ async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
 
 
 async def count_threads(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, ThreadCounts]:
-    """The numbers of open and of resolved threads that the caller sees, by proposal; one statement."""
+    """Count the open and the resolved threads that the caller sees, by proposal number. Runs one
+    statement."""
     of = {"of_repo": view.repo.id, "numbers": list(numbers)}
     if view.policy is None:
         states = [(n, state, many) for n, state, many in await tx.all(rows.COUNTS, **of)]
@@ -53,8 +54,8 @@ async def count_threads(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int,
 
 
 async def audience_of(tx: Tx, view: View, thread: ThreadRow) -> Audience:
-    """The audience of events about the thread: writers if its path is hidden from others, else all
-    readers."""
+    """The audience of events about the thread. It is the writers if the thread's path is hidden from other
+    readers, else all readers."""
     if view.repo.policy is None:
         return "reader"
     rules = await tx.all(repos.POLICY, repo_id=view.repo.id)
@@ -63,8 +64,8 @@ async def audience_of(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
-    """Write an event of this kind that only readers who see the thread receive. The proposal counts as
-    changed only if all its readers see the thread."""
+    """Write an event of this kind that only readers who see the thread receive. If all readers of the
+    proposal see the thread, also set the time of the proposal's last change."""
     hearers = await audience_of(tx, view, thread)
     if hearers == "reader":
         await subject.record_change(tx, view, kind, number, thread=thread.id, **data)

@@ -35,7 +35,7 @@ class Subject:
 
 
 async def find(tx: Tx, view: View, number: str) -> Subject:
-    """The issue or proposal of this number. Raises NotFound."""
+    """Find the issue or proposal with this number. Raises NotFound."""
     row = await tx.one(rows.SUBJECT, of_repo=view.repo.id, of_number=number_of(number))
     if row is None:
         raise NotFound
@@ -43,7 +43,7 @@ async def find(tx: Tx, view: View, number: str) -> Subject:
 
 
 def number_of(number: str) -> int:
-    """The number of an issue or proposal from its text in a path. Raises NotFound for a text that is not a
+    """Read the number of an issue or proposal from a path in a URL. Raises NotFound if the text is not a
     number."""
     n = whole_number(number)
     if not n or str(n) != number:
@@ -73,7 +73,8 @@ async def next_number(tx: Tx, view: View) -> int:
 
 
 async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subject:
-    """Insert an open issue or proposal of the caller. Raises Conflict if the repository has no room."""
+    """Insert an open issue or proposal of the caller. Raises Conflict if the repository has as many as
+    allowed."""
     now, me = now_ms(), view.me.account_id
     number = await next_number(tx, view)
     await tx.run(
@@ -106,7 +107,8 @@ async def take_part(tx: Tx, view: View, of: Subject) -> None:
 
 
 async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
-    """Copy the state of an issue or proposal into the rows by which lists are filtered."""
+    """Copy the state of an issue or proposal into other tables, whose rows are used to filter lists by
+    state."""
     for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
         await tx.run(copied, of_repo=repo_id, of_number=number, new_state=state)
 
@@ -115,7 +117,7 @@ async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
 
 
 async def replace_words(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
-    """Replace the words by which the issue or proposal is found in searches."""
+    """Replace the words under which searches find the issue or proposal."""
     await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
     await tx.many(rows.WORD, _word_rows(view, of, title, body))
 
@@ -137,7 +139,8 @@ async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bo
 
 
 async def add_labels(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
-    """Add labels. Raises Invalid for a label that the repository lacks, Conflict for too many."""
+    """Add labels to an issue or proposal. Raises Invalid for a label that the repository lacks, and Conflict
+    for too many."""
     on = {label.name.casefold() for label in await _labels_on(tx, view, of.number)}
     for folded, name in {name.casefold(): name for name in names}.items():
         if folded in on:
@@ -237,8 +240,8 @@ async def _add_part(
 
 
 async def to_filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
-    """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`:
-    members of the query that name an account."""
+    """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`: names
+    of the fields of the query that name an account."""
     values: dict[str, Any] = {}
     if query.state != "all":
         values["state"] = query.state
@@ -267,8 +270,8 @@ async def find_leading_filter(
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """The filter of `leaders` with the fewest rows, whose index the list walks; "" if `values` has none of
-    them."""
+    """Choose from `leaders` the filter in `values` that matches the fewest rows. The list is then read along
+    the index of this filter. Returns "" if `values` has none of `leaders`."""
     names = [name for name in leaders if name in values]
     if len(names) < 2:
         return names[0] if names else ""
@@ -283,7 +286,8 @@ async def find_leading_filter(
 
 
 async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
-    """The searched words, rarest first; [] if there are several and one of them occurs nowhere."""
+    """Sort the words of a search, rarest first. Returns [] if there are several words and one of them occurs
+    nowhere."""
     if len(searched) < 2:
         return searched
     counts = {word: await tx.value(rows.HAVE_WORD, of_repo=view.repo.id, word=word) for word in searched}

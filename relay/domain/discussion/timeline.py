@@ -19,8 +19,8 @@ from relay.events.log import LEVEL, audience_of
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
     """Events of an issue or a proposal, oldest first
 
-    Only events that the caller may see. Because paths of threads may have been hidden since, a filtered view
-    gets no events of threads.
+    Only events that the caller may see. A filtered view gets no events of threads, because the path of a
+    thread may have become hidden after the event.
     """
     hears = LEVEL[audience_of(view.role)]
     audiences = [name for name, level in LEVEL.items() if level <= hears]

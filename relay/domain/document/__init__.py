@@ -1,1 +1,3 @@
-"""Documents of an account: created, read, edited by several at once, archived and deleted."""
+"""Documents of an account: they are created, read, edited by several devices at once, archived and
+deleted.
+"""

@@ -1,6 +1,8 @@
-"""Rules of documents. A document is a list of operations; its title and content are stored too, so that
-reading needs no computation. An edit is computed outside of any transaction, in a worker process. It is
-stored if the document has not changed since; otherwise it is computed again.
+"""Rules of documents.
+
+A document is a list of operations. Its title and content are stored too, so that reading needs no
+computation. An edit is computed outside of any transaction, in a worker process. If the document has changed
+meanwhile, the edit is computed again, else it is stored.
 """
 
 from __future__ import annotations
@@ -93,7 +95,10 @@ async def get(caller: Caller, id: str) -> Document:
 
 
 async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) -> Document:
-    """Change a document to the given content, by operations: others' changes since `base` stay"""
+    """Change a document to the given content
+
+    The change is stored as operations, so that changes of others since `base` stay.
+    """
     content, json = await asyncio.to_thread(spelled, body.content)
     for _ in range(ATTEMPTS):
         async with caller.read(snapshot=True) as tx:
@@ -142,14 +147,14 @@ async def unarchive(caller: Caller, id: str) -> Document:
 
 
 async def history(caller: Caller, id: str, query: PageQuery) -> Page[DocumentUpdate]:
-    """The changes of a document, newest first; the oldest ones are joined into one"""
+    """The changes of a document, newest first; the oldest changes are joined into one"""
     async with caller.read() as tx:
         await _find(tx, caller, id)
         return await paging.read_page(tx, rows.HISTORY, query, _update_to_wire, of_document=id)
 
 
 def tag_of(document: DocumentSummary) -> str:
-    """The ETag of a document; it changes whenever the answer to a reader changes."""
+    """The ETag of a document. It changes whenever a reader would get a different answer."""
     return f'"{document.frontier}-{document.updated_at}"'
 
 
@@ -177,8 +182,9 @@ async def _store(
     apart: Sequence[UpdateRow],
     edited: Edited,
 ) -> Document:
-    """Store an edit of version `base` of the document `row`, with its new content. `joined`: its oldest
-    updates, which the edit may have replaced by one snapshot; `apart`: its other updates."""
+    """Store an edit of the document `row` with its new content. `base`: the version that was edited.
+    `joined`: the document's oldest updates, which the edit may have replaced by one snapshot. `apart`: its
+    other updates."""
     title = row.title if title is None else title
     now, number = _next_moment(row), row.head + 1
     if edited.snapshot is not None:
@@ -225,8 +231,8 @@ async def _add_update(tx: Tx, document_id: str, update: UpdateRow) -> None:
 
 
 async def _require_room(tx: Tx, account: str, more: int, new: int = 0) -> None:
-    """Raise QuotaExceeded if the account would have too many documents with `new` further ones, or too many
-    bytes of documents with `more` further bytes."""
+    """Raise QuotaExceeded if the account cannot have `new` further documents, or `more` further bytes of
+    documents."""
     row = await tx.one(rows.USED, of_account=account)
     count, size = (int(row[0]), int(row[1])) if row else (0, 0)
     if count + new > limits.DOCUMENTS:
@@ -254,8 +260,8 @@ async def _find(tx: Tx, caller: Caller, document_id: str) -> DocumentRow:
 
 
 async def _read(tx: Tx, caller: Caller, document_id: str) -> Document:
-    """The document with its content, read in one statement, because otherwise the frontier could be older
-    than the content."""
+    """The document with its content. Both are read in one statement, because otherwise they could belong to
+    different versions."""
     row = await tx.one(rows.WHOLE, of_document=document_id, of_account=caller.me.account_id)
     if row is None:
         raise NotFound
@@ -280,7 +286,8 @@ def _require_match(row: DocumentRow, if_match: str | None) -> None:
 
 
 def _next_moment(row: DocumentRow) -> int:
-    """Now, but after the last change: two changes of one document have different times."""
+    """The time to store for a change: now, but later than the document's last change. So two changes of one
+    document have different times."""
     return max(now_ms(), row.updated_at + 1)
 
 

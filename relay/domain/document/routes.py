@@ -1,4 +1,4 @@
-"""Routes of documents. Documents of other accounts are answered as missing."""
+"""Routes of documents. A document of another account gets the same answer as a missing one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ async def get(caller: Caller, id: str) -> Document | Reply:
 
 @serves(endpoints.PUT, operation="document.put", cost=8, errors=(404, 409, 412, 413, 503, 507))
 async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
-    """Change a document to the given content, by operations: others' changes since `base` stay. If-Match:
-    only if its ETag is this one"""
+    """Change a document to the given content
+
+    The change is stored as operations, so that changes of others since `base` stay. With If-Match, the
+    document changes only if its ETag still matches.
+    """
     conditions = request.headers.getall("if-match", ())
     if_match = ",".join(conditions) if conditions else None
     return _with_etag(await document.put(caller, id, body, if_match))
@@ -51,5 +54,5 @@ async def unarchive(caller: Caller, id: str) -> Document | Reply:
 
 
 def _with_etag(answer: Document, status: int = 200) -> Reply:
-    """The answer with this document and its ETag."""
+    """The answer that contains this document, with its ETag in a header."""
     return Reply(answer, status, etag=document.tag_of(answer))

@@ -1,1 +1,1 @@
-"""Forks, and the parts of another repository's history that a repository takes over."""
+"""Forks, and the parts of another repository's history that a repository copies."""

@@ -1,11 +1,11 @@
-"""Takes over seals of another repository with the objects that they name, for a new fork, or for a base when
-a proposal comes from another repository. Only rows are copied.
+"""Copies seals of another repository, and the objects that they name, into a repository. The target is a new
+fork, or the base of a proposal from another repository. Only database rows are copied.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
     async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
     async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
 
-A seal is taken with its whole history and with its original signatures. A fork by somebody who does not see
+A seal is copied with its whole history and with its original signatures. A fork by somebody who does not see
 all paths gets partial trees (`forking.parting`).
 """
 
@@ -41,9 +41,11 @@ LOT = 1000  # ids or digests of one statement
 
 @dataclass(slots=True)
 class Taken:
-    """The part of another repository's history that a repository takes over. `seals`: ids; `trees`: partial
-    trees of the seals that are not taken whole; `sizes`: bytes of the objects that the seals name, by digest;
-    `large`: rows of chunked files."""
+    """The part of another repository's history that a repository takes over.
+
+    `seals`: ids of seals. `trees`: partial trees of the seals of which some paths are hidden. `sizes`: bytes
+    of the objects that the seals name, by digest. `large`: rows of files that are stored in chunks.
+    """
 
     source: str
     seals: list[str]
@@ -55,8 +57,8 @@ class Taken:
 async def gather(
     node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
 ) -> Taken:
-    """The seals in the history of `heads` in `source` that `target` lacks, with the part of their trees that
-    `policy` shows. Seals never change, so the answer stays valid in every later transaction."""
+    """Collect the seals in the history of `heads` in `source` that `target` lacks, with the part of their
+    trees that `policy` shows. Seals never change, so the result stays valid in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
         fresh = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
         taken = Taken(source, [row[0] for row in fresh])
@@ -92,7 +94,8 @@ async def gather(
 
 
 async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give a new repository the seals and objects in `taken`, counted for its owner. Raises QuotaExceeded."""
+    """Give a new repository the seals and objects in `taken`. They count against its owner's quota. Raises
+    QuotaExceeded."""
     await _insert_held(tx, target, taken)
     if taken.trees.written:
         directories = list(taken.trees.written)
@@ -103,8 +106,8 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """Give the repository the seals in `taken`, and lend it their objects, which count for no owner's quota
-    until `adopt`."""
+    """Give the repository the seals in `taken`, and lend it their objects. Lent objects count against
+    nobody's quota until `adopt` is called."""
     await _insert_held(tx, target, taken)
     for lot in _lots(sorted(taken.sizes)):
         fresh = await node.objects.find_missing(tx, target, lot)
@@ -112,8 +115,8 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
-    """Turn lent objects into objects of the repository's own: those that these seals name, and those in
-    `more`. Called before one of its branches gets these seals. Raises QuotaExceeded."""
+    """Turn lent objects into the repository's own objects: those that the seals `heads` name, and those in
+    `more`. Call this before one of the repository's branches gets these seals. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)
@@ -141,8 +144,8 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Before a repository is purged, move those of its seals that other repositories also have to one of
-    these other repositories. Its forks lose their parent."""
+    """Prepare to purge a repository. Those of its seals that other repositories have too are assigned to one
+    of these repositories. Its forks lose their parent."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

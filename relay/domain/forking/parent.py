@@ -10,8 +10,8 @@ from relay.db.repo import RepoRow
 
 
 async def parent_of(tx: Tx, caller: Caller, row: RepoRow) -> ParentRepo | None:
-    """The repository that this one was forked from; None if it is not a fork, or if the caller may not see
-    its parent."""
+    """The repository that this one was forked from. None if it is not a fork, or if the caller may not see
+    that repository."""
     if row.parent_id is None:
         return None
     me = caller.principal.account_id if caller.principal else ""

@@ -1,8 +1,8 @@
 """The trees of a fork whose maker does not see all paths (`localstore.core.tree.partial`).
 
-Each seal keeps its id, bytes and signature, and gets a tree for this fork, without names, digests and sizes
-of anything hidden from the maker. All code that reads trees reads this tree, for every caller. So answers
-need no filtering, and later path rules of the parent change nothing.
+Each seal keeps its id, bytes and signature, and gets a separate tree for this fork. That tree lacks the
+names, digests and sizes of everything hidden from the maker. In the fork, all code reads this tree for every
+caller. So answers need no filtering, and later path rules of the parent change nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: t
 
 @dataclass(slots=True)
 class Parts:
-    """The partial trees of a fork. `roots`: seal id → root of its partial tree; `written`: digest → new
-    directory of these trees; `placed`: where these directories are stored durably."""
+    """The partial trees of a fork. `roots`: the root of the partial tree of each seal, by seal id. `written`:
+    new directories of these trees, by digest. `placed`: where these directories are stored durably."""
 
     roots: dict[str, bytes] = field(default_factory=dict)
     written: dict[bytes, bytes] = field(default_factory=dict)
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """A function that loads directories, including those in `written`."""
+        """Make a function that loads directories: those in `written`, and others with `stored`."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
             in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}
@@ -50,8 +50,8 @@ class Parts:
 async def part_trees(
     tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
-    """The partial trees of these seals under `policy`. `roots`: seal id → (root in `source`, signed root).
-    Raises TooLarge if they need too many new directories."""
+    """Make the partial trees of seals under `policy`. `roots`: by seal id, the root in `source` and the
+    signed root. Raises TooLarge if the trees need too many new directories."""
     parts = Parts({seal_id: root for seal_id, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts

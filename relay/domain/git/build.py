@@ -1,8 +1,9 @@
-"""Builds the bare repository of a repository from its seals.
+"""Builds the bare git repository of a repository from its seals.
 
-Seals are exported parents first, in packs of some MiB. A seal is recorded once the pack with its last object
-is in place, so that a build that was interrupted continues from there. The cost of a seal is the size of its
-change: its blobs and the directories above them; other directories are read from the packs when needed.
+Seals are exported in packs of some MiB, each seal after its parents. A seal is recorded once the pack with
+its last object is complete, so that an interrupted build continues with the next seal. Exporting a seal takes
+as much work as the seal changed: only its blobs and the directories above them are written. Other directories
+are read from the packs when needed.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
 class Unfinished(Exception):
-    """Raised if the time of a run is over before all seals are exported; seals exported so far stay
-    recorded."""
+    """Raised if the time for one run of building is over before all seals are exported. Seals exported so far
+    stay recorded."""
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
-    """The branches and tags that git gets, sorted by name: refs that have a seal, without refs whose names
-    clash with another in git."""
+    """The branches and tags that git gets, sorted by name. Refs without a seal are left out, and so are refs
+    whose names git cannot have together with others."""
     refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
     return without_clashes(refs, view.repo.default_branch)
 
 
 async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> int:
-    """Bring the bare repository to the current refs, after waiting for another process that builds it.
-    Returns the bytes of the packs that were added. Raises TooLarge if the repository would exceed `most`
-    bytes, Unfinished after `seconds`."""
+    """Bring the bare repository to the current refs. If another process is building it, waits for that
+    process first. Returns the bytes of the packs that were added. Raises TooLarge if the repository would
+    exceed `most` bytes, and Unfinished after `seconds`."""
     until = time.monotonic() + seconds
     while True:
         with cache.building() as lock:
@@ -86,8 +87,8 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 
 
 def _is_scattered(cache: Cache) -> bool:
-    """Whether joining the packs is worthwhile: many packs were added since the last join, or most of their
-    bytes lack deltas."""
+    """Whether joining the packs is worthwhile. It is if many packs were added since the last join, or if
+    these have most of the bytes."""
     sizes, joined = cache.pack_sizes(), cache.read_joined()
     fresh = [size for name, size in sizes.items() if name not in joined]
     return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
@@ -104,7 +105,8 @@ async def _join(view: View, cache: Cache, lock: int) -> None:
 
 
 def _repack(cache: Cache, lock: int) -> None:
-    """Join the packs into one with deltas. Objects without a ref stay, because seals are readable by id."""
+    """Join the packs into one with deltas. Objects that no ref reaches are kept, because seals are readable
+    by id."""
     words = ("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q")
     # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
     with contextlib.suppress(OSError):  # it is logged
@@ -114,7 +116,8 @@ def _repack(cache: Cache, lock: int) -> None:
 
 @dataclass(slots=True)
 class _SealToExport:
-    """A seal to export: its row and payload, its parents in git, and its changes by path (None: deleted)."""
+    """A seal to export: its row and payload, its parents in git, and its changes by path. A change is None if
+    the file was deleted."""
 
     row: SealRow
     payload: kernel.SealPayload
@@ -166,7 +169,8 @@ class _Builder:
     # --- what is to be exported
 
     async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The seals in the history of `heads` that are not exported yet: seal id → parents in git."""
+        """Find the seals in the history of `heads` that are not exported yet. Returns their parents in git,
+        by seal id."""
         graph: dict[str, tuple[str, ...]] = {}
         queue = list(dict.fromkeys(heads))
         window = NEAR
@@ -184,8 +188,8 @@ class _Builder:
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
-        """For these seals and their ancestors down to `window` generations before them: seal id → parents in
-        git."""
+        """Find the parents in git of these seals and of their ancestors, down to `window` generations below
+        the newest. Returns the parents by seal id."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
         parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
@@ -201,8 +205,8 @@ class _Builder:
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
     async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
-        """Add the merge sources of these seals to their parents, in the order of the payload. Sources that
-        the repository does not hold, as in a fork, are left out."""
+        """Add the seals that were merged into these seals to their parents, in the order of the payload.
+        Merged seals that the repository does not have, as in a fork, are left out."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.to_row(row).payload).provenance.merge
@@ -282,7 +286,7 @@ class _Builder:
         return ids
 
     async def _add_large(self, file: TreeEntry) -> bytes:
-        """Write a large file into a separate pack, a piece at a time. Returns its id."""
+        """Write a large file into a separate pack, a piece at a time. Returns its git id."""
         self._require_room(file.size)
         opened = await process.in_build(self._cache.new_pack)
         with opened:
@@ -295,7 +299,8 @@ class _Builder:
         return blob_id
 
     def _add_commits(self, group: Sequence[_SealToExport], ids: Mapping[bytes, bytes]) -> None:
-        """Write the trees and commits of seals whose blobs are already written. `ids`: ids of new blobs."""
+        """Write the trees and commits of seals whose blobs are already written. `ids`: git's ids of the new
+        blobs, by digest."""
         for seal in group:
             base = self._done[seal.payload.parents[0]].tree if seal.payload.parents else EMPTY_TREE
             changes = {
@@ -322,7 +327,8 @@ class _Builder:
         return objects.commit(tree, parents, author, committer, seal.payload.message)
 
     async def _read_persons(self, accounts: set[str]) -> None:
-        """Read the names of these accounts in commits. An account without a name gets a permanent one now."""
+        """Read the names that these accounts have in commits. An account without such a name gets one now,
+        permanently."""
         unknown = sorted(accounts - self._persons.keys())
         if not unknown:
             return
@@ -383,14 +389,14 @@ class _Builder:
         return self._reader
 
     def _require_all(self, commits: Sequence[bytes]) -> None:
-        """Raise unless git finds the commits that the refs will point to."""
+        """Raise an error unless git finds the commits that the refs will point to."""
         for commit in dict.fromkeys(commits):
             if self._objects().read(commit) is None:
                 raise self._drop_broken()
 
     def _drop_broken(self) -> Exception:
-        """Delete a bare repository that lacks an object, as after a power cut; the next run rebuilds it.
-        Returns the error to raise."""
+        """Delete a bare repository that lacks an object, for example after a power cut. The next run rebuilds
+        it. Returns the error to raise."""
         self._cache.remove()
         return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")
 
@@ -405,8 +411,8 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yields the seals of the graph, each after its parents. A line of seals is followed to its end before
-    the next line begins."""
+    """Yields the seals of the graph, each after its parents. All ancestors of one parent come before those of
+    the next."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

@@ -1,4 +1,4 @@
-"""The bare repositories that git reads: one folder for each repository below `git/` of the data folder.
+"""The bare git repositories that git reads: one folder for each repository below `git/` of the data folder.
 
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
@@ -9,8 +9,8 @@
     REPO.readers        held, shared, for each reader
 
 All of it can be deleted at any time; a new build from the seals gives the same ids. A file is changed by
-renaming a whole new file over it, so that a killed process leaves either the old or the new state. Locks are
-those of the operating system, so they hold between processes.
+renaming a complete new file over it, so that a killed process leaves either the old or the new state. Locks
+are locks of the operating system, so they hold between processes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFUSAL_SECONDS = 24 * 3600
 
 
 class Exported(NamedTuple):
-    """The git commit that a seal became, and the commit's tree: their raw ids."""
+    """The git commit that a seal was exported as, and the tree of that commit, as raw ids."""
 
     commit: bytes
     tree: bytes
@@ -57,8 +57,8 @@ class Ref(NamedTuple):
 
 
 def without_clashes(refs: Sequence[Ref], default_branch: str) -> list[Ref]:
-    """The refs that git can have together: `a/b` is left out if `a` exists, or `a` if `a/b` is the default
-    branch. A clone with both would fail as a whole."""
+    """The refs that git can have together. If both `a` and `a/b` exist, `a/b` is left out, or `a` if `a/b` is
+    the default branch. A clone with both would fail as a whole."""
     first = Ref("branch", default_branch, "").full_name
     names: set[str] = set()
     folders: set[str] = set()
@@ -90,12 +90,12 @@ class Cache:
         return self.folder.is_dir()
 
     def read_fingerprint(self) -> str | None:
-        """The fingerprint of the refs in the cache; None if it was never built."""
+        """Read the fingerprint of the refs that the cache has. None if the cache was never built."""
         return _read_text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """The recorded reason why this bare repository cannot be built, if it is less than a day old; else
-        None."""
+        """Read why this bare repository cannot be built. Returns None if no reason was recorded, or if it is
+        older than a day."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
@@ -103,22 +103,25 @@ class Cache:
         return None
 
     def mark_read(self) -> None:
-        """Record that the cache is read now: the least recently read caches are deleted first."""
+        """Record that the cache is read now. The caches that were read least recently are deleted first."""
         with contextlib.suppress(FileNotFoundError):
             os.utime(self.folder / "read")
 
     def hold(self) -> int:
-        """A descriptor that keeps the repository from being deleted until it is closed, here and in
-        processes that inherit it."""
+        """Open a descriptor that keeps the cache from being deleted. The cache is kept until the descriptor
+        is closed, in this process and in all processes that inherit it."""
         return _lock(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
 
     # --- building
 
     @contextlib.contextmanager
     def building(self) -> Iterator[int | None]:
-        """A context with a descriptor of the builder's lock, which it holds; with None if another process
-        holds the lock. git processes inherit the descriptor, so one that survives its relay still prevents
-        another build."""
+        """A context in which the caller holds the builder's lock. Yields the descriptor of the lock, or None
+        if another process holds it.
+
+        git processes inherit the descriptor. So a git process that survives its relay still prevents another
+        build.
+        """
         self.root.mkdir(mode=0o700, exist_ok=True)
         try:
             descriptor = _lock(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,7 +134,7 @@ class Cache:
             os.close(descriptor)
 
     def prepare(self) -> None:
-        """Make an empty bare repository unless there is one, and remove remains of a killed process."""
+        """Make an empty bare repository unless there is one, and remove the remains of a killed process."""
         self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.folder / "refs").mkdir(exist_ok=True)
         if not (self.folder / "HEAD").exists():
@@ -156,11 +159,12 @@ class Cache:
         return by_seal
 
     def new_pack(self) -> IO[bytes]:
-        """A file for a pack that is being written."""
+        """Open a new temporary file in which a pack is written."""
         return tempfile.NamedTemporaryFile("w+b", dir=self.packs, prefix="tmp_pack_", delete=False)
 
     def add_pack(self, file: IO[bytes], entries: Sequence[PackEntry]) -> int:
-        """Complete a pack of these objects and move it and its index into place. Returns its bytes."""
+        """Complete the pack in `file`, which has these objects, and move it and its index into place. Returns
+        its size in bytes."""
         path = Path(file.name)
         with file:
             if not entries:
@@ -196,8 +200,8 @@ class Cache:
     def write_refs(
         self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str
     ) -> None:
-        """Write the refs, each with the commit of its seal, into `packed-refs`, and `digest`, their
-        fingerprint, into `current`. The packs must contain all objects of the commits."""
+        """Write the refs and their fingerprint. `packed-refs` gets each ref with the commit of its seal, and
+        `current` gets `digest`, the fingerprint. The packs must contain all objects of the commits."""
         named = sorted((ref.full_name, commit.hex()) for ref, commit in zip(refs, commits, strict=True))
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",
@@ -216,16 +220,16 @@ class Cache:
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
     def read_joined(self) -> set[str]:
-        """The names of the packs that have deltas; all other packs are as they were built."""
+        """Read the names of the packs that have deltas. All other packs are as they were built."""
         return set((_read_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:
-        """Delete the cache. Returns False if somebody is reading or building it."""
+        """Delete the cache. Returns False if a process is reading or building it."""
         with self.building() as lock:
             return lock is not None and self.remove()
 
     def remove(self) -> bool:
-        """Delete the cache; the caller holds the builder's lock. Returns False if somebody reads it now."""
+        """Delete the cache; the caller holds the builder's lock. Returns False if a process is reading it."""
         path = self.root / f"{self.repo_id}.readers"
         try:
             descriptor = _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -247,20 +251,20 @@ class Cache:
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:
-        """Delete the cache's lock files and its record of a refused build (`refuse`); for a repository that
-        no longer exists."""
+        """Delete the lock files and the record of a refused build (`refuse`), for a repository that no longer
+        exists."""
         for suffix in ("lock", "readers", "refused"):
             (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
 
 
 def list_caches(data: Path) -> list[Cache]:
-    """The caches that exist, wholly or in part, the least recently read one first."""
+    """List the caches that exist, wholly or in part. The least recently read one comes first."""
     names = {path.stem for path in (data / FOLDER).glob("*.*")}
     return sorted((Cache(data, name) for name in names), key=_last_read)
 
 
 def size_of(cache: Cache) -> int:
-    """The bytes of all files of a cache."""
+    """The bytes of all files of a cache together."""
     return sum(_size_of(path) for path in cache.folder.rglob("*"))
 
 

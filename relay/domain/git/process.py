@@ -1,5 +1,6 @@
-"""Runs git processes, each of which can read only its repository. They get a separate environment, only the
-relay's configuration, no hooks, little memory, and only processor time that other processes leave.
+"""Runs git processes, each of which can read only its repository. They have an environment of their own, no
+configuration but the relay's, no hooks and little memory. They use only processor time that other processes
+leave.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _SETTINGS = {
 
 
 def environment_of(protocol: str = "") -> dict[str, str]:
-    """The whole environment of a git process. `protocol`: GIT_PROTOCOL as the reader sent it."""
+    """The complete environment of a git process. `protocol`: GIT_PROTOCOL as the reader sent it."""
     return {
         "PATH": os.defpath if git.find_program() is None else str(Path(str(git.find_program())).parent),
         "HOME": "/nonexistent",
@@ -61,8 +62,8 @@ def environment_of(protocol: str = "") -> dict[str, str]:
 def start(
     *words: str, protocol: str = "", locks: tuple[int, ...] = (), **files: Any
 ) -> subprocess.Popen[bytes]:
-    """Start git with these arguments, in its own process group. `locks`: descriptors that git keeps open, so
-    that their locks outlive the relay if git does; `files`: as for Popen."""
+    """Start git with these arguments, in a process group of its own. `locks`: descriptors that git keeps
+    open; if git survives the relay, it still holds their locks. `files`: passed to Popen."""
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     process = subprocess.Popen(
         [git.find_program() or "git", *settings, *words],
@@ -88,7 +89,7 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def run(*words: str, seconds: float, locks: tuple[int, ...] = ()) -> None:
-    """Run git to its end. Raises OSError when it fails, or is killed after `seconds`."""
+    """Run git and wait until it ends. Raises OSError if it fails, or if it is killed after `seconds`."""
     process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         _, stderr = process.communicate(timeout=seconds)
@@ -115,8 +116,8 @@ async def in_start(call: Callable[..., T], *arguments: object) -> T:
 
 
 async def in_build(call: Callable[..., T], *arguments: object) -> T:
-    """Run a step of building on the pool of threads for building. The step has ended when this returns, also
-    after a cancel."""
+    """Run a step of building on the pool of threads for building. Returns only after the step has ended, even
+    if the task is cancelled."""
     return await to_end(asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments))
 
 
@@ -135,7 +136,8 @@ class ObjectReader:
         )
 
     def read(self, object_id: bytes) -> bytes | None:
-        """The bytes of an object; None if the repository lacks it. Raises OSError when the process ended."""
+        """The bytes of an object; None if the repository lacks it. Raises OSError if the process has
+        ended."""
         requests, answers = self._pipes
         requests.write(object_id.hex().encode() + b"\n")
         requests.flush()

@@ -1,7 +1,8 @@
-"""Answers of `git upload-pack`: one process for each reader, up to a limit; each ends when its reader leaves.
+"""Answers with the output of `git upload-pack`. Each reader has a git process, up to a limit; the process
+ends when its reader disconnects.
 
-A process is started on a thread of a pool for this purpose. Its input is a file, so that nothing has to feed
-it, and its output is read by the event loop.
+A pool of threads starts the processes. The input of a process is a file, so that nothing has to feed it. The
+event loop reads its output.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one mor
 
 
 class TooLong(TimeoutError):
-    """Raised if git works too long, or its reader reads too slowly; the connection is cut."""
+    """Raised if git works too long, or if its reader reads too slowly. The connection is then closed."""
 
 
 class PackStream:
-    """A stream of the bytes `first` and then of the output of one git process. `aclose` ends the process and
-    frees its place among the readers, even if nothing was read."""
+    """A stream that yields the bytes `first`, then the output of one git process. `aclose` ends the process
+    and makes room for another reader, even if nothing was read."""
 
     def __init__(self, readers: Readers, address: str, hold: int, first: bytes) -> None:
         self._readers, self._address, self._hold, self._first = readers, address, hold, first
@@ -105,8 +106,8 @@ async def read(
     protocol: str,
     first: bytes = b"",
 ) -> PackStream:
-    """A stream of `first` and then of git's answer to `body`. `words`: arguments of git; `address`: who
-    reads. Raises Unavailable if too many read at once."""
+    """Start a stream of `first` and then of git's answer to `body`. `words`: arguments of git. `address`: the
+    address of the reader. Raises Unavailable if too many read at once."""
     await readers.enter(address)
     try:
         hold = cache.hold()

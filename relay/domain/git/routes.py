@@ -1,6 +1,6 @@
 """`git clone https://HOST/OWNER/NAME.git`, with or without `.git` (gitprotocol-http(5)).
 
-Refusals are plain text, or a packet of the protocol, because git shows these to its user. git asks for a
+Refusals are plain text or a packet of the protocol, because git shows both to its user. git asks for a
 password only after a 401. So a request without credentials gets 401 for both hidden and missing repositories;
 with credentials it gets 404.
 """
@@ -25,8 +25,8 @@ VERSIONS = ("version=2", "version=1")
 
 
 class RefsQuery(msgspec.Struct, frozen=True):
-    """The query of git's first request. `service`: the program that git will call next; empty for servers
-    that run no program."""
+    """The query of git's first request. `service`: the git program that the next request will call. It is
+    empty if git expects a server that runs no program."""
 
     service: str = ""
 
@@ -66,7 +66,7 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     cost=20,
 )
 async def upload_pack(caller: Caller, owner: str, name: str, request: Request, upload: Upload) -> Reply:
-    """Refs, or a pack of the objects that git lacks; the body may be compressed"""
+    """Send refs, or a pack of the objects that git lacks; the body may be compressed"""
     view = await serving.find_view(caller, owner, name)
     body = await upload.whole()
     await upload.finish()
@@ -103,7 +103,7 @@ def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) 
 
 
 def _protocol(request: Request) -> str:
-    """The version of git's protocol that the request asks for, "" if it asks for no known version; the rest
-    of the header is dropped."""
+    """The version of git's protocol that the request asks for, or "" if it asks for no known version. The
+    rest of the header is ignored."""
     versions = request.headers.get("git-protocol", "").split(":")
     return next((version for version in VERSIONS if version in versions), "")

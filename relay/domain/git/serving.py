@@ -1,4 +1,6 @@
-"""Decides which repositories git may read; builds their bare repositories and deletes them again."""
+"""Decides which repositories git may read, builds their bare repositories, and deletes these when they are
+not needed.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ _REFS_ASKED = b"command=ls-refs"
 
 
 def register(node: Node) -> None:
-    """Register the jobs and the follower of the log; called before the node's jobs start."""
+    """Register the jobs and the follower of the event log. Call it before the node's jobs start."""
 
     async def build_job(data: dict[str, Any]) -> None:
         await carry_on(node, str(data["repo_id"]))
@@ -58,8 +60,8 @@ def register(node: Node) -> None:
         await sweep(node)
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Follow the log: build on the caches of repositories that grow, and delete the caches of
-        repositories that git may not read any more."""
+        """Add jobs for the caches of these events' repositories. After new seals, a job continues the build
+        of the cache. After a change of access, a job deletes caches that git may no longer read."""
         for repo_id in sorted(
             {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
         ):
@@ -77,9 +79,9 @@ def register(node: Node) -> None:
 
 
 async def find_view(caller: Caller, owner: str, name: str) -> View:
-    """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, encrypted end
-    to end, or partly hidden, because leaving a path out of a commit would change its id. For callers without
-    credentials it raises Unauthorized in all these cases."""
+    """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, end-to-end
+    encrypted, or partly hidden; a commit without some of its paths would have another id. For a caller
+    without credentials it raises Unauthorized in all these cases."""
     try:
         readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
         _require_readable(readable)
@@ -91,7 +93,8 @@ async def find_view(caller: Caller, owner: str, name: str) -> View:
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
-    """The first answer to git: the capabilities and, unless git asks for them later, the refs."""
+    """The answer to git's first request: the capabilities and the refs. If git asks for the refs later, they
+    are left out."""
     _require_git()
     cache = _cache_of(view.node, view.repo.id)
     if protocol != LISTS_LATER or cache.read_fingerprint() is None:
@@ -102,8 +105,8 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 
 
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
-    """The answer to git's second request: refs, or a pack. Refs are current; a pack contains what git asked
-    for, even if a branch has moved since git saw the refs."""
+    """The answer to git's second request: refs or a pack. The refs are current. A pack contains what git
+    requested, even if a branch has moved since git saw the refs."""
     _require_git()
     cache = _cache_of(view.node, view.repo.id)
     if _asks_refs(body) or cache.read_fingerprint() is None:
@@ -125,8 +128,8 @@ def _asks_refs(body: bytes) -> bool:
 
 
 async def _await_current(view: View, cache: Cache) -> None:
-    """Wait until the cache has the current refs. Raises Unavailable if that takes longer than a request may;
-    building continues."""
+    """Wait until the cache has the current refs. Raises Unavailable if this takes longer than a request may.
+    The build then continues without the request."""
     if not await _is_current(view, cache):
         await view.node.git_builds.join((view.repo.id, b""), _make_current(view, cache))
 
@@ -158,8 +161,8 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build the missing part of a repository's cache; does nothing if git may not read it. If time runs out,
-    another job continues."""
+    """Build the missing part of a repository's cache. Does nothing if git may not read the repository. If
+    time runs out, another job continues."""
     cache = _cache_of(node, repo_id)
     try:
         view = await whole_view(node, repo_id)
@@ -176,9 +179,9 @@ async def carry_on(node: Node, repo_id: str) -> None:
 
 
 async def whole_view(node: Node, repo_id: str) -> View:
-    """A view of the repository with which the relay itself exports it for git. The work counts against the
-    repository's own budget; readers are checked in each request. Raises NotFound if nobody may read it with
-    git."""
+    """A view of the repository with which the relay itself exports it for git. The work is charged to a
+    budget that this repository has for itself; the rights of readers are checked in each request. Raises
+    NotFound if git may not read the repository."""
     row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
     if row is None:
         raise NotFound
@@ -189,8 +192,8 @@ async def whole_view(node: Node, repo_id: str) -> View:
 
 
 async def sweep(node: Node) -> None:
-    """Delete caches of repositories that git may no longer read, then the least recently read ones until the
-    total size is within the limit."""
+    """Delete caches of repositories that git may no longer read. Then delete the least recently read ones
+    until the total size is within the limit."""
     by_repo = {cache.repo_id: cache for cache in await process.in_build(list_caches, node.config.data)}
     async with node.db.read() as tx:
         readable = {row[0] for row in await tx.all(rows.READABLE, ids=list(by_repo))} if by_repo else set()
@@ -201,8 +204,8 @@ async def sweep(node: Node) -> None:
 
 
 def _make_room(node: Node, but: str) -> None:
-    """Delete the least recently read caches until the total size is within the limit; never the cache of the
-    repository `but`."""
+    """Delete the least recently read caches until the total size is within the limit. Never deletes the cache
+    of the repository `but`."""
     listed = list_caches(node.config.data)
     sizes = {cache.repo_id: size_of(cache) for cache in listed}
     total = sum(sizes.values())

@@ -1,1 +1,1 @@
-"""Sealed history as people read it: lists, trees, files, blame, comparisons, archives."""
+"""Sealed history in forms for reading: lists, trees, files, blame, comparisons, archives."""

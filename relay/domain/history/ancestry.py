@@ -17,8 +17,8 @@ _BOTH = _BASE | _HEAD
 
 @dataclass(slots=True, frozen=True)
 class Relation:
-    """The relation of two seals. `merge_base`: the nearest common ancestor, None for unrelated histories.
-    `ahead`, `behind`: number of seals that only the head or only the base has."""
+    """How two seals are related. `merge_base`: their nearest common ancestor; None if their histories are
+    unrelated. `ahead`, `behind`: number of seals that only the head has, and that only the base has."""
 
     merge_base: str | None
     ahead: int
@@ -26,8 +26,9 @@ class Relation:
 
 
 class Graph:
-    """Seals and their parents, read when they are needed. Each read covers some generations below all seals
-    that are known but not yet read. Reads for single seals would read parallel histories again and again."""
+    """A graph of seals and their parents, which are read when they are needed. Each read covers some
+    generations below all seals that are known as parents but not yet read. Reading for one seal at a time
+    would read parallel histories again and again."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
@@ -41,7 +42,7 @@ class Graph:
         return self._generation[seal_id]
 
     async def parents(self, seal_id: str) -> list[str]:
-        """The parents in order; [] for a root."""
+        """The parents of a seal in order; [] for the first seal of a history."""
         if seal_id not in self._parents:
             await self._load(seal_id)
         return self._parents[seal_id]
@@ -63,11 +64,11 @@ class Graph:
 
 
 async def find_relation(tx: Tx, base: str, head: str) -> Relation:
-    """The relation of two seals. Walks both histories from the highest generation down until only common
+    """Find how two seals are related. Walks both histories from the highest generation down until only common
     seals are left.
 
-    A seal is visited after all its descendants, so its marks are complete then, and the first seal with both
-    marks is the nearest common ancestor.
+    A seal is visited after all its descendants, so its marks say whether base, head or both reach it. The
+    first seal that both reach is the nearest common ancestor.
     """
     graph = Graph(tx)
     marks = {base: _BASE}

@@ -1,9 +1,9 @@
 """Blame: which seal each line comes from, called the line's owner. Computed on request, cached, and continued
 from cached versions.
 
-The owners of a version's lines are derived from the owners in its parents' versions, as in git: lines that a
+The owners of a version's lines are derived from the owners in its parents' versions, as in git. Lines that a
 merge took from a parent keep their owners; the first parent is compared first, the merged seals last. A
-squash counts as a merge: the seals that it combined say who wrote each line. A file that was moved unchanged
+squash counts as a merge, so its lines belong to the seals that it combined. A file that was moved unchanged
 keeps its owners.
 """
 
@@ -50,7 +50,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _SpentWork:
-    """The work of one request so far: compared versions and lines."""
+    """The work that one request has done so far: versions and lines that were compared."""
 
     versions: int = 0
     lines: int = 0
@@ -61,9 +61,9 @@ class _SpentWork:
 
 @dataclass(slots=True)
 class _Progress:
-    """The progress of blame on one path. `owners`: by seal id, the owners of the lines in that seal's
-    version, for some versions. `unkept`: steps since owners were last cached in the database. `first_parent`:
-    lines from merged seals belong to the merge."""
+    """The progress of blame on one path. `owners`: the owners of the lines in some versions, by seal id.
+    `unkept`: steps since owners were last cached in the database. `first_parent`: whether lines that came
+    from merged seals belong to the merge."""
 
     view: View
     path: str
@@ -75,7 +75,7 @@ class _Progress:
 
 
 class _TooDeep(Exception):
-    """Raised when the owners of one file depend on too many other files. `wanted`: the (path, seal id, file)
+    """Raised if the owners of one file depend on too many other files. `wanted`: the (path, seal id, file)
     whose owners must be found first."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
@@ -119,8 +119,8 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
-    """The owners of the file's lines at the seal. A history nested too deep by renames or merges is resolved
-    from its deep end, and intermediate results are cached."""
+    """The owners of the file's lines at the seal. If renames or merges nest a history too deeply, its oldest
+    files are resolved first and their owners are cached."""
     waiting = [(path, seal_id, file)]
     spent = _SpentWork()
     while True:
@@ -139,7 +139,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
-    """The owners of the file's lines at the seal, which are the owners in the file's last version along the
+    """The owners of the file's lines at the seal. They are the owners in the file's last version along the
     seal's first parents."""
     work.depth += 1
     try:
@@ -173,10 +173,12 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version], int | None]:
-    """(versions, known): the versions of the path along first parents, newest first, and the index of the
-    newest version with known owners, None if there is none. The list ends at that version, or where the path
-    was absent or not text. The search goes deeper step by step, so that it does not walk a whole history for
-    each name and each merged branch."""
+    """Find the versions of the path along first parents. Returns (versions, known): the versions, newest
+    first, and the index of the newest one with known owners, or None.
+
+    The list ends at that version, or where the path was absent or not text. The search goes deeper step by
+    step, so that it does not walk a whole history for each name and each merged branch.
+    """
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
@@ -201,17 +203,19 @@ async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version],
 
 
 async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
-    """The row of the root seal of a history (`end`) if the seal has the path, else none. A root seal changed
-    everything in its tree."""
+    """The row of the root seal of a history (`end`) if the seal has the path, else an empty list. A root seal
+    counts as changing everything in its tree."""
     root_seal = await sealed.seal(work.view, end[0])
     file = (await sealed.find_entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
 async def _cut_at_missing(work: _Progress, changed_rows: list[Row]) -> list[Row]:
-    """`changed_rows`, cut after the first row whose file the repository lacks; that row is returned as a
-    removal of the file. All rows if it has every file. The recorded changes of a seal are shared by all
-    repositories that have it, so a file may be missing in this one."""
+    """Cut `changed_rows` at the first row whose file the repository lacks. That row is kept, but as a removal
+    of the file.
+
+    All repositories that have a seal share the list of its changes, so this repository may lack a file in it.
+    """
     for at, row in enumerate(changed_rows):
         if not await _has_file(work, row[0]):
             return [*changed_rows[:at], (*row[:2], None, None, None)]
@@ -239,7 +243,7 @@ async def _has_file(work: _Progress, seal_id: str) -> bool:
 
 
 def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
-    """The first versions of `ahead`, as many as are read and compared together."""
+    """The first versions of `ahead`, as many as may be read and compared together."""
     size, count = 0, 0
     for version in ahead[:AT_ONCE]:
         size += version.size
@@ -250,7 +254,8 @@ def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
 
 
 async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Version | None) -> None:
-    """Find the owners of the newest version of a batch, from the owners of the version before the batch."""
+    """Find the owners of the newest version of `batch`. `older`: the version before the batch, whose owners
+    are known."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
         parents = await seals.find_parents(tx, ids)
@@ -277,8 +282,8 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
 async def _carry_owners(
     work: _Progress, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Compute the owners of the versions `plain`, each from the version before it, beginning with `older`.
-    Returns the newest version, whose owners are then known."""
+    """Compute the owners of the versions `plain`, each from the version before it. The first is computed from
+    `older`. Returns the newest version, whose owners are then known."""
     if older is None or not plain:
         return older
     ways = [(version.seal_id, texts[version.digest]) for version in plain]
@@ -301,8 +306,8 @@ async def _find_branched_owners(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """The owner of each line of a version that has no single older version: it came from a merge, or is the
-    first version of its file."""
+    """Find the owner of each line of a version that was not made from one older version. Such a version came
+    from a merge, or is the first version of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []
@@ -326,7 +331,8 @@ async def _find_branched_owners(
 
 
 async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
-    """(seal, file in its tree) for each merged seal whose file is text."""
+    """Read the file at the path in each merged seal. Returns (seal id, file) for each seal where the file is
+    text."""
     files = []
     for row in others:
         file = (await sealed.find_entries(work.view, row.root, [work.path])).get(work.path)
@@ -338,8 +344,9 @@ async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tup
 async def _follow_move(
     work: _Progress, version: _Version, parent: SealRow
 ) -> tuple[Owners, bytes | None] | None:
-    """(owners, text) of the file in the tree of `parent` that this version's seal moved to the path; the text
-    is None if it is unchanged. Returns None if the seal moved no file here."""
+    """Follow a move of the file to this path by the version's seal. Returns (owners, text) of the file in the
+    tree of `parent`; the text is None if the move left it unchanged. Returns None if the seal moved no file
+    to this path."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
@@ -375,10 +382,12 @@ async def _read_texts(work: _Progress, digests: set[bytes]) -> dict[bytes, bytes
 
 
 async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners among these versions, and return the index of their version; None if none
-    are cached. Owners that were computed with a view of every path of the file's history are cached in the
-    database. Owners of filtered views are cached in memory by the number of the path policy, because all
-    filtered views of a repository see the same."""
+    """Load the newest cached owners among these versions. Returns the index of their version, or None if none
+    are cached.
+
+    Owners that a whole view computed are cached in the database. Owners of filtered views are cached in
+    memory by the number of the path policy, because all filtered views of a repository see the same.
+    """
     ids = [version.seal_id for version in versions]
     if work.view.policy is not None:
         return _load_filtered(work, ids)

@@ -1,4 +1,4 @@
-"""Comparison of seals: changes of the head since the merge base, or since the base itself."""
+"""Compares seals. Shows the changes of the head since the merge base, or since the base itself."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def compare(view: View, query: CompareQuery) -> Compare:
 
 
 def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
-    """(base, head, index) in the cursor. Raises Invalid for a cursor of another query."""
+    """Read (base, head, index) from the cursor. Raises Invalid if the cursor comes from another query."""
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
     if at < 0 or bool(base) != (query.base is not None):
@@ -77,8 +77,9 @@ def _next_cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | N
 
 
 async def _find_bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """The ids of the nearest common ancestors. If the walk along parents ended at one of the two seals, that
-    seal is the only one; otherwise merge sources are followed too."""
+    """Find the nearest common ancestors of the two seals and return their ids. If `related`, found along
+    parents, says that one of the seals is an ancestor of the other, that seal is the only one. Otherwise
+    seals that were merged are followed too."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -108,8 +109,9 @@ async def _read_end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 
 async def _read_page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> ChangedFilesPage:
-    """The changed files between the trees `start` and `head` from index `at` on: at most `limit`, and as many
-    as fit into one answer. Raises Invalid if `at` is past the end, where no cursor points."""
+    """Read a page of the changed files between the trees `start` and `head`, from index `at` on. It has at
+    most `limit` files, and not more than fit into one answer. Raises Invalid if `at` is past the last
+    file."""
     sealed.require_plaintext(view)
     if limit == 0:
         return ChangedFilesPage([], None)
@@ -151,8 +153,8 @@ async def _pair_moves(view: View, changes: Mapping[str, Change]) -> list[Pair]:
 
 
 async def _patch_files(view: View, pairs: list[Pair], at: int, limit: int) -> ChangedFilesPage:
-    """A page of the changed files, from index `at` on, with their patches: at most `limit` files, fewer once
-    their texts or patches have reached the size of an answer, but at least one."""
+    """A page of the changed files with their patches, from index `at` on. It has at most `limit` files, and
+    fewer if their texts or patches would exceed the size of an answer. It has at least one file."""
     characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     files: list[ChangedFile] = []
     end = min(len(pairs), at + limit)
@@ -174,7 +176,8 @@ async def _patch_files(view: View, pairs: list[Pair], at: int, limit: int) -> Ch
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first pairs that fit into one turn and into the `unread` bytes that the page may still read."""
+    """The first pairs of files that may be compared in one turn, within the `unread` bytes that the page may
+    still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weigh(pair)
@@ -193,8 +196,8 @@ def _weigh(pair: Pair) -> int:
 
 
 async def _make_patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
-    """The patches of the first pairs, one for each pair, at most `characters` in total; "" for files whose
-    texts are not compared."""
+    """Make one patch for each of the first pairs, with at most `characters` in total. The patch is "" for
+    files whose texts are not compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:
         return [NOT_COMPARED] * len(pairs)

@@ -1,4 +1,4 @@
-"""Objects of a repository, for the live frontier and seals."""
+"""Reads and checks objects of a repository, for the live frontier and for seals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ FileEntry = tuple[str, bytes, int]
 
 
 async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes, by digest, of the objects that the repository holds, among `digests`."""
+    """Find which of `digests` the repository holds. Returns the sizes in bytes of these objects, by
+    digest."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -30,8 +31,8 @@ async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[b
 
 
 async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes, by digest, of the objects among `digests` that the repository holds. Also protects
-    these objects from the collector for another day, because something is about to refer to them."""
+    """Protect from the collector for another day those objects among `digests` that the repository holds,
+    because something is about to refer to them. Returns their sizes in bytes, by digest."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -45,9 +46,9 @@ async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[byt
 async def read(
     node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
-    """The bytes of these objects of the repository, by digest. `cache`: keep their frames (groups of objects,
-    compressed together) in memory for the next reads. Without `tx` it opens transactions itself. Raises
-    PayloadMissing with the digests of objects that the repository lacks."""
+    """Read the bytes of these objects of the repository, by digest. `tx`: the transaction to use; if None, it
+    opens its own. `cache`: keep their frames (compressed groups of objects) in memory for the next reads.
+    Raises PayloadMissing with the digests of objects that the repository lacks."""
     distinct = sorted(set(digests))
     if not distinct:
         return {}
@@ -58,8 +59,8 @@ async def read(
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes, by digest, of objects that the repository must hold. Raises PayloadMissing with the
-    digests that are missing."""
+    """Check that the repository holds these objects. Returns their sizes in bytes, by digest. Raises
+    PayloadMissing with the digests that are missing."""
     sizes = await find_sizes(tx, repo_id, digests)
     _require_all(digests, sizes)
     return sizes
@@ -72,8 +73,8 @@ def _require_all(digests: Collection[bytes], held_objects: Container[bytes]) -> 
 
 
 async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
-    """Check that the repository holds these files in the form of their kind, whole or as chunks, and protect
-    them from the collector. Raises PayloadMissing with the missing files, Invalid for a file whose size
+    """Check that the repository holds these files, whole or in chunks according to their kind, and protect
+    them from the collector. Raises PayloadMissing with the missing files, and Invalid if the size of a file
     differs."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
@@ -87,17 +88,20 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
 
 
 async def is_held_and_safe(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
-    """Whether the repository holds all these files, none of them as chunks, and the collector will keep them
-    for hours."""
+    """Whether the repository holds all these files whole, and the collector will keep them for some hours.
+    False if one of them is stored in chunks."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
     sizes = {bytes(digest): size for digest, size, seen in rows if not node.objects.stale(seen)}
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
 
 
 async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """The digests of those held objects (`sizes`: digest → size in bytes) that are text. Each object is read
-    once; at most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises Unavailable if the
-    collector has deleted an object meanwhile."""
+    """Find which held objects are text, and return their digests. `sizes`: the size of each object in bytes,
+    by digest.
+
+    Each object is read once. At most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises
+    Unavailable if the collector has deleted an object meanwhile.
+    """
     text_digests: set[bytes] = set()
     for part in split_batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

@@ -1,4 +1,4 @@
-"""The history of one file under all its names, as `git log --follow`."""
+"""The history of one file under all the names that it had, as `git log --follow`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NAMES_MAX = 100  # of one file that a page goes through
 
 
 class _Way(NamedTuple):
-    """A position in the walk: start at the seal `at`, leave out `skip` candidates, and follow the file at
-    `path`."""
+    """A position in the walk through a file's history: start at the seal `at`, skip `skip` seals that may
+    have changed the file, and follow the file at `path`."""
 
     at: str
     skip: int
@@ -28,8 +28,8 @@ class _Way(NamedTuple):
 
 
 async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals that changed the file of the query, newest first, from a ref or seal back. Where a seal moved the
-    file, the walk continues with the old path from the seal before."""
+    """List the seals in the history of a ref or seal that changed the file of the query, newest first. Where
+    a seal moved the file, the walk continues with its old path."""
     if not query.path:
         raise Invalid("following needs the path of one file", pointer="/path")
     check_path(query.path)
@@ -51,7 +51,7 @@ async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummar
 
 
 async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
-    """The start of the walk. Returns None for a branch without a seal."""
+    """Find the position at which the walk starts. Returns None for a branch without a seal."""
     if cursor is not None:
         at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
         if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:
@@ -68,8 +68,8 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
 async def _add_seals(
     view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
 ) -> _Way | None:
-    """Append to `seal_ids` the seals that changed the file under its current name, at most `size` in total.
-    Returns the position to continue at, None at the end."""
+    """Append the seals that changed the file under its current name to `seal_ids`, until it has `size`.
+    Returns the position at which to continue, None at the end."""
     ids, behind = await history.find_touching(
         view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
@@ -82,9 +82,9 @@ async def _add_seals(
 
 
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
-    """The position to continue at if the seal moved the file from another path; else None. A merge does not
-    count as moving the file if one of its sides has a file at this path: the walk reaches the seal that moved
-    it later."""
+    """Find where to continue if the seal moved the file to this path. Returns None if it did not. A merge
+    does not count as a move if one of the merged trees has a file at this path, because the walk then reaches
+    the seal that really moved the file."""
     async with view.read() as tx:
         parents = (await seals.find_parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])

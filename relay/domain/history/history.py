@@ -70,8 +70,8 @@ async def list_seals(
     *,
     first_parent: bool = False,
 ) -> Page[SealSummary]:
-    """Seals of the history of a ref or seal, each before all its ancestors; with `path` only seals that
-    changed it or something below it. `first_parent`: without merged seals."""
+    """List the seals in the history of a ref or seal, each before all its ancestors. With `path`, only seals
+    that changed the path or something below it. `first_parent`: without seals that were merged."""
     if ref is not None and sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
@@ -84,7 +84,8 @@ async def list_seals(
 
 async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
-    newest first. The cursor names both ends, so that pages fit together while refs move."""
+    newest first. The cursor names the seals at which both histories began, so that pages fit together while
+    refs move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
@@ -113,8 +114,8 @@ async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
 
 
 async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
-    """Seals whose ids begin with `prefix`, at most one page. It finds only seals in the history of a branch
-    or tag, so that seals of deleted branches cannot be found by guessing."""
+    """Seals whose ids begin with `prefix`, at most one page. Only seals in the history of a branch or tag are
+    found, so that nobody can find seals of deleted branches by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
     async with view.read(snapshot=True) as tx:
         oldest: int | None = await tx.value(walks.OLDEST, **span)
@@ -127,7 +128,7 @@ async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 
 
 async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
-    """The seals of a walk from a ref back (as `list_seals`), each with the result of verifying its
+    """List the seals in the history of a ref, as `list_seals` does, each with the result of verifying its
     signature."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
@@ -136,7 +137,7 @@ async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
 
 
 async def list_lines(view: View, query: LogQuery) -> Page[SealLine]:
-    """The seals of a walk from a ref back (as `list_seals`), as ids and messages only."""
+    """List the seals in the history of a ref, as `list_seals` does, with ids and messages only."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
@@ -159,8 +160,8 @@ async def _load_page(
     *,
     first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
-    """(seals, cursor): a page of the walk, and the cursor of the next page, None at the end. The cursor names
-    the seal where the walk began, so that pages fit together while refs move."""
+    """Load a page of the walk. Returns (seals, cursor of the next page); the cursor is None at the end. It
+    names the seal where the walk began, so that pages fit together while refs move."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -189,8 +190,8 @@ def _read_position(cursor: str | None) -> tuple[str, int]:
 async def walk(
     tx: Tx, view: View, head: str, skip: int, limit: int, *, first_parent: bool = False
 ) -> list[str]:
-    """Ids number `skip` to `skip + limit` of the walk from `head`. Raises NotFound unless `head` is a seal of
-    the repository."""
+    """The ids at the positions `skip` to `skip + limit` in the walk from `head`. Raises NotFound unless
+    `head` is a seal of the repository."""
     await _require_seal(tx, view, head)
     start = {"head": head, "repo_id": view.repo.id}
     steps = min(skip + limit, walks.ALL_STEPS)
@@ -212,10 +213,13 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def find_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
-    """(ids, next): at most `size` ids of the walk from `head` that changed the path, and the candidate to
-    continue at, None at the end. A candidate is a seal that may have changed the path; `skip`: the number of
-    candidates to skip. Where part of the history is hidden, empty pages are not returned, because they would
-    reveal hidden changes; the search continues instead and each further page counts."""
+    """Find seals of the walk from `head` that changed the path. Returns (ids, next): at most `size` ids, and
+    the candidate at which to continue, None at the end.
+
+    A candidate is a seal that may have changed the path; `skip` is the number of candidates to skip. Where
+    part of the history is hidden, empty pages would reveal hidden changes. So the search then continues until
+    it finds a seal, and each further page counts as work of the caller.
+    """
     while True:
         ids, behind = await _walk_touching(view, head, path, skip, size, first_parent=first_parent)
         if ids or behind is None or not view.repo.partial:
@@ -228,12 +232,12 @@ async def find_touching(
 async def _walk_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
 ) -> tuple[list[str], int | None]:
-    """(ids, next): at most `size` ids of the walk from `head` that changed the path, after skipping `skip`
-    candidates, and the candidate to continue at, None at the end.
+    """Find seals of the walk from `head` that changed the path, after `skip` candidates. Returns (ids, next):
+    at most `size` ids, and the candidate at which to continue, None at the end.
 
     A root seal counts as changing everything in its tree. A merge counts as changing only what differs from
-    every tree that it joined. There may be fewer than `size` ids although more follow, if very many
-    candidates turn out not to have changed the path.
+    every tree that it joined. If very many candidates turn out not to have changed the path, there are fewer
+    than `size` ids although more follow.
     """
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
@@ -271,8 +275,9 @@ async def _walk_touching(
 
 
 async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """For each seal that joined histories: the roots of the trees that it merged into the tree of its first
-    parent, by seal id. {} if part of the path is hidden, so that the sources of a merge are not revealed."""
+    """Find which trees each of these seals has merged. Returns, by seal id, the roots of the trees that were
+    merged into the tree of its first parent. Returns {} if part of the path is hidden, because merged seals
+    must not be revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
@@ -294,7 +299,8 @@ async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str,
 
 
 async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether a merge has at the path exactly the content of one of the trees that it joined (`sides`)."""
+    """Whether the merge has the same content at the path as one of the trees in `sides`, which it joined.
+    `root`: the tree of the merge."""
     if not sides:
         return False
     has = await sealed.find_at(view, root, path)
@@ -305,7 +311,8 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 
 
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed anything at or below the path (`span`) that the caller sees."""
+    """Whether a candidate changed anything that the caller sees, at the path or below it. `span`: the path,
+    as parameters of statements."""
     if generation == walks.FIRST:
         return await sealed.has_path(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])
@@ -319,8 +326,8 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
     """Whether one of these paths is a file of this repository, in the tree of the seal or of its first
-    parent. This is checked because the recorded changes of a seal are shared by all repositories that have
-    it, including forks that lack a part of its files."""
+    parent. All repositories that have a seal share the list of its changes. A fork among them may lack some
+    of the files."""
     if await sealed.find_entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -344,8 +351,8 @@ def _verify_seal(view: View, row: SealRow) -> Seal:
 
 
 def verify(row: SealRow) -> bool:
-    """Whether the id is the digest of the payload, the payload agrees with the row, and its key signed it
-    before the key was revoked."""
+    """Whether the seal is genuine: its id is the digest of the payload, the payload agrees with the row, and
+    its key signed it before the key was revoked."""
     try:
         payload = kernel.decode(row.payload)
         kernel.verify(row.payload, row.signature, row.key_ed25519)
@@ -438,8 +445,8 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
     """The bytes of a file at a seal
 
-    The media type is one that no browser executes. SVG has its own type only for a browser that loads it as a
-    picture, where no scripts run; otherwise it is sent as text.
+    The media type is one that no browser executes. SVG has its own type only if the browser loads it as a
+    picture, where no scripts run. Otherwise it is sent as text.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.find_entry(view, row.root, path)
@@ -468,7 +475,8 @@ async def raw(view: View, sha: str, path: str, request: Request) -> Reply:
 
 
 def sniff(data: bytes) -> str:
-    """A media type from a short list that is safe to display, else application/octet-stream."""
+    """Find the media type of these bytes. It is one of a few types that are safe to display, else
+    application/octet-stream."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     if data[4:12] == b"ftypavif":
@@ -478,8 +486,8 @@ def sniff(data: bytes) -> str:
 
 def cache_control_of(view: View) -> str:
     """The Cache-Control header of an answer about a seal id. The bytes never change, but access to them does.
-    So a cache asks again after PUBLIC_SECONDS, or each time if the bytes are private, and gets a 304. With a
-    path policy the answer depends on the caller and is not shared."""
+    So a cache has to ask again after PUBLIC_SECONDS, or each time if the bytes are private, and then gets a
+    304. With a path policy the answer depends on the caller, so it must not be shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 

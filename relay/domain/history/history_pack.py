@@ -1,16 +1,16 @@
-"""A slice of the walk of seals with the files they added, as one tar stream.
+"""A slice of the history, in the order of the walk, as one tar stream: seals, and the files that they added.
 
-`manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
+The first member is `manifest.jsonl`. It has one seal on each line as `Seal`, with more fields:
 
     first line: `tree`, its whole tree as a list of `TreeFile`, and `tree_key` and `tree_key_id`,
         which are repeated on a later line where they change
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
 
-Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
-out the files of the seal before it in the walk, which its reader already has. A slice may end before `limit`;
-its link says where the next slice continues.
+Then follow `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip`
+leaves out the files of the seal before it in the walk, because the reader has them already. A slice may end
+before `limit`; its link says where the next slice continues.
 
-The stream is made in steps, for each of which the reader waits for its turn (`relay.memory.streams`).
+The stream is made in steps. Before each step the reader waits for its turn (`relay.memory.streams`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Manifest:
-    """The lines of `manifest.jsonl`, spooled to disk if they are many, and the digests of the files to send
-    after them."""
+    """The manifest of a slice: the lines of `manifest.jsonl`, which go to a file if they are many, and the
+    digests of the files to send after it."""
 
     file: IO[bytes]
     lines: int = 0
@@ -61,7 +61,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Reserve memory for LEASED more files."""
+        """Reserve memory for LEASED further files."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -78,8 +78,9 @@ class _Manifest:
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
-    """A slice of the walk of seals with the files they added, as a tar stream (see the module). `start`: a
-    seal id; None: the head of the default branch. `limit` and `skip`: numbers of seals."""
+    """Send a slice of the walk of seals, with the files that they added, as a tar stream (see the module).
+    `start`: a seal id, or None for the head of the default branch. `limit`: how many seals at most. `skip`:
+    how many seals to skip."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _find_slice(limit, skip)
@@ -153,8 +154,8 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree into the manifest, as many as fit into one turn. `named`: their
-    bytes are sent later. Returns False at the end."""
+    """Write the next files of the whole tree into the manifest, as many as fit into one turn. `named`:
+    whether the bytes of the files are sent later. Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer, view.lease) as step:
         async for path, file in files:
@@ -222,7 +223,7 @@ def _encode_head(file: TreeEntry) -> bytes:
 
 
 def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
-    """The seal and the members `more` as JSON, without the closing brace."""
+    """The seal as JSON, with the fields `more` and without the closing brace."""
     return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 

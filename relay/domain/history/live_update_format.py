@@ -1,8 +1,9 @@
-"""The stored form of the live updates that a seal contains: one row for each request.
+"""The stored form of the live updates that a seal contains. There is one row for each request.
 
-`changes` lists for every update who changed which path and when; `edits` contains the signed bytes of each
-edit, so that its signature can be verified as long as the seal is readable. Both are msgpack after one byte:
-0 uncompressed, 1 compressed by zstd. Signatures of created, deleted or replaced files are not stored.
+`changes` says for every update who changed which path and when. `edits` contains the signed bytes of each
+edit, so that its signature can be verified as long as the seal is readable. Both are msgpack after one byte,
+which is 0 for uncompressed and 1 for compressed by zstd. Signatures of created, deleted or replaced files are
+not stored.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _LEVEL = 1
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One update: its number on the branch, its kind and path, and the time at which it was accepted
-    (milliseconds)."""
+    """One update: its number on the branch, its kind and path, and the time in milliseconds at which it was
+    accepted."""
 
     seq: int
     kind: UpdateKind
@@ -41,7 +42,7 @@ class AuthorChanges(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SignedEdit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An edit as its device signed it, without the members that are in its `Change` already."""
+    """An edit as its device signed it, without the fields that its `Change` has already."""
 
     seq: int
     n: int
@@ -54,7 +55,7 @@ class SignedEdit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     typed: bool = False
 
     def update(self, path: str) -> LiveUpdate:
-        """The update, in the form in which its device signed and sent it."""
+        """Put the update together again in the form in which its device signed and sent it."""
         return LiveUpdate(
             n=self.n,
             settled=self.settled,
@@ -77,8 +78,8 @@ _edits = msgspec.msgpack.Decoder(list[SignedEdit])
 def changed_by(
     sent: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
 ) -> tuple[list[Change], list[SignedEdit]]:
-    """(changes, edits) of the updates of a request that changed something: each got a number above `before`,
-    in order. Repeats, refusals and updates without effect got none."""
+    """Collect the updates of a request that changed something, as (changes, edits). These are the updates
+    that got a number above `before`. Repeats, refusals and updates without effect got no such number."""
     changes: list[Change] = []
     edits: list[SignedEdit] = []
     last = before

@@ -1,5 +1,5 @@
-"""The live updates of a seal: stored when they are accepted, assigned to the seal, readable with the role
-write.
+"""The live updates of a seal. They are stored when they are accepted, and assigned to the seal when it is
+made. Reading them needs the role write.
 
 Readers of a seal see the sealed state. Text that was typed and removed again before sealing is visible only
 to those who could see it while it was live.
@@ -67,8 +67,8 @@ async def keep(
     answers: list[UpdateAnswer],
 ) -> None:
     """Store the updates of one request that changed the branch, and count their bytes. `before`: the number
-    of the branch before them. Raises QuotaExceeded if they exceed the quota of the repository's owner;
-    deletions are never refused."""
+    that the branch had before these updates. Raises QuotaExceeded if they exceed the quota of the
+    repository's owner; deletions are never refused."""
     changes, edits = forms.changed_by(sent, answers, before, now_ms())
     if changes:
         author = AuthorChanges(view.me.account_id, device_key_id, replica, changes)
@@ -98,7 +98,7 @@ async def assign_to_seal(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int)
 
 
 async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
-    """A page of the updates that the seal contains, in order. It ends early if the updates are long."""
+    """A page of the updates that the seal contains, in order. The page ends early if the updates are long."""
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
@@ -128,7 +128,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
-    """For each path and device: who changed the path, how often, and the first and last time; sorted by
+    """For each path and device, the author, the number of changes, and the first and last time. Sorted by
     path."""
     view.require_whole()
     size = page_size(limit)
@@ -168,8 +168,8 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
 
 
 async def join(node: Node, data: Mapping[str, Any]) -> None:
-    """Merge the many rows that store the live updates of one seal into a few. It may be repeated, and readers
-    see no difference."""
+    """Merge the many rows that store the live updates of one seal into a few. Repeating it does no harm, and
+    readers see no difference."""
     repo_id, seal_id = data["repo_id"], data["seal_id"]
     async with node.db.read() as tx:
         range_row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
@@ -221,8 +221,8 @@ def _is_same_author(author: AuthorChanges, other: AuthorChanges) -> bool:
 
 
 async def _find_range(tx: Tx, view: View, seal_id: str) -> Range | None:
-    """The updates of the seal; None for seals of explicit trees, and for older seals without stored updates.
-    Raises NotFound for an unknown seal."""
+    """Find which updates the seal contains. Returns None for a seal of an explicit tree, and for an old seal
+    without stored updates. Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
     row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
     return Range(*row) if row else None

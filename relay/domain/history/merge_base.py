@@ -1,4 +1,4 @@
-"""The nearest common ancestors of two seals; merge sources count as ancestors too."""
+"""Finds the nearest common ancestors of two seals. Seals that were merged in count as ancestors too."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WINDOW = 256  # generations read at once
 
 
 class _SearchedSeal(Node, frozen=True):
-    """A seal in a search for common ancestors. `parents` and `merged`: its parents, and those of its merge
-    sources that the repository has; `above`, of `Node`, contains both. `order_at`: its time in the order of
-    history."""
+    """A seal in a search for common ancestors. `parents`: its parents. `merged`: the seals merged into it
+    that the repository has. `above`, which `Node` declares, contains both. `order_at`: its time in the order
+    of history."""
 
     parents: Sequence[str]
     merged: Sequence[str]
@@ -24,7 +24,7 @@ class _SearchedSeal(Node, frozen=True):
 
 
 async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
-    """The nearest common ancestors. Nodes of a window of generations are read together."""
+    """Find the nearest common ancestors of two seals. Seals of several generations are read together."""
     loaded: dict[str, _SearchedSeal] = {}
     walk = relation(ours, theirs)
     needed = next(walk)
@@ -41,7 +41,7 @@ async def only_in_head(
     tx: Tx, repo_id: str, base: str, head: str, *, first_parent: bool = False
 ) -> list[str]:
     """The seals in the history of `head` that are not in the history of `base`, in the order of history.
-    `first_parent`: only along the first parents of the head."""
+    `first_parent`: only follow the first parents of the head."""
     loaded: dict[str, _SearchedSeal] = {}
     await _load(tx, repo_id, [base, head], loaded)
     in_base, marked = {base}, {base, head}
@@ -72,8 +72,8 @@ async def only_in_head(
 
 
 async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _SearchedSeal]) -> None:
-    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then along
-    merge sources. `merged` is filled only if `repo_id` is given."""
+    """Read these seals and some generations of their ancestors into `loaded`. Follows parents first, then the
+    seals that were merged in. `merged` of a seal is filled only if `repo_id` is given."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:
@@ -99,7 +99,7 @@ async def _load_above(
     tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _SearchedSeal], floor: int
 ) -> list[str]:
     """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
-    that any seal at or above the floor was merged from."""
+    that were merged into any of them."""
     above: dict[str, list[str]] = {}
     generations: dict[str, int] = {}
     for seal_id, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):

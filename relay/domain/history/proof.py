@@ -1,5 +1,5 @@
-"""Sealed trees for callers with hidden paths: makes proofs of the trees, and refuses digests of files that
-these callers may not see.
+"""Sealed trees for callers with hidden paths. Makes proofs of the trees, and refuses to send files that these
+callers may not see.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Visible = Callable[[str, Kind], bool]
 async def proof(view: View, sha: str) -> Reply:
     """The directories of a seal that the caller sees, for verifying its tree
 
-    They are filtered, with their salts (`core.tree.proof`). A whole view gets all directories that the
-    repository has.
+    They are filtered, and come with their salts (`core.tree.proof`). A whole view gets all directories that
+    the repository has.
     """
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
@@ -49,8 +49,8 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 class _Proof:
-    """The directories of a tree as the caller sees them, level by level. Each part is read when it is the
-    caller's turn."""
+    """Produces the directories of a tree as the caller sees them, level by level. Each part of a level is
+    read when it is the caller's turn."""
 
     def __init__(self, view: View, root: bytes, key: bytes, visible: Visible) -> None:
         self._view, self._key, self._visible = view, key, visible
@@ -69,7 +69,7 @@ class _Proof:
             self._level, self._below = self._below, {}
 
     async def _frame_some(self, paths: list[str], step: Step) -> bytes:
-        """Take directories off the end of `paths`, as many as one turn has time for, and return them in the
+        """Take some directories off the end of `paths`, as many as one turn has time for. Returns them in the
         format of proofs."""
         parts: list[bytes] = []
         load = self._view.node.objects.read_many
@@ -84,8 +84,8 @@ class _Proof:
         return b"".join(parts)
 
     def _frame(self, path: str, raw: bytes) -> Steps[bytes]:
-        """The directory at `path` as the caller sees it, in the format of proofs. Its visible subdirectories
-        are added to the next level."""
+        """Write the directory at `path` in the format of proofs, as the caller sees it. Its visible
+        subdirectories are added to the next level."""
         directory = tree.decode(raw)
         as_signed = yield from tree.signed_children(directory, self._digested)
         filtered = tree.filtered(as_signed, path, self._key, self._visible)
@@ -97,9 +97,9 @@ class _Proof:
 
 
 async def _visibility_of(view: View, root: bytes) -> Visible:
-    """A function that returns whether the caller sees a path of this tree. A directory that the repository
-    knows only by entry digests is visible only in whole views, which need these digests to compute the digest
-    of the next tree."""
+    """Make a function that returns whether the caller sees a path of this tree. A directory of which the
+    repository has only entry digests is visible only in whole views, which need these digests to compute the
+    digest of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
     directories: set[str] = set()
@@ -114,8 +114,9 @@ async def _visibility_of(view: View, root: bytes) -> Visible:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """Raise NotFound unless the tree of the seal `at` has a visible file, manifest or chunk for each of these
-    digests. A whole view may name any digest. Raises FilteredView if a filtered view gives no seal."""
+    """Check that the caller may request objects by these digests. Raises NotFound unless the tree of the seal
+    `at` has a visible file, manifest or chunk for each of them. A whole view may request any digest. Raises
+    FilteredView if a filtered view gives no seal."""
     if view.policy is None:
         return
     if at is None:
@@ -144,9 +145,9 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """(named, others). `named`: the digests of the files in the tree of `key` that the caller may see, cached
-    for the next request unless the tree is very large. `others`: the digests among `digests` that none of
-    these files has."""
+    """Collect the digests of the files in a tree that the caller may see. `key`: names the tree. Returns
+    (named, others). `named`: these digests, cached for the next request unless the tree is very large.
+    `others`: those of `digests` that none of these files has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

@@ -1,5 +1,5 @@
-"""Detects moved files among changes, within a limit on the work; beyond the limit they count as deleted and
-added.
+"""Detects moved files among changes. The work is limited; moves beyond the limit count as deletions and
+additions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Changes = Mapping[str, Change]
 
 
 async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rename]:
-    """The moved files among `changes` (path → (file before, file after), None where absent). `paid`: the
-    caller has already waited for its budget of comparing texts."""
+    """The moved files among `changes`, which has (file before, file after) by path, with None where there is
+    no file. `paid`: the caller has already waited for its budget of comparing texts."""
     removed = {path: _to_file(old) for path, (old, new) in changes.items() if old is not None and new is None}
     added = {path: _to_file(new) for path, (old, new) in changes.items() if old is None and new is not None}
     if not removed or not added:
@@ -38,7 +38,7 @@ async def find(view: View, changes: Changes, *, paid: bool = False) -> list[Rena
 
 
 async def find_source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
-    """(path, file) in the first parent if the seal `row` moved that file to `path`; else None."""
+    """Find which file the seal `row` moved to `path`. Returns (path, file) in the first parent, or None."""
     changes = await sealed.changes_in_turn(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))
     if before is not None or after is None:

@@ -1,4 +1,4 @@
-"""Sealed history: seals, trees, files, archives, blame, comparison; objects by digest, one or in packs."""
+"""Routes of sealed history: seals, trees, files, archives, blame, comparison, and objects by digest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 
 @serves(history.COMMITS, operation="history.commits")
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from a ref or seal back"""
+    """Seals in the history of a ref or seal, newest first"""
     if query.prefix is not None:
         if (query.ref, query.sha, query.path, query.without) != (None, None, None, None):
             raise Invalid("prefix searches all seals; omit ref, sha, path and without", pointer="/prefix")
@@ -70,7 +70,7 @@ serves(history.SEAL, operation="seal.get", name="history.get_seal")(histories.se
 
 @serves(history.SEAL_UPDATES, operation="seal.updates", cost=10)
 async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
-    """The live updates that a seal contains: author, device, path, time; edits as signed"""
+    """The live updates that a seal contains: author, device, path and time; edits also as they were signed"""
     if query.by == "path":
         return await live_updates.by_path(view, seal_id, query.cursor, query.limit)
     return await live_updates.page(view, seal_id, query.cursor, query.limit)
@@ -121,7 +121,7 @@ serves(
 
 @serves(history.BLAME, operation="history.blame", flag="TR_REPO_SEALING", cost=10)
 async def get_blame(view: View, seal_id: str, path: str, query: BlameQuery) -> Blame:
-    """The seal of each line of a file"""
+    """The seal that each line of a file comes from"""
     return await blames.blame(view, seal_id, path, first_parent=query.first_parent)
 
 
@@ -129,7 +129,7 @@ async def get_blame(view: View, seal_id: str, path: str, query: BlameQuery) -> B
     payload.HAVE, operation="pack.have", name="pack.have", errors=(413, 422), max_body=DIGESTS, stream=True
 )
 async def have(view: View, upload: Upload) -> HaveAnswer:
-    """The digests (32 bytes each) that the repository lacks"""
+    """Find which of these digests (32 bytes each) the repository lacks"""
     return await packs.have(view, await packs.read_digests(upload))
 
 
@@ -153,7 +153,8 @@ serves(
     media=BYTES,
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
-    """A pack of these objects (32 bytes a digest); Svc-Remaining is the number of objects that did not fit"""
+    """A pack of the objects with these digests (32 bytes each); Svc-Remaining is the number of objects that
+    did not fit"""
     pack = await packs.fetch(
         view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
     )
@@ -204,7 +205,7 @@ async def get_payload(view: View, blake3: str, query: AtQuery) -> Reply:
     stream=True,
 )
 async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
-    """Declare which stored chunks make a large file; 200 when the repository has it already"""
+    """Declare which stored chunks make up a large file; 200 when the repository has it already"""
     stored, new = await payloads.put_manifest(view, blake3, upload)
     return Reply(stored, 201 if new else 200)
 

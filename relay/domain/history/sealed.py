@@ -1,4 +1,4 @@
-"""Reads of a sealed tree, limited to the paths that a View may see. Every route that shows content uses this
+"""Reads a sealed tree, limited to the paths that the caller may see. Every route that shows content uses this
 module.
 
 Paths that are missing, hidden or of another kind get the same answer: not found.
@@ -47,7 +47,8 @@ _PROPOSAL = re.compile(r"pr:[1-9][0-9]{0,17}")
 
 
 async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
-    """The seal with this full id; also a seal of a deleted branch, because seals stay readable by id."""
+    """The seal with this full id. Also finds a seal of a deleted branch, because seals stay readable by
+    id."""
     if not is_hex_digest(seal_id):
         raise NotFound
     if tx is None:
@@ -60,13 +61,13 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 def shows_all(view: View) -> bool:
-    """Whether the caller sees all of every tree. If not, trees are verified by proofs, and the tree key stays
-    secret, because hidden names could be guessed from their digests with it."""
+    """Whether the caller sees every path of every tree. If not, trees are verified by proofs and the tree key
+    stays secret, because the key would let the caller guess hidden names from their digests."""
     return view.policy is None and not view.repo.partial
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """(id, bytes) of the key that salts the tree of a seal. Reveal it only if `shows_all`."""
+    """The key that salts the tree of a seal, as (id, bytes). Reveal it only if `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
@@ -77,8 +78,8 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
 
 
 async def find_head(view: View, tx: Tx, name: str) -> str | None:
-    """The id of the seal that `name` means: a branch, a tag, `pr:N` or a full seal id; None for a branch
-    without seals. Raises NotFound for any other name."""
+    """Find the seal that `name` means: a branch, a tag, `pr:N` or a full seal id. Returns its id, or None for
+    a branch without seals. Raises NotFound for any other name."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
     ref = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
@@ -89,8 +90,8 @@ async def find_head(view: View, tx: Tx, name: str) -> str | None:
 
 
 async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
-    """The head of the newest version of proposal N if the name is `pr:N`, which is not a valid branch name;
-    else None. For reading only."""
+    """The head of the newest version of proposal N if `name` is `pr:N`, else None. `pr:N` is not a valid
+    branch name. Use the result only for reading."""
     if not _PROPOSAL.fullmatch(name):
         return None
     at: str | None = await tx.value(proposals.HEAD_OF, of_repo=view.repo.id, of_number=int(name[3:]))
@@ -98,7 +99,7 @@ async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
 
 
 def require_plaintext(view: View) -> None:
-    """Raise NotFound for an end-to-end encrypted repository, because its trees cannot be read by a server."""
+    """Raise NotFound for an end-to-end encrypted repository, because the relay cannot read its trees."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 
@@ -112,7 +113,8 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
 
 
 async def find_entry(view: View, root: bytes, path: str) -> TreeEntry:
-    """The file at `path`. Raises PathInvalid for an impossible path, NotFound if it is missing or hidden."""
+    """Find the file at `path`. Raises PathInvalid if `path` cannot be a path, and NotFound if the file is
+    missing or hidden."""
     tree.check_path(path)
     named = await find_entries(view, root, [path])
     if path not in named:
@@ -121,7 +123,7 @@ async def find_entry(view: View, root: bytes, path: str) -> TreeEntry:
 
 
 async def find_entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
-    """The files that the caller sees among `paths`, by path."""
+    """Find the files among `paths` that the caller sees. Returns them by path."""
     visible = [path for path in paths if view.sees(path)]
     return await trees.drive(tree.lookup(root, visible), _loader(view), len(visible))
 
@@ -136,8 +138,8 @@ async def has_path(view: View, root: bytes, path: str) -> bool:
 
 
 async def find_at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
-    """(kind, digest) of the file or directory at `path`, None if there is none. Call it only for a path below
-    which everything is visible to the caller."""
+    """The (kind, digest) of the file or directory at `path`; None if there is none. Call this only if the
+    caller sees everything below the path."""
     above, _, name = path.rpartition("/")
     try:
         listed = await trees.drive(tree.list_directory(root, above), _loader(view))
@@ -147,9 +149,9 @@ async def find_at(view: View, root: bytes, path: str) -> tuple[str, bytes] | Non
 
 
 async def list_children(view: View, root: bytes, path: str) -> list[Child]:
-    """The children of the directory at `path` ("" is the root) that the caller sees. Raises NotFound for a
-    directory without visible content. A subdirectory that is partly visible has the size of its visible
-    part."""
+    """List the children of the directory at `path` that the caller sees; "" is the root. A subdirectory that
+    is partly visible has the size of its visible part. Raises NotFound for a directory without visible
+    content."""
     if path:
         tree.check_path(path)
     listed = await trees.drive(tree.list_directory(root, path), _loader(view))
@@ -178,8 +180,8 @@ async def _filter_child(view: View, policy: Policy, above: str, child: Child) ->
 
 
 async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """The visible differences between two trees: path → (old, new), None on a side without such a file. A
-    file that moved from or to a hidden path appears as created or deleted."""
+    """Find the visible differences between two trees. Returns (old file, new file) by path, with None where
+    there is no file. A file that moved from or to a hidden path appears as created or deleted."""
     differences = await trees.drive(tree.diff(old, new), _loader(view))
     return (
         differences
@@ -191,9 +193,9 @@ async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """The visible differences between two trees (`find_changes`), computed in the caller's turn and on the
-    caller's budget; for answers in which the caller chooses the trees. `paid`: the caller has already waited
-    for the budget."""
+    """Find the visible differences between two trees (`find_changes`), in the caller's turn and on the
+    caller's budget. Use it for answers in which the caller chooses the trees. `paid`: the caller has already
+    waited for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
             differences = await find_changes(view, old, new)
@@ -205,8 +207,8 @@ async def changes_in_turn(
 async def walk_files(
     view: View, root: bytes, prefix: str = ""
 ) -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields (path, file) of every file at or below `prefix` that the caller sees, in the order of paths. The
-    tree is walked in the caller's turns and on their budget."""
+    """Yields (path, file) of every file at or below `prefix` that the caller sees, sorted by path. The tree
+    is read in the caller's turns and on the caller's budget."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -222,7 +224,8 @@ async def walk_files(
 async def _walk_in_turns(
     view: View, prefix: str, top: Sequence[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields the entries of `_walk`. Each part of the walk is read in one turn and yielded outside of it."""
+    """Yields what `_walk` yields. Each part of the walk is read in one turn of the caller, and yielded after
+    that turn."""
     if not top:
         return
     async with contextlib.aclosing(_walk(view, prefix, top)) as entries:
@@ -248,8 +251,8 @@ async def _walk_in_turns(
 async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
 ) -> tuple[list[tuple[str, TreeEntry]], int]:
-    """(files, count): the files among the next TURN entries of a walk, and the number of entries that were
-    visited."""
+    """Take the next TURN entries of a walk. Returns (files, count): the files among them, and the number of
+    entries."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:
@@ -263,8 +266,9 @@ async def _take(
 async def _walk(
     view: View, prefix: str, top: Iterable[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
-    """Yield (path, file) for the files in the directory `top` at `prefix`, and None for each hidden entry and
-    each directory. Only the directories above the current file and some of the next ones are in memory."""
+    """Yields (path, file) for the files in the directory `top` at `prefix` and below it. Yields None for each
+    hidden entry and each directory. Only the directories above the current file and some of the next ones are
+    in memory."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     reader = DirectoryReader(view)
@@ -286,8 +290,8 @@ async def _walk(
 
 
 class DirectoryReader:
-    """Reads the directory objects of a walk, several at once. Large ones count against the caller's lease,
-    until the request ends."""
+    """Reads the directory objects of a walk, several at once. Large ones count against the caller's memory
+    lease until the request ends."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -295,8 +299,8 @@ class DirectoryReader:
         self._held = 0
 
     async def read(self, digest: bytes, ahead: Iterable[bytes]) -> bytes:
-        """The bytes of a directory. `ahead`: the directories that the walk needs next; only iterated if the
-        directory is not read yet."""
+        """Read a directory. `ahead`: the directories that the walk needs next, which are read with it. They
+        are only iterated if the directory has not been read yet."""
         if digest not in self._ready:
             self._ready = await _read_directories(self._view, digest, ahead)
         raw = self._ready[digest]
@@ -307,8 +311,8 @@ class DirectoryReader:
 
 
 async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The bytes, by digest, of the directory `first` and of as many of `ahead` as are small enough
-    together."""
+    """Read the directory `first`, and as many of the directories `ahead` as are small enough together.
+    Returns their bytes by digest."""
     store = view.node.objects
     located = await store.locate(list(dict.fromkeys([first, *ahead])))
     if first not in located:
@@ -319,12 +323,12 @@ async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) ->
 
 
 def _list_reversed(raw: bytes) -> list[Child]:
-    """The children of a directory object in reverse order of paths."""
+    """List the children of a directory object in descending order of paths."""
     return sorted(decode(raw).children, key=_path_order, reverse=True)
 
 
 def _path_order(child: Child) -> str:
-    """The sort key that puts files and directories of one parent in the order of full paths: `a.txt` before
+    """The sort key that sorts files and directories of one parent as their full paths: `a.txt` comes before
     `a/b`."""
     return child.name + "/" if child.kind == "dir" else child.name
 
@@ -333,14 +337,14 @@ def _path_order(child: Child) -> str:
 
 
 async def read_content(view: View, file: TreeEntry) -> bytes:
-    """All bytes of a text or a blob, which are never larger than a frame."""
+    """Read all bytes of a text or a small binary file. Neither is ever larger than a frame."""
     return await view.node.objects.read(file.digest, view.repo.id)
 
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """Bytes of the file at index `at` of the list. `first`, `last`: whether these are the file's first or
-    last bytes."""
+    """Some bytes of the file at index `at` of a list of files. `first`, `last`: whether they are the file's
+    first or last bytes."""
 
     at: int
     data: bytes
@@ -349,8 +353,9 @@ class Piece:
 
 
 async def read_contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Piece, None]:
-    """The bytes of many files in order. Small files are read in batches, large ones in pieces, all counted
-    against the caller's lease. Raises Unavailable if memory is not free in time."""
+    """Yields the bytes of many files in order. Small files are read in batches and large ones in pieces. The
+    bytes in memory count against the caller's lease. Raises Unavailable if memory does not become free in
+    time."""
     batch: list[int] = []
     weight = 0
     for at, file in enumerate(files):

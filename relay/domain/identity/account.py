@@ -38,7 +38,8 @@ _SIGN_UPS = Attempts("sign_up.address", 200, 3600, "accounts that a network make
 
 
 async def sign_up(caller: Caller, handle: str, password: str) -> NewSession:
-    """Create an account with a password and sign it in. Raises NameTaken or Invalid."""
+    """Create an account with a password and sign it in. Raises NameTaken, or Invalid for an impossible handle
+    or password."""
     config, state = caller.node.config, caller.node.sign_in
     if not config.local_sign_up:
         raise SignUpClosed(f"this node does not offer sign-up by password; {ASK}")
@@ -56,7 +57,7 @@ async def sign_up(caller: Caller, handle: str, password: str) -> NewSession:
 
 async def sign_in(caller: Caller, handle: str, password: str) -> NewSession:
     """Create a browser session for a handle and its password. A wrong password and an unknown handle get the
-    same answer at the same cost."""
+    same answer and take equally long."""
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.count(caller.node.limiter, caller.network)
@@ -85,7 +86,8 @@ async def create_counted(
     password_hash: str | None = None,
     phase: str = PHASE,
 ) -> AccountRow:
-    """Create an account at sign-up. Raises NameTaken, and QuotaExceeded if the address created too many."""
+    """Create an account at sign-up. Raises NameTaken, and QuotaExceeded if too many accounts were created
+    from the caller's address."""
     caller.node.reserve.require()
     await quota.count_account(tx, caller.network, caller.node.config.quota)
     return await create(tx, handle, account_id, password_hash, phase=phase)
@@ -136,8 +138,10 @@ async def handle(caller: Caller) -> Handle:
 
 
 async def change_handle(caller: Caller, body: str) -> Handle:
-    """Change the caller's handle. Repositories stay reachable under the old handle for 90 days, during which
-    nobody else may take it."""
+    """Change the caller's handle
+
+    Repositories stay reachable under the old handle for 90 days, during which nobody else may take it.
+    """
     me, name = caller.me, names.handle(body)
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
@@ -148,7 +152,8 @@ async def change_handle(caller: Caller, body: str) -> Handle:
 
 
 async def rename(tx: Tx, account_id: str, old_handle: str | None, handle: str) -> None:
-    """Give a person or organisation another handle, with aliases from the old one. Raises NameTaken."""
+    """Give a person or organisation another handle. Repositories stay reachable under the old one. Raises
+    NameTaken."""
     await require_free(tx, handle, account_id)
     try:
         await tx.run(rows.SET_HANDLE, account_id=account_id, new_handle=handle)
@@ -171,8 +176,8 @@ async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:
 
 
 async def _find_by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
-    """(account with this handle, whether it signed in from this network recently). A network is an address
-    range."""
+    """Find the account with this handle. Returns (account, whether it signed in from the caller's network
+    recently). A network is an address range."""
     async with caller.read() as tx:
         row = await tx.one(rows.BY_HANDLE, handle=name)
         known_network = await is_known(tx, caller, name)

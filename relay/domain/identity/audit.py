@@ -14,9 +14,9 @@ _CHARS = 256
 async def record(
     tx: Tx, actor: str, action: str, subject: str, *, account_id: str | None = None, **data: Any
 ) -> None:
-    """Write one event in the transaction of its effect. `actor` and `subject` are ids. `account_id` None: the
-    account is the actor, if that is an account. Text from outside is escaped, so that it can neither start a
-    new line nor hide part of a line."""
+    """Write one audit event in the transaction of its effect. `actor` and `subject` are ids. `account_id`:
+    the account to which the event belongs; None means the actor. Text from outside is escaped, so that it can
+    neither start a new line nor hide part of a line."""
     author = tx.author if tx.author.actor == actor else Author(one_line(actor), None, tx.author.turn)
     await log.append(
         tx,
@@ -29,7 +29,7 @@ async def record(
 
 
 def one_line(text: str) -> str:
-    """`text`, shortened, with everything except visible ASCII and spaces escaped."""
+    """Shorten `text` to one line, and escape everything in it except visible ASCII and spaces."""
     return text[:_CHARS].encode("unicode_escape").decode("ascii")
 
 

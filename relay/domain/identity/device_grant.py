@@ -1,4 +1,6 @@
-"""Sign-in of a terminal through a browser (RFC 8628): requested, approved, and claimed once."""
+"""Sign-in of a terminal through a browser (RFC 8628). The terminal requests a session, its user approves in
+the browser, and the terminal claims the session once.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,8 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
 
 
 async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
-    """The pending sign-in with this user code. Raises NotFound for an unknown code, Gone if it is decided or
-    expired; wrong guesses are counted."""
+    """Find the pending sign-in with this user code. Raises NotFound for an unknown code, and Gone if the
+    sign-in is decided or has expired. Wrong guesses are counted."""
     require_approver(caller)
     _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
     _GUESSES.count(caller.node.limiter, caller.me.account_id)
@@ -104,7 +106,7 @@ async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
     """Approve or deny a waiting terminal, by its fingerprint
 
-    On approval the session is encrypted for the terminal's key at once.
+    On approval, the session is encrypted for the terminal's key at once.
     """
     me = require_approver(caller)
     row = await find_waiting(caller, body.user_code)
@@ -145,7 +147,7 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     """Claim the approved session, encrypted for the terminal's transport key
 
-    It is given once. Raises the errors of RFC 8628.
+    The session is handed out once. Raises the errors of RFC 8628.
     """
     if body.grant_type != GRANT_TYPE:
         raise UnsupportedGrantType(f"grant_type must be {GRANT_TYPE}")
@@ -179,13 +181,13 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
 
 
 def fingerprint(row: DeviceCodeRow) -> str:
-    """The fingerprint that the person compares with the one shown in the terminal."""
+    """The fingerprint of a terminal's sign-in. Its user compares it with the one that the terminal shows."""
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 
 def require_approver(caller: Caller) -> Principal:
     """The signed-in caller, who approves or denies a terminal. Raises Forbidden unless the request comes from
-    a browser session. A terminal that a guest approves gets a guest session."""
+    a browser session."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("this decision is taken in a browser session, not with a token")

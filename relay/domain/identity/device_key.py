@@ -1,6 +1,6 @@
 """Device keys: registration by challenge, list, revocation, and sign-in with only a key.
 
-A challenge is deleted in a separate transaction before its answer is checked, so that each challenge allows
+A challenge is deleted in a separate transaction before the answer to it is checked. So each challenge allows
 one try.
 """
 
@@ -58,16 +58,16 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600, "pairing codes")  # a code has 52
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge that only the holder of both keys can answer
+    """A challenge for registering a key, which only the holder of both keys can answer
 
-    For registering a key. The challenge is valid only for the signed-in account and session.
+    The challenge is valid only for the signed-in account and session.
     """
     me, account = caller.me, caller.me.account_id
     return await _create_challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
 async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
-    """Register the key whose challenge this answers
+    """Register a device key by answering its challenge
 
     Raises Gone, SignatureInvalid or DeviceKeyExists.
     """
@@ -93,7 +93,7 @@ async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
 
 
 async def revoke(caller: Caller, id: str) -> None:
-    """Revoke a key and end its sessions; seals it signed earlier stay valid"""
+    """Revoke a key and end its sessions; seals that it signed earlier stay valid"""
     me = caller.me
     async with caller.write() as tx:
         if not await tx.run(rows.REVOKE, key_id=id, account=me.account_id, now=now_ms()):
@@ -119,9 +119,9 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
     """Sign in with a device key. Returns a session bound to the key.
 
-    A registered key signs in to its account; a new key gets a new account if the handle is free; for an
-    existing account it needs a pairing code (HandleTaken without one). A pairing code with a free handle
-    raises Invalid, because the handle must be mistyped.
+    A registered key signs in to its account. A new key gets a new account if the handle is free. To join an
+    existing account, a new key needs a pairing code; without one, HandleTaken is raised. A pairing code with
+    a free handle raises Invalid, because the handle must be mistyped.
     """
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
@@ -174,8 +174,8 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """The rights that a new device key keeps after the session ends: the caller's rights if the caller may
-    add devices permanently. Otherwise there are none, because the key would outlive the caller's token; while
+    """The rights that a new device key keeps after the session ends. They are the caller's rights if the
+    caller may add devices permanently, else none, because the key would outlive the caller's token. While
     that token is valid, the key signs like any other key."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
@@ -192,15 +192,16 @@ def to_wire(row: DeviceKeyRow) -> DeviceKey:
 
 
 def check_label(text: str) -> str:
-    """The name of a device or token, stripped. Raises Invalid unless it is one line of limited length."""
+    """Strip the name of a device or token and return it. Raises Invalid unless it is one line of limited
+    length."""
     if len(text) > limits.LABEL_CHARS or not text.isprintable():
         raise Invalid(f"a name is one line of at most {limits.LABEL_CHARS} characters", pointer="/name")
     return text.strip()
 
 
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
-    """(Ed25519 key, X25519 key) of a device, validated. `names`: their members in the body, for error
-    pointers."""
+    """Decode and validate the keys of a device. Returns (Ed25519 key, X25519 key). `names`: the fields of the
+    body that have them, for errors."""
     signing = decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
     transport = decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
     check_ed25519(signing)
@@ -255,7 +256,8 @@ async def _create_challenge(
 async def _take_challenge(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
-    """Delete the challenge. Returns (its row, the opened challenge). Raises Gone if it does not exist."""
+    """Delete the challenge that the proof answers. Returns (its row, the opened challenge). Raises Gone if it
+    does not exist or has expired."""
     challenge_id = decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
     async with caller.write(effect=False) as tx:
         row = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
@@ -286,8 +288,8 @@ async def store(
     registration: bytes,
     caps: Iterable[str],
 ) -> DeviceKeyRow:
-    """Register a key with its self-signed statement. `caps`: its rights without a session. Raises
-    SignatureInvalid, DeviceKeyExists."""
+    """Register a key with the statement that it signed itself. `caps`: the rights that the key has without a
+    session. Raises SignatureInvalid or DeviceKeyExists."""
     verify_registration(caller.node.config.public_url, account_id, ed25519, registration)
     now = now_ms()
     key = DeviceKeyRow(
@@ -335,8 +337,8 @@ async def _store_key(
 async def _find_account_and_key(
     tx: Tx, challenge_row: ChallengeRow
 ) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """(account with the handle, key if it belongs to that account). Raises Unauthorized for a revoked key,
-    Forbidden for a suspended account."""
+    """Find the account and the key of a challenge. Returns (account with the handle, key if it belongs to
+    that account). Raises Unauthorized for a revoked key, and Forbidden for a suspended account."""
     handle = challenge_row.account
     account_row = await tx.one(accounts.BY_HANDLE, handle=handle)
     account = accounts.to_row(account_row) if account_row else None
@@ -353,7 +355,7 @@ async def _find_account_and_key(
 
 def _future_account(challenge_id: bytes) -> str:
     """The id of the account that will be created for a new key. It is derived from the challenge, so that the
-    key can sign it in the registration statement before the account exists."""
+    registration statement, which the key signs before the account exists, can contain it."""
     return str(uuid.UUID(bytes=challenge_id, version=4))
 
 
@@ -368,7 +370,8 @@ def _require_sign_up(caller: Caller) -> None:
 
 
 def decode_bytes(text: str, size: int, pointer: str) -> bytes:
-    """The `size` bytes of a base64url text. Raises Invalid, with `pointer` as the member at fault."""
+    """Decode the `size` bytes of a base64url text. If the text is anything else, raises Invalid for the field
+    `pointer`."""
     try:
         return unb64u(text, size)
     except Invalid as error:

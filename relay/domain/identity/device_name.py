@@ -11,7 +11,8 @@ from relay.domain.identity import audit, device_key
 
 
 async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
-    """Rename one of the caller's keys, and its machine's sessions. Raises NotFound for an unknown key."""
+    """Rename one of the caller's keys, and the sessions of its machine. Raises NotFound for an unknown
+    key."""
     me, chosen = caller.me, device_key.check_label(name)
     if not chosen:
         raise Invalid("a name has at least one character", pointer="/name")

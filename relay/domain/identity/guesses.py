@@ -1,9 +1,9 @@
 """Limits on guessing passwords and pairing codes.
 
-Failed tries count for handle and address together, so that nobody can lock a person out from another address.
-Against guesses from many addresses they also count for the handle alone, but only from networks where the
-account has not signed in recently: people at their usual places never reach that limit (SECURITY.md,
-docs/design/005).
+Failed tries count for handle and address together, so that nobody can keep a user from signing in at another
+address. Against guesses from many addresses they also count for the handle alone. That limit does not apply
+to networks where the account signed in recently, so it never affects users at their usual places
+(SECURITY.md, docs/design/005).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """Limits on guesses of a secret: for each handle and network, and for each handle `strangers` tries from
-    all unknown networks together, which refill within `seconds`. `what`: the secrets that are guessed, in
-    words."""
+    """Limits on guesses of a secret. One limit is for each handle and network. The other is for each handle
+    and all unknown networks together: it allows `strangers` tries, which refill within `seconds`. `what`: the
+    name of the secrets, for messages."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(
@@ -38,8 +38,8 @@ class Guesses:
         )
 
     def count(self, caller: Caller, handle: str, known_network: bool) -> None:
-        """Count a try in advance. `known_network`: the account signed in from this network recently. Raises
-        RateLimited after too many."""
+        """Count a try before it is known whether it succeeds. `known_network`: the account signed in from
+        this network recently. Raises RateLimited after too many tries."""
         limiter = caller.node.limiter
         self._place.count(limiter, f"{handle} {caller.network}")
         if known_network:

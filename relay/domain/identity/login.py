@@ -3,9 +3,9 @@
     browser ─ begin ─► provider ─► finish ─► session
                                       └────► choose_handle ─► session     (a new person)
 
-The data of one sign-in is in a row that is named by a cookie of the browser. The provider must send back the
-state of this row, so that nobody can finish a sign-in that somebody else began. The row can be used once. A
-person is identified by issuer and subject, never by an e-mail address.
+The data of one sign-in is in a database row, which a cookie of the browser names. The provider must send back
+the state of this row, so that nobody can finish a sign-in that somebody else began. The row can be used once.
+A person is identified by issuer and subject, never by an e-mail address.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _SIGN_UPS = Attempts("login.sign_up.address", 60, 3600, "accounts that a network
 
 @dataclass(frozen=True, slots=True)
 class BegunSignIn:
-    """A sign-in that has begun. `location`: the address to which the browser is sent; `flow`: the content of
-    its cookie until it comes back."""
+    """A sign-in that has begun. `location`: the address to which the browser is sent. `flow`: the content of
+    the cookie that the browser sends when it comes back."""
 
     location: str
     flow: str
@@ -57,8 +57,9 @@ class BegunSignIn:
 
 @dataclass(frozen=True, slots=True)
 class SignInOutcome:
-    """The end of a sign-in: with a session, with a provider linked (neither field is set), or with a handle
-    to choose (`flow`: content of the cookie until then)."""
+    """The result of a sign-in. `session`: the new session. `flow`: set instead if a new person must choose a
+    handle first; it is the content of the cookie until then. Neither is set if a provider was linked to an
+    account."""
 
     return_to: str
     session: NewSession | None = None
@@ -67,7 +68,7 @@ class SignInOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SignInWay:
-    """An identity provider that an account uses to sign in. Times are RFC 3339."""
+    """An identity provider that an account uses to sign in. Its times are in RFC 3339."""
 
     provider: str
     label: str
@@ -86,9 +87,9 @@ class SignInWays:
 
 
 async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False) -> BegunSignIn:
-    """Start a sign-in by the provider `name`. `link`: link the provider to the signed-in account, which may
-    sign in by it from then on. Raises BadRequest for a provider that the node does not have, Unavailable if
-    it is down."""
+    """Start a sign-in by the provider `name`. `link`: link the provider to the signed-in account, which can
+    use it to sign in from then on. Raises BadRequest for a provider that the node does not have, and
+    Unavailable if the provider does not answer."""
     provider = _find_provider(caller, name)
     account = None
     if link:
@@ -115,7 +116,8 @@ async def begin(caller: Caller, name: str, return_to: str, *, link: bool = False
 
 
 async def use_up(caller: Caller, flow: str | None) -> FlowRow:
-    """Use up the sign-in that this browser began. Returns its row. Raises StateInvalid if there is none."""
+    """Delete the row of the sign-in that this browser began, and return it. A row works once. Raises
+    StateInvalid if there is none."""
     _FINISHED.count(caller.node.limiter, caller.network)
     async with caller.node.db.write() as tx:
         columns = await tx.one(rows.TAKE_FLOW, flow=_flow_hash(flow))
@@ -128,9 +130,9 @@ async def use_up(caller: Caller, flow: str | None) -> FlowRow:
 async def finish(
     caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
 ) -> SignInOutcome:
-    """Finish a sign-in with the provider's answer to `path`. `row`: the sign-in, as `use_up` returned it.
-    Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider confirms no
-    person, Unavailable if the provider does not answer."""
+    """Finish a sign-in with the answer that the provider sent to `path`. `row`: the row that `use_up`
+    returned. Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider
+    confirms no person, and Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash_text(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)
@@ -175,7 +177,8 @@ async def finish(
 
 
 async def find_arriving(caller: Caller, flow: str | None) -> FlowRow:
-    """The unfinished sign-in of a person who has to choose a handle. Raises StateInvalid if there is none."""
+    """Find the unfinished sign-in of a person who has to choose a handle. Raises StateInvalid if there is
+    none."""
     async with caller.read() as tx:
         columns = await tx.one(rows.FLOW, flow=_flow_hash(flow))
     row = None if columns is None else rows.flow_row(columns)
@@ -186,7 +189,7 @@ async def find_arriving(caller: Caller, flow: str | None) -> FlowRow:
 
 async def choose_handle(caller: Caller, flow: str | None, handle: str) -> SignInOutcome:
     """Create the account of a person who signs in by a provider for the first time, and sign it in. After
-    NameTaken and Invalid another handle may be chosen."""
+    NameTaken or Invalid, the person may try another handle."""
     row = await find_arriving(caller, flow)
     if not caller.node.config.oidc_sign_up:
         raise _to_sign_up_closed(caller, row.provider)
@@ -227,7 +230,7 @@ async def list_ways(caller: Caller) -> SignInWays:
 
 
 async def other_sessions(caller: Caller, provider: str) -> int:
-    """The number of other open sessions of the caller that began by this provider."""
+    """Count the caller's other open sessions that began by this provider."""
     me = caller.me
     async with caller.read() as tx:
         return int(
@@ -242,8 +245,8 @@ async def other_sessions(caller: Caller, provider: str) -> int:
 
 
 async def unlink(caller: Caller, provider: str) -> None:
-    """Unlink this provider from the caller's account; sessions that began by it go on. Raises LastWayIn if it
-    is the only way to sign in."""
+    """Unlink this provider from the caller's account. Sessions that began by it continue. Raises LastWayIn if
+    it is the only way to sign in."""
     account = caller.me.account_id
     async with caller.write(account_name(account)) as tx:
         logins = await tx.all(rows.OF_ACCOUNT, account=account)
@@ -292,8 +295,8 @@ async def _insert(tx: Tx, account: str, provider: str, issuer: str, subject: str
 
 
 async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) -> str:
-    """Store the person that the provider named until a handle is chosen. Returns the new content of the
-    cookie."""
+    """Store the person whom the provider named, until that person has chosen a handle. Returns the new
+    content of the cookie."""
     if not caller.node.config.oidc_sign_up:
         raise _to_sign_up_closed(caller, row.provider)
     return await _store(
@@ -314,7 +317,7 @@ async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) ->
 
 
 async def _suggest_handle(caller: Caller, wished: str) -> str:
-    """The person's name at the provider, if it is a free handle here; else ""."""
+    """The name that the person has at the provider, if it is free as a handle here; else ""."""
     try:
         name = names.handle(wished)
         async with caller.read() as tx:
@@ -358,7 +361,7 @@ def _find_provider(caller: Caller, name: str) -> Provider:
 
 
 def label_of(caller: Caller, name: str) -> str:
-    """The name of an identity provider that is shown to people."""
+    """The name of an identity provider, as people see it."""
     provider = caller.node.providers.find(name)
     return provider.label if provider else name
 

@@ -43,15 +43,15 @@ async def create(caller: Caller) -> PairingCode:
 
 
 async def use(tx: Tx, account: AccountRow, digest: bytes | None) -> bool:
-    """Use up the code with this digest. Returns whether it was valid and belongs to the account."""
+    """Use up the pairing code with this digest. Returns whether it was valid and belongs to the account."""
     if digest is None:
         return False
     return bool(await tx.run(rows.USE_PAIRING, code_hash=digest, account=account.id, now=now_ms()))
 
 
 def hash_of(code: str | None) -> bytes | None:
-    """The digest under which a code is stored; None for None. Raises Invalid for a text that is not a
-    code."""
+    """The digest under which a pairing code is stored; None for None. Raises Invalid if the text is not a
+    pairing code."""
     return None if code is None else _digest_of(device_grant.normalise_pairing_code(code))
 
 

@@ -1,4 +1,4 @@
-"""Sessions, sign-in of terminals (RFC 8628), device keys, handles and script tokens."""
+"""Routes of sessions, sign-in of terminals (RFC 8628), device keys, handles and script tokens."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from relay.pages import HTML, redirect, visit
 
 
 class ReturnQuery(Model, frozen=True):
-    """Where the browser goes afterwards. `return_to`: a path of this node. `own`: the request came from a
-    page of this node."""
+    """Where the browser goes after its session was renewed. `return_to`: a path of this node. `own`: the
+    request came from a page of this node."""
 
     return_to: str = "/"
     own: bool = False
@@ -49,7 +49,7 @@ class ReturnQuery(Model, frozen=True):
     per_minute=60,
 )
 async def guest_login(caller: Caller, request: Request) -> Reply:
-    """A guest session: an identity without credentials, for a day"""
+    """Start a guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
     session = await sessions.start_guest(caller)
@@ -64,8 +64,10 @@ serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(4
     auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
 )
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
-    """A new access token for the refresh cookie, or for {refresh_token} in the body; a refresh token works
-    once"""
+    """A new access token for the refresh cookie, or for {refresh_token} in the body
+
+    A refresh token works once.
+    """
     config = caller.node.config
     if raw:
         session = await sessions.refresh(caller, _parse_body(raw))
@@ -145,7 +147,7 @@ serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sess
 
 
 def browser_cookies(caller: Caller, session: NewSession) -> tuple[str, str]:
-    """(session cookie, refresh cookie) for a browser that has just signed in."""
+    """The (session cookie, refresh cookie) of a browser that has just signed in."""
     config = caller.node.config
     return cookies.session_cookie(config, session.token), cookies.refresh(config, session.refresh)
 
@@ -163,7 +165,7 @@ async def _sign_out(caller: Caller, request: Request) -> Reply:
 
 
 def _is_from_form(request: Request) -> bool:
-    """Whether a form of the node's pages sent the request, so that a person waits for the next page."""
+    """Whether a form on one of the node's pages sent the request. If so, the answer is a page."""
     return (request.headers.get("content-type") or "").startswith(FORM)
 
 

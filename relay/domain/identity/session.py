@@ -1,4 +1,4 @@
-"""Sessions: created at sign-in, refreshed, listed, ended together with their children."""
+"""Sessions. They are created at sign-in, refreshed, listed, and ended together with their children."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _REFRESH_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A new session with its secrets, which are not stored. `token` and `refresh`: text; times in
-    milliseconds."""
+    """A new session with its secrets, which the relay does not store. `token` and `refresh` are text. Times
+    are in milliseconds."""
 
     id: str
     account_id: str
@@ -71,7 +71,7 @@ class NewSession:
 @dataclass(frozen=True, slots=True)
 class PlannedSession:
     """A session to be created. Its token is minted before the transaction, so that the database is not locked
-    while waiting for the signer."""
+    while the relay waits for the signer."""
 
     id: str
     account_id: str
@@ -85,7 +85,8 @@ class PlannedSession:
     way: str | None
 
     async def write(self, tx: Tx) -> None:
-        """Insert the session. A session made from another one has the same way of sign-in."""
+        """Insert the session. A session with a parent has the parent's way of sign-in unless it has its
+        own."""
         way = self.way or (await tx.value(rows.WAY, id=self.parent_id) if self.parent_id else None)
         await tx.run(
             rows.INSERT,
@@ -117,9 +118,9 @@ async def plan_session(
     token_until: int | None = None,
     way: str | None = None,
 ) -> PlannedSession:
-    """Mint the token of a new session, and return the session to be written. `token_until`: end of the token,
-    which is before the end of a session that can be refreshed. `way`: password, device_key, or the name of an
-    identity provider."""
+    """Mint the token of a new session, and return the session, which the caller has to write. `token_until`:
+    when the token ends; a session that can be refreshed ends later than its token. `way`: password,
+    device_key, or the name of an identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
     return PlannedSession(
@@ -135,7 +136,7 @@ async def mint(
     expires_at: int,
     bound_key: bytes | None = None,
 ) -> str:
-    """A capability token (text) for a session, good until `expires_at` (milliseconds)."""
+    """Mint a capability token for a session and return its text. `expires_at` is in milliseconds."""
     raw = await node.signer.mint(
         user=uuid.UUID(account_id).bytes,
         session=bytes.fromhex(session_id),
@@ -147,7 +148,8 @@ async def mint(
 
 
 async def start_guest(caller: Caller) -> NewSession:
-    """Create an account without credentials, and a session for it of one day that cannot be refreshed."""
+    """Create an account without credentials, and a session for it. The session lasts one day and cannot be
+    refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
     session = await plan_session(caller.node, account_id, "guest", "guest", expires_at)
@@ -177,8 +179,8 @@ async def start_browser(
     check: Callable[[Tx], Awaitable[None]] | None = None,
 ) -> NewSession:
     """Create a browser session of seven days, with an access token of one hour and a refresh token. `how`:
-    the way of sign-in; `check`: called in the same transaction, raises an error if the session may no longer
-    begin."""
+    the way of sign-in. `check`: a function that is called in the same transaction and raises an error if the
+    session may no longer begin."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
     session = await plan_session(
@@ -198,8 +200,9 @@ async def start_browser(
 async def refresh(caller: Caller, token: str | None) -> NewSession:
     """Issue a new access token and refresh token for the same session.
 
-    A refresh token works once. A second use within seconds is a race of two tabs and raises Conflict; a later
-    one counts as theft and ends the session with its children.
+    A refresh token works once. If it is used again within seconds, two tabs were probably in a race, and
+    Conflict is raised. If it is used again later, it counts as stolen, and the session ends with its
+    children.
     """
     if caller.principal is not None and caller.principal.is_guest:
         raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")
@@ -237,15 +240,15 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
 
 
 def is_due(me: Principal) -> bool:
-    """Whether a page should refresh the session first: its access token ends soon, but the session does
-    not."""
+    """Whether a page should refresh the session first, because its access token ends soon although the
+    session does not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
     return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
 
 
 async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
     """End the caller's session and its children. If the access token has expired, the refresh token
-    identifies the session. Does nothing without a session. Raises Forbidden for a narrowed token."""
+    identifies the session. If there is no session, nothing happens. Raises Forbidden for a narrowed token."""
     me, ended = caller.principal, None
     if me is not None and me.narrowed:
         raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
@@ -272,9 +275,9 @@ async def page(caller: Caller, query: PageQuery) -> Page[Session]:
 
 
 async def revoke(caller: Caller, session_id: str) -> None:
-    """End one of the caller's sessions or script tokens, at once
+    """End one of the caller's sessions or script tokens at once
 
-    Raises NotFound for a session of somebody else.
+    Raises NotFound for a session of another account.
     """
     me = caller.me
     async with caller.write() as tx:
@@ -284,15 +287,15 @@ async def revoke(caller: Caller, session_id: str) -> None:
 
 
 async def end(tx: Tx, node: Node, account_id: str, session_id: str) -> list[str]:
-    """End a session of this account and its children; their sockets close after the commit. Returns the ended
-    ids."""
+    """End a session of this account and its children. Their sockets close after the commit. Returns the ids
+    of the ended sessions."""
     return await end_all(
         tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)]
     )
 
 
 async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
-    """End these sessions; their sockets close after the commit."""
+    """End these sessions and return their ids. Their sockets close after the commit."""
     if ids:
         await tx.run(rows.REVOKE, ids=ids, now=now_ms())
         tx.after_commit(partial(node.hub.end_sessions, ids))
@@ -344,8 +347,8 @@ async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) 
 
 
 async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
-    """(session id, account id) that a refresh token belongs to, even if the token was used before; None for
-    an unknown token."""
+    """Find the session that a refresh token belongs to, even if the token was used before. Returns (session
+    id, account id), or None for an unknown token."""
     async with caller.read() as tx:
         row = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
     return None if row is None else (row[1], row[2])

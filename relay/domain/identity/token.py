@@ -1,4 +1,4 @@
-"""Script tokens: created in a browser session, shown once, each bound to a separate key."""
+"""Script tokens. Each is created in a browser session, shown once, and bound to a key of its own."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _NEW = Attempts("script_token.account", 60, 3600, "script tokens that an account
 async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
     """Create a script token; its text is shown only once
 
-    The relay stores neither the token, for SVC_TOKEN, nor the binding seed in it, so a lost token cannot be
-    shown again.
+    The text is for SVC_TOKEN. It contains the token and the seed of the key that the token is bound to. The
+    relay stores neither, so a lost token cannot be shown again.
     """
     me = caller.me
     if me.via != "cookie":

@@ -1,2 +1,4 @@
-"""Live editing: the frontier of a branch (its files now, with unsealed edits), lanes (the merged edits of one
-text), epochs (new beginnings of a lane after a seal), and how edits land in seals."""
+"""Live editing of branches. Each branch has a frontier (its files now, with unsealed edits), each text a lane
+(its merged edits), and each lane has epochs (a new one begins after a seal). Landing makes a seal from
+elsewhere the head of a live branch.
+"""

@@ -1,8 +1,8 @@
 """The base of a branch: the tree that it started with (docs/design/004). Its files are on the live frontier
-without a row until they are changed, so that a branch costs only its changes.
+without a row until they are changed. So a new branch stores only its changes.
 
 A file of the base is a lane like any other. Its lane number is derived from branch and path and need not be
-stored; it is above all numbers that the branch counts, and below all numbers that devices assign.
+stored. The number is above all numbers that the branch counts, and below all numbers that devices assign.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NUMBERS = 1 << 51  # lane numbers from here on belong to a base
 
 @dataclass(slots=True)
 class Base:
-    """The part of a branch's base that was looked up. The base never changes.
+    """The part of a branch's base that was looked up so far. The base never changes.
 
-    `files`: the files at the paths `seen`; `directories`: the directories at these paths, with digests;
-    `below`: number of files below a directory, where counted.
+    `seen`: the paths that were looked up. `files`: the files among them. `directories`: the digests of the
+    directories among them. `below`: the number of files below a directory, for some directories.
     """
 
     seen: set[str] = field(default_factory=set)
@@ -41,8 +41,8 @@ class Base:
 
 
 class Lacking(Exception):
-    """Raised by a transaction before it changes anything, because these paths of the base, and the numbers of
-    files below `counted`, must first be looked up."""
+    """Raised by a transaction that has changed nothing, because it needs more of the base. First look up the
+    paths `paths`, and the numbers of files below the directories `counted`."""
 
     def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
         super().__init__()
@@ -50,8 +50,8 @@ class Lacking(Exception):
 
 
 def _first_number(branch_id: str, directory: str) -> int:
-    """The lane number of the first child of this directory of the base. The other children have the numbers
-    that follow, which wrap around at the end of the range."""
+    """The lane number of the first child of this directory of the base. The other children have the following
+    numbers, which wrap around at the end of the range."""
     return int.from_bytes(
         digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
     )
@@ -62,8 +62,8 @@ def _number_of(first: int, place: int) -> int:
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
-    """Look up the paths, and the numbers of files in directories, that `lacking` lists, and add them to
-    `base`. Call it outside of a write transaction if possible."""
+    """Look up the paths and the numbers of files that `lacking` lists, and add them to `base`. Call it
+    outside of a write transaction if possible."""
     load = trees.loader_of(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)
@@ -79,7 +79,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
-    """Every file of the frontier in the form that `replica` receives."""
+    """Every file of the frontier, in the form in which `replica` receives it."""
     changed = [rows.to_row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
     there = await trees.drive(tree.directories(ref.base), trees.loader_of(node.objects, tx))
     frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
@@ -103,7 +103,7 @@ def row_to_wire(row: LaneRow, replica: int) -> Row:
 
 
 async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
-    """Paths of the files of the frontier below a directory."""
+    """List the paths of the files of the frontier that are below a directory."""
     rows_below = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
     changed = {str(row[0]): row[1] for row in rows_below}
     living = [file_path for file_path, kind in changed.items() if kind != "gone"]
@@ -117,7 +117,7 @@ async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
 def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
-    """(rows of every file of the frontier, number of files of the base)."""
+    """Make the rows of every file of the frontier. Returns (rows, number of files in the base)."""
     changed_paths = {row.path for row in changed}
     frontier_rows = [row_to_wire(row, replica) for row in changed if row.living]
     many = 0

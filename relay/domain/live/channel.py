@@ -1,4 +1,4 @@
-"""Requests of a client on a channel: open it, send updates, report the user's place.
+"""Handles a client's requests on a channel: open it, send updates, report in which file the user is.
 
 Channels need the role write, like the live frontier; writers see all paths.
 """
@@ -41,13 +41,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RunOnRepository(Protocol):
-    """Runs `work` on a repository under the same rules as a request for this operation."""
+    """A function that runs `work` on a repository under the same rules as a request for this operation."""
 
     async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
 
 
 async def open_channel(door: RunOnRepository, peer: Peer, body: Open) -> list[bytes]:
-    """The first messages of a new channel, or its refusal. Later messages are queued for the peer."""
+    """Open a channel. Returns its first messages, or the message that refuses it. Later messages are queued
+    for the peer."""
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
             raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")
@@ -118,7 +119,8 @@ async def _catch_up(
 
 
 async def answer_updates(door: RunOnRepository, peer: Peer, body: Updates) -> bytes:
-    """The answers to a batch of updates, or the reason why none was accepted."""
+    """Apply a batch of updates. Returns the message with the answers to them, or the message that refuses the
+    batch."""
     try:
         channel = _channel(peer, body.channel)
         if (body.batch.replica, body.batch.device_key_id) != (channel.replica, channel.device_key_id):
@@ -136,7 +138,7 @@ async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAns
 
 
 def set_place(peer: Peer, people: presence.People, body: Here) -> bytes | None:
-    """Set where the channel's user is. Returns None, or the reason of a refusal."""
+    """Record in which file and line the channel's user is. Returns None, or the message that refuses it."""
     try:
         people.set_place(_channel(peer, body.channel), _check_place(body))
     except SvcError as error:
@@ -160,7 +162,8 @@ def _channel(peer: Peer, number: int) -> Channel:
 
 
 def to_refusal(number: int, error: SvcError, id: int | None = None) -> bytes:
-    """The message that refuses a client's message. `id`: the id of the refused updates."""
+    """Make the message that refuses a client's message on the channel `number`. `id`: the id of the refused
+    updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
     message = Refused(

@@ -1,7 +1,7 @@
-"""Automatic checkpoints between seals: disposable marks of a branch, one for each turn of a program that
-edits (SVC_TURN) and one when the branch becomes quiet.
+"""Automatic checkpoints between seals. A checkpoint is a disposable mark of a branch. There is one for each
+turn of a program that edits (SVC_TURN), and one when the branch becomes quiet.
 
-They are not roots of the collector; a seal replaces the checkpoints before it.
+The collector does not keep bytes for them. A seal replaces the checkpoints before it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ IDLE = 30_000  # milliseconds without an update after which a branch gets a chec
 
 
 async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
-    """Queue a job that checks whether this branch has been quiet for `IDLE`. There is one job for all updates
-    of the same half minute; it runs when the last of them is old enough."""
+    """Queue a job that checks whether this branch has been quiet for `IDLE`. All updates of the same half
+    minute share one job. The job runs when the last of these updates is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
         tx,
@@ -29,8 +29,8 @@ async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
 
 
 async def add_for_turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
-    """Add a checkpoint if the agent's turn `turn_id` differs from that of the last checkpoint. Returns
-    whether one was added."""
+    """Add a checkpoint if the turn `turn_id` of an editing program differs from the turn of the last
+    checkpoint. Returns whether one was added."""
     if turn_id is None:
         return False
     last = await tx.one(rows.LAST_CHECKPOINT, branch_id=branch_id)
@@ -41,7 +41,7 @@ async def add_for_turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) ->
 
 
 async def if_idle(node: Node, branch_id: str) -> bool:
-    """Add a checkpoint if the branch changed and has been quiet for `IDLE` since. Returns whether one was
+    """Add a checkpoint if the branch has changed, and has then been quiet for `IDLE`. Returns whether one was
     added. Run as a job."""
     async with node.db.write(f"idle checkpoint {branch_id}") as tx:
         seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)

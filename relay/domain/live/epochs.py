@@ -1,7 +1,8 @@
 """Epochs: the numbered sections of the updates of a lane (the CRDT text of one path on one branch).
 
-A seal ends the epoch of each edited lane: its text becomes the genesis (first state) of a new epoch, with a
-new, short log. The final states of older epochs are kept for a while."""
+A seal ends the epoch of each edited lane. The sealed text becomes the genesis (first state) of a new epoch,
+which has a new, short log. The final states of older epochs are kept for a while.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +37,16 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class LaneTexts(NamedTuple):
-    """`digests`: the texts that a repository will refer to. `placed`: where those that were newly written are
-    stored."""
+    """Current texts of edited lanes that a repository does not hold yet. `digests`: their digests. `placed`:
+    where the texts that were newly written are stored."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
 
 
 async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> LaneTexts:
-    """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only a
-    portion of them is in memory at a time, because a few edited bytes make a whole new text."""
+    """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only
+    some of the texts are in memory at a time, because a few edited bytes make a whole new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.find_sizes(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
@@ -57,15 +58,15 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """The epochs that a seal ends: their lanes, and the final states of lanes whose log is larger than their
-    state."""
+    """The epochs that a seal ends. `edited`: their lanes. `states`: the final states of the lanes whose log
+    is larger than their state."""
 
     edited: list[LaneRow]
     states: Mapping[LaneKey, bytes]
 
 
 class StatesNeeded(Exception):
-    """Raised by a transaction before it changes anything, because the states of these lanes must first be
+    """Raised by a transaction that has changed nothing, because the states of these lanes must first be
     computed outside of it."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
@@ -78,8 +79,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """The epochs to end: the epoch of every edited lane that was not changed after `at`. Raises StatesNeeded
-    if `computed` lacks a state that is needed."""
+    """Find the epochs to end. They are the epochs of all edited lanes that were not changed after the number
+    `at`. Raises StatesNeeded if `computed` lacks a state that is needed."""
     edited = [rows.to_row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})
@@ -91,8 +92,8 @@ async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Endi
 
 
 def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """The lanes whose states fit into memory together, the smallest first. The other lanes keep their log for
-    two more epochs."""
+    """Select the lanes whose states fit into memory together, the smallest first. The other lanes keep their
+    log for two more epochs."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -102,8 +103,8 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
 
 
 async def compute_states(view: View, lacking: StatesNeeded) -> States:
-    """Compute the states of the `lacking` lanes: some each time that it is the account's turn to compute.
-    Raises RateLimited if the budget of the account for work on texts is used up."""
+    """Compute the states of the `lacking` lanes. Computes some of them in each turn that the account gets.
+    Raises RateLimited if the account's budget for work on texts is used up."""
     computed: States = {}
     for part in split_batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
@@ -118,8 +119,8 @@ async def compute_states(view: View, lacking: StatesNeeded) -> States:
 
 
 async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
-    """Begin the next epoch of the edited lanes in `ends`, whose text is now in a seal: store the final
-    states, delete the logs that these replace, and delete everything of epochs that are too old."""
+    """Begin the next epoch of the edited lanes in `ends`, whose text is now in a seal. Stores the final
+    states, deletes the logs that they replace, and deletes everything of epochs that are too old."""
     edited = ends.edited
     if not edited:
         return
@@ -143,18 +144,18 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The final states of older epochs (sections of a lane's updates), by lane and epoch. `known`: those that
-    are stored. `logs`: for the others, the first text and the updates from which the final state is
-    computed."""
+    """The final states of older epochs (sections of a lane's updates), by lane and epoch. `known`: final
+    states that are stored. `logs`: for the other epochs, the first text and the updates, from which the final
+    state is computed."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
 
 
 async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The final states of older epochs, or what they are computed from. `behind`: pairs of (lane number,
-    first epoch); every stored epoch of the lane from that one on is returned. Beyond ENDS_AT_ONCE bytes some
-    are left out; a device that needs them merges less exactly."""
+    """Find the final states of older epochs, or the logs to compute them from. `behind`: pairs of (lane
+    number, first epoch). Every stored epoch of the lane from the first one on is returned. If they exceed
+    ENDS_AT_ONCE bytes, some are left out; a device that needs them merges less exactly."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
@@ -180,7 +181,7 @@ async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: It
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
-    """Paths of the edited lanes whose log is at most as large as the state of their text would be."""
+    """Find the edited lanes whose log is at most as large as their text. Returns their paths."""
     sizes = {row.path: row.size for row in edited}
     counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
     return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
@@ -215,8 +216,8 @@ async def _work_on_lanes(
 
 
 def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
-    """The current texts of these lanes, by digest. Raises UpdateInvalid if a log does not give the recorded
-    text."""
+    """Read the current texts of these lanes. Returns them by digest. Raises UpdateInvalid if the text that a
+    log gives is not the recorded one."""
     texts: dict[bytes, bytes] = {}
     for key, row in lanes:
         lane = desk.find(key)
@@ -227,7 +228,7 @@ def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
 
 
 def _compute_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
-    """Compute the states of lanes for at most `seconds`, taking the lanes from `pending` and adding their
+    """Compute the states of lanes for at most `seconds`. Takes the lanes from `pending`, and adds their
     states to `computed`. Returns whether all are computed."""
     until = time.monotonic() + seconds
     while pending:

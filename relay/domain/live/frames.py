@@ -1,7 +1,7 @@
-"""Live frames: the changes of a branch as its listeners receive them, written in the transaction of the
-change.
+"""Live frames: the changes of a branch, in the form in which its listeners receive them. A frame is written
+in the transaction of the change.
 
-Updates are sent as they were signed, so that every receiver can verify their authors.
+A frame contains updates as they were signed, so that every receiver can verify their authors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from relay.events.peers import Frame
 
 
 class _Body(msgspec.Struct):
-    """The members of the message `Live` (a live frame), except the channel."""
+    """The fields of the message `Live` (a live frame), except the channel."""
 
     after: int
     seq: int
@@ -51,8 +51,8 @@ async def write_frame(
     author: Author | None = None,
     replica: int = 0,
 ) -> None:
-    """Store the frame that brings the branch from number `before` to `after`, and its event. `replica`: the
-    sender of the updates, 0 for the relay itself."""
+    """Store the frame that brings the branch from the number `before` to the frontier `after`, and its event.
+    `replica`: the replica that sent the updates, 0 for the relay itself."""
     frame = Frame(ref.id, before, after.seq, body := _encode_body(before, after, replica, updates))
     values = {
         "branch_id": ref.id,
@@ -84,8 +84,8 @@ def to_signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """The updates of a batch that changed something, as frames carry them. Their numbers are above `before`,
-    in order. A path whose operations are too long for a frame is left out."""
+    """Convert the updates of a batch that changed something to their form in frames. These are the updates
+    that got a number above `before`. A path whose operations are too long for a frame is left out."""
     sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()
@@ -110,8 +110,8 @@ def to_signed(
 
 
 def _encode_body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The encoded frame from number `before` to the frontier `after`, without the updates if they are too
-    large; None if the rows alone are too large."""
+    """Encode the frame that leads from the number `before` to the frontier `after`. The updates are left out
+    if they are too large. Returns None if there are too many rows, or if the rows alone are too large."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.LIVE_FRAME_PATHS:
         return None
@@ -124,6 +124,6 @@ def _encode_body(before: int, after: Frontier, replica: int, updates: Sequence[S
 
 
 def _to_all(row: LaneRow) -> Row:
-    """A row in the form for all listeners: `other` is the last change by another replica than the one that
-    changed the row last."""
+    """Convert a row to the form for all listeners. Its `other` is the last change by another replica than the
+    replica that changed the row last."""
     return row_to_wire(row, row.last_replica)

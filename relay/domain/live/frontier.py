@@ -1,5 +1,5 @@
-"""The live frontier of a branch (its files now, with unsealed edits) in the database: loads the part that a
-change needs, and writes the result.
+"""Loads and saves the live frontier of a branch (its files now, with unsealed edits). Loads only the part
+that a change needs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NOTHING = Base()
 
 
 async def find_branch(look: Look, repo_id: str, name: str) -> RefRow:
-    """The row of the branch with this name. Raises NotFound if there is none. `look`: runs a statement and
-    returns its first row."""
+    """Find the row of the branch with this name. Raises NotFound if there is none. `look`: a function that
+    runs a statement and returns its first row."""
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
@@ -42,7 +42,7 @@ async def find_branch(look: Look, repo_id: str, name: str) -> RefRow:
 
 
 async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
-    """The account's registered key; None if it is unknown or revoked."""
+    """Find the account's registered key. Returns None if it is unknown or revoked."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
     row = await look(replicas.KEY, key_id=key_id)
@@ -53,8 +53,8 @@ async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Path → handles of the people who changed the path from other devices since the seal. `among`: the paths
-    to look at; None: all."""
+    """Find who changed paths from other devices since the seal. Returns the handles of these people by path.
+    `among`: the paths to look at; None means all."""
     handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
@@ -65,7 +65,8 @@ async def live_by(
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
-    """Lock the branch's counter of live updates until the transaction ends. Returns its value."""
+    """Lock the branch's counter of live updates until the transaction ends. Returns the value of the
+    counter."""
     seq = await tx.value(rows.LOCK, ref_id=branch_id)
     if seq is None:
         raise NotFound
@@ -75,9 +76,9 @@ async def lock(tx: Tx, branch_id: str) -> int:
 async def load(
     tx: Tx, ref: RefRow, seq: int, changing: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """The rows of the `changing` and `staying` paths, and the data needed to detect clashes with directories.
-    `staying`: paths where no file is created or deleted, so that their rows suffice. `base`: the parts of the
-    base that were looked up; raises Lacking if further parts are needed."""
+    """Load the rows of the `changing` and `staying` paths, and the data needed to detect clashes with
+    directories. `staying`: paths at which no file is created or deleted; for these the rows suffice. `base`:
+    the parts of the branch's base that were looked up. Raises Lacking if further parts are needed."""
     changing_paths = set(changing)
     names = sorted(changing_paths.union(*map(paths.parents, changing_paths)))
     rest = sorted(set(staying).difference(names))
@@ -115,8 +116,8 @@ async def load_with_base(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths, as `load` does. Where `load` would raise Lacking,
-    the missing parts of the branch's base are looked up and added to `base`."""
+    """Load the rows of the `changing` and `staying` paths, as `load` does. If parts of the branch's base are
+    missing, looks them up and adds them to `base`, instead of raising Lacking."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)
@@ -133,7 +134,7 @@ async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozense
 async def find_sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
-    """The sources from which the lanes of these text rows are built. Raises TooLarge when they exceed the
+    """Read the sources from which the lanes of these text rows are built. Raises TooLarge if they exceed the
     memory for texts."""
     text_rows = list(lanes)
     if sum(row.size for row in text_rows) > limits.LOADED_TEXTS:
@@ -149,8 +150,8 @@ async def find_sources(
 
 
 async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """The lanes of these text rows, as a desk to work on: taken out of the memory of lanes or, for lanes that
-    are not there, with the sources to build them from."""
+    """Open a desk: the lanes of these text rows, to work on. Lanes that are in memory are borrowed from
+    there. For the others, the desk has the sources from which they are built."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await find_sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
@@ -170,8 +171,8 @@ async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Col
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """The result of `work`, which runs off the event loop on the lanes of these text rows. `work` must not
-    change the lanes."""
+    """Run `work` on the lanes of these text rows, in a thread, and return its result. `work` must not change
+    the lanes."""
     lent = await open_desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:
@@ -182,8 +183,8 @@ async def with_lanes(
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
-    """Write the changes between `before` and its changed copy `after`. The number of statements does not
-    depend on the number of changes."""
+    """Write to the database the changes between `before` and its changed copy `after`. The number of
+    statements does not depend on the number of changes."""
     if after.seq == before.seq:
         return
     branch_id = after.branch_id
@@ -225,7 +226,7 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 
 def to_values(branch_id: str, row: LaneRow) -> dict[str, object]:
-    """The parameters of the statements that insert or update the row: name → value."""
+    """The parameters by name for the statements that insert or update this row."""
     columns = msgspec.structs.asdict(row)
     columns["branch_id"] = columns["at_branch"] = branch_id
     columns["at_path"] = row.path
@@ -239,7 +240,7 @@ def key_of(branch_id: str, row: LaneRow) -> LaneKey:
 
 
 def entry_of(row: LaneRow | None) -> TreeEntry | None:
-    """The file of a row as a tree entry; None if there is no file."""
+    """The file of a row, as a tree entry. None if there is no file."""
     if row is None or not row.living:
         return None
     return TreeEntry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

@@ -1,9 +1,14 @@
 """Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
 carried over it.
 
-For each path that the seal changed (lane protocol, merge seal): if the frontier has the old sealed bytes, it
-gets the new bytes; live text is merged with the change like a captured edit; a live edit wins over a delete;
-any other live version moves to a conflict name. All writes use a replica id of the relay.
+For each path that the seal changed, the landing follows the lane protocol (merge seal):
+
+- If the frontier has the old sealed bytes, it gets the new bytes.
+- If the live text was edited, the seal's change is merged into it like a captured edit.
+- If the seal deletes a file that has a live edit, the edited file stays.
+- Any other live version moves to a conflict name.
+
+All writes use a replica id of the relay.
 """
 
 from __future__ import annotations
@@ -57,8 +62,8 @@ class LandingNeeded(Exception):
 
 @dataclass(slots=True, frozen=True)
 class WorkedLanding:
-    """A landing that was computed outside the transaction. `roots`: the trees before and after. `given`,
-    `landed`: the frontier before, and the result. `loaded_paths`: the paths that were read; `base`: the
+    """A landing that was computed outside of a transaction. `roots`: the trees before and after. `given`: the
+    frontier before. `landed`: the resulting frontier. `loaded_paths`: the paths that were read. `base`: the
     branch's base at these paths. `carried`: lanes to drop from memory."""
 
     roots: tuple[bytes | None, bytes]
@@ -70,9 +75,9 @@ class WorkedLanding:
 
 
 async def carry_out(view: View, attempt: Callable[[WorkedLanding | None], Awaitable[R]]) -> R:
-    """The result of `attempt`, which lands a seal in a transaction, and raises LandingNeeded if the landing
-    must be computed first. It is called with None, and after that with the landing, which is computed outside
-    of transactions. Raises Unavailable if the files change during every one of ATTEMPTS attempts."""
+    """Land a seal with `attempt`, and return its result. `attempt` runs a transaction. It is called with None
+    first. If it raises LandingNeeded, the landing is computed outside of transactions, and `attempt` is
+    called again with it. Raises Unavailable if the files change during every one of ATTEMPTS attempts."""
     try:
         return await attempt(None)
     except LandingNeeded as first:
@@ -96,8 +101,9 @@ async def land(
     device_key_id: str,
     worked: WorkedLanding | None,
 ) -> None:
-    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with the computed landing
-    `worked`. Raises LandingNeeded if the landing must be computed first."""
+    """Bring the frontier of `ref` from the sealed tree `before` to the tree `after`, given by their roots.
+    `worked`: the computed landing. Raises LandingNeeded if there is none, or if it does not fit the current
+    frontier."""
     seq = await frontier.lock(tx, ref.id)
     if worked is None or worked.roots != (before, after):
         raise LandingNeeded(ref, before, after, device_key_id)
@@ -118,7 +124,7 @@ async def land(
 
 
 async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
-    """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
+    """Compute a landing. Raises RateLimited if the account's budget for work on texts is used up."""
     node, base = view.node, Base()
     async with view.read(snapshot=True) as tx:
         row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=lacking.ref.id)
@@ -154,8 +160,8 @@ async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
 
 @dataclass(slots=True)
 class Landing:
-    """Computes a landing. `names`: new paths for live versions that lose their path. `texts`: bytes by
-    digest."""
+    """Computes a landing step by step. `names`: new paths for live versions that lose their path. `texts`:
+    bytes by digest."""
 
     frontier: Frontier
     replica: int
@@ -166,7 +172,8 @@ class Landing:
     _to_land: list[tuple[str, Change]] = field(default_factory=list)
 
     def begin(self, changes: Changes) -> None:
-        """Order the changes: deletions first, because a directory may become a file or the reverse."""
+        """Put the changes in order, with deletions first, because a directory may become a file or a file a
+        directory."""
         self._sorted = sorted(self.frontier.rows)
         ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
         self._to_land = [(path, changes[path]) for path in ordered]
@@ -197,8 +204,8 @@ class Landing:
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
     def _merge_text(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
-        """Apply the seal's change to the lane. Returns False if it conflicts with the live text, or is too
-        large for one update."""
+        """Merge the seal's change into the live text of the lane. Returns False if the two conflict, or if
+        the result is too large."""
         if old is None or new is None:
             return False
         key = frontier.key_of(self.frontier.branch_id, row)
@@ -218,7 +225,8 @@ class Landing:
         return True
 
     def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
-        """Unsealed versions that prevent writing the seal's file: at its path, below it or above it."""
+        """Find the unsealed versions that prevent writing the seal's file. They are at its path, below it or
+        above it."""
         losers = [row] if row is not None else []
         if self.frontier.holds(path):
             losers += filter(None, map(self.frontier.living, self._list_below(path)))
@@ -226,19 +234,19 @@ class Landing:
         return losers + [loser for loser in above if loser is not None]
 
     def _list_below(self, path: str) -> list[str]:
-        """The loaded paths below this one; a landing adds no paths there."""
+        """List the loaded paths below this path. A landing adds no paths there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
 
     def _move(self, row: LaneRow) -> None:
-        """Move the lane to the conflict name, with its number and log."""
+        """Move the lane to its conflict name. It keeps its number and log."""
         self.frontier.remove(row, self.replica)
         moved = row.with_change(self.replica, self.frontier.next())
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
 def _is_text_change(row: LaneRow | None, change: Change) -> bool:
-    """Whether the file is a text before and after, live and in the seal."""
+    """Whether the file is a text on the frontier, and in the seals before and after the change."""
     old, new = change
     if row is None or new is None or old is None:
         return False
@@ -247,7 +255,7 @@ def _is_text_change(row: LaneRow | None, change: Change) -> bool:
 
 @dataclass(slots=True)
 class _Loading:
-    """Loads the affected part of the frontier step by step."""
+    """Loads step by step the part of the frontier that a landing affects."""
 
     tx: Tx
     node: Node
@@ -283,7 +291,8 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
 async def _conflict_names(
     loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
 ) -> dict[str, str]:
-    """A free conflict name for every file that differs from its sealed state: path → name."""
+    """Find a free conflict name for every file that differs from its sealed state. Returns the names by
+    path."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     unnamed = [
         path
@@ -307,7 +316,7 @@ async def _conflict_names(
 
 
 def _find_file_above(path: str, changes: Changes) -> str | None:
-    """The topmost directory above the path that is a file after the changes; None if there is none."""
+    """The topmost directory above the path that becomes a file by the changes; None if there is none."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )
@@ -316,7 +325,7 @@ def _find_file_above(path: str, changes: Changes) -> str | None:
 async def _read_texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
-    """(texts by digest, sources of lanes) for the paths that are merged."""
+    """Read the contents of the paths that are merged. Returns (texts by digest, sources of their lanes)."""
     sizes: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:

@@ -1,4 +1,6 @@
-"""States of lanes (the merged edits of one text), for devices that carry their edits over to new epochs."""
+"""Reads states of lanes (the merged edits of one text), for devices that carry their edits over to new
+epochs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ READS = 3  # tries, if others change the lanes meanwhile
 async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     """Full states of lanes, and the last states of older epochs
 
-    If a lane in memory has changed since its row was read, everything is read again.
+    If a lane changes while it is read, everything is read again.
     """
     if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
@@ -76,7 +78,8 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
 
 
 def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
-    """(lanes, bytes): the first lanes that fit into an answer, at least one, and the bytes of their texts."""
+    """Select the first lanes that fit into one answer, at least one. Returns (lanes, bytes of their
+    texts)."""
     held = 0
     for number, lane in enumerate(lanes):
         row = by_path.get(lane.path)
@@ -107,8 +110,8 @@ def _to_state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], as
 
 
 def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The end states that are stored for the lane's older epochs, from `epoch` on, by epoch; none if `epoch`
-    is None."""
+    """The stored final states of the lane's older epochs, from `epoch` on. Returns them by epoch; {} if
+    `epoch` is None."""
     if epoch is None:
         return {}
     keys = (
@@ -123,7 +126,7 @@ def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None)
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states one by one. `lanes` and `logs`: those not computed yet."""
+    """Computes full states one by one. `lanes` and `logs`: those whose states are not computed yet."""
 
     branch_id: str
     lanes: list[LaneRow]
@@ -153,7 +156,7 @@ class _Reading:
         self._read.append((row, lane))
 
     def give_back(self, lanes: Lanes) -> None:
-        """Put the lanes that were read back into memory, each at the position that its row records."""
+        """Put the lanes that were read back into memory, with the version that their rows record."""
         for row, lane in self._read:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 

@@ -1,9 +1,9 @@
-"""The computation on lanes for a batch of live updates, apart from the decisions about them.
+"""Computes the edits in a batch of live updates. The rules that decide about the updates are elsewhere.
 
-Small work is done in the transaction that decides. Larger work is done first, outside of any transaction, in
-slices in which accounts take turns (`relay.memory.fair`). A transaction then decides and uses the results if
-the lanes are unchanged; else they are computed again. So no request waits for another's computation with the
-database locked.
+Small work is done in the transaction that decides. Larger work is done before, outside of any transaction, in
+slices in which accounts take turns (`relay.memory.fair`). The transaction then decides and uses the results
+if the lanes are unchanged; else they are computed again. So no request waits for another's computation while
+the database is locked.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 
 
 
 class OtherEdit(Exception):
-    """Raised if a lane has changed since the work on it began."""
+    """Raised if the computed edits do not fit, because a lane has changed since the work on it began."""
 
 
 class EditResult(NamedTuple):
-    """The result of an edit: digest and size of the text, and the encoded state vector. `text` is set for a
-    manifest only."""
+    """The result of an edit: digest and size of the text, and the encoded state vector. `text` is set only
+    for a manifest (`.svc.yaml`)."""
 
     digest: bytes
     size: int
@@ -43,7 +43,7 @@ class EditResult(NamedTuple):
 
 
 class Workbench(Protocol):
-    """Computes the edits of a batch, in the order of the batch."""
+    """Applies the edits of a batch to their lanes, in the order of the batch."""
 
     def edit(
         self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int
@@ -54,8 +54,9 @@ class Workbench(Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """Works on borrowed lanes. `lanes`: the lanes in memory; `sources`: the sources from which other lanes
-    are built; `began`: the row that each lane started from; `steps`: results by lane, in order."""
+    """Computes edits on borrowed lanes. `lanes`: the lanes that were in memory. `sources`: the sources from
+    which other lanes are built. `began`: the version of each lane before its first edit. `steps`: the results
+    for each lane, in order."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
@@ -106,8 +107,8 @@ class Bench:
         return lane
 
     def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
-        """Count the work of reading the text once more. Returns the work that is left for an edit of it.
-        Raises TooLarge if the limit of the batch is exceeded."""
+        """Count the work of reading the text once more. Returns how much work an edit of the text may still
+        take. Raises TooLarge if the limit of the batch is exceeded."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
         if work_left < 0:
@@ -123,7 +124,8 @@ class Bench:
 
 @dataclass(slots=True)
 class Replay:
-    """Replays the results of a bench. Raises OtherEdit if another edit is requested."""
+    """Returns the results that a bench computed before, instead of computing. Raises OtherEdit if an edit is
+    not the one that was computed."""
 
     bench: Bench
     _used: dict[LaneKey, int] = field(default_factory=dict)
@@ -142,13 +144,13 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all results for the lane were used. Then the lane of the bench has the text that the lane's
-        row describes."""
+        """Whether all results for the lane were used. If so, the lane of the bench has the text that the
+        lane's row describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 
 def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> None:
-    """Put the lanes of a bench back into memory, at the positions that the transaction just committed."""
+    """Put the lanes of a bench back into memory, with the versions that the transaction just committed."""
     replay = bench if isinstance(bench, Replay) else None
     worked = replay.bench if replay else bench
     if not isinstance(worked, Bench):
@@ -160,7 +162,8 @@ def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> Non
 
 
 def is_small(lanes: Lanes, branch_id: str, edits: Iterable[tuple[LaneRow, Sequence[bytes]]]) -> bool:
-    """Whether the worst-case work of these edits is small enough for the transaction that decides on them."""
+    """Whether these edits are little work even in the worst case, so that the transaction that decides on
+    them may compute them."""
     steps, seen = 0, set()
     for row, operations in edits:
         key = LaneKey(branch_id, row.gen, row.epoch)

@@ -1,4 +1,4 @@
-"""The live frontier for devices: bootstrap, lane states, updates, checkpoints."""
+"""The live frontier for devices: its first download, lane states, updates, checkpoints."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """Rows of the live frontier, all or since a number, and the working copy's replica id
+    """Rows of the live frontier, all or since a number, and the replica id of the working copy
 
-    Only a new replica id is written; everything else is one snapshot of the branch.
+    A new replica id is the only thing written. Everything else is read from one snapshot of the branch.
     """
     if body.replica is not None:
         view.require_whole()
@@ -114,7 +114,7 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
-    """Apply a batch in one transaction; each update is checked in the order of the lane protocol."""
+    """Apply a batch in one transaction. Each update is checked in the order that the lane protocol gives."""
     if not batch.updates or any(update.kind != "delete" for update in batch.updates):
         view.node.reserve.require()
     signatures = _check_shape(batch)
@@ -137,7 +137,7 @@ async def _land_batch(
     view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
     """Decide on the batch and write its changes. `texts`: digests of its new files that are text. Long
-    computations run before, outside of the transaction, and are used if the lanes are unchanged."""
+    computations run before the transaction; their results are used if the lanes are unchanged."""
     view.node.share.require(view.me.account_id)
     computed: _WorkedBatch | None = None
     began = Base()
@@ -212,8 +212,8 @@ async def _take(
 
 
 class _WorkedBatch(NamedTuple):
-    """A batch whose updates were computed outside of a transaction. `given`: the batch before; `taken`: the
-    batch with its updates applied; `bench`: the edits that were computed for it."""
+    """A batch whose edits were computed outside of a transaction. `given`: the batch before its updates.
+    `taken`: the batch after them. `bench`: the computed edits."""
 
     given: Batch
     taken: Batch
@@ -221,7 +221,7 @@ class _WorkedBatch(NamedTuple):
 
 
 class _Costly(Exception):
-    """Raised by a transaction before it changes anything, because the edits must first be computed outside of
+    """Raised by a transaction that has changed nothing, because the edits must first be computed outside of
     it."""
 
     def __init__(self, work: Batch) -> None:
@@ -232,9 +232,9 @@ class _Costly(Exception):
 async def _decide(
     tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _WorkedBatch | None
 ) -> Batch:
-    """Decide on the batch: apply the rules to its updates, with edits that were computed before or that are
-    small enough to compute now. The same input always gives the same answers. Raises _Costly if edits must be
-    computed first."""
+    """Decide on the updates of the batch by the rules. Returns the batch with its answers and changes. Uses
+    edits that were computed before, or computes them now if they are small. The same input always gives the
+    same answers. Raises _Costly if edits must be computed first."""
     if computed is not None and computed.given == work:
         return computed.taken
     if computed is not None:
@@ -255,8 +255,8 @@ async def _decide(
 
 
 async def _compute(view: View, work: Batch, requested: list[Asked]) -> _WorkedBatch:
-    """Compute the edits of the batch on the lanes as `work` has them, outside of transactions, in slices.
-    Raises RateLimited if the account's budget is used up."""
+    """Compute the edits of the batch outside of transactions, in slices, on the lanes that `work` has. Raises
+    RateLimited if the account's budget is used up."""
     async with view.read(snapshot=True) as tx:
         bench = await _make_bench(tx, view, work, _find_edits(work, requested))
     trial = _begin(work, bench)
@@ -265,7 +265,8 @@ async def _compute(view: View, work: Batch, requested: list[Asked]) -> _WorkedBa
 
 
 def _find_edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """(row before the batch, operations) for each row that edits of the batch change."""
+    """Find the rows that edits of the batch change. Returns (row before the batch, operations) for each
+    edit."""
     return [
         (row, operations)
         for update, operations in requested
@@ -288,9 +289,9 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 
 
 async def _find_manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
-    """The manifests (`.svc.yaml`) that the frontier has, or may have after an update of this batch: digest →
-    bytes. {} unless a file of the batch is over the common size limit and a manifest could raise that
-    limit."""
+    """Read the manifests (`.svc.yaml`) that the frontier has, or may have after an update of this batch.
+    Returns their bytes by digest. Returns {} unless a file of the batch is over the common size limit and a
+    manifest could raise that limit."""
     if not _may_raise_cap(view, batch):
         return {}
     named = {
@@ -315,19 +316,20 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
 
 
 def _build_text(sources: dict[LaneKey, Source]) -> bytes:
-    """The text of the only lane in `sources`. It is called on the thread for lanes."""
+    """Build the text of the only lane in `sources`. Called on the thread for lanes."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
 
 def _begin(work: Batch, bench: Workbench) -> Batch:
-    """A copy of the batch `work` with the workbench `bench`, to which the updates are then applied."""
+    """Copy the batch `work` and give the copy the workbench `bench`. The updates are then applied to the
+    copy."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
-    """Store the new answers until the device reports them as settled."""
+    """Store the new answers, until the device says that it has received them."""
     if not done.fresh:
         return
     await tx.many(
@@ -342,7 +344,7 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
 
 
 def _check_shape(batch: UpdateBatch) -> list[bytes]:
-    """Check the limits of a batch. Returns the decoded signatures. Raises Invalid, TooLarge."""
+    """Check the limits of a batch. Returns the decoded signatures. Raises Invalid or TooLarge."""
     if len(batch.updates) > limits.UPDATES_PER_BATCH:
         raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
     if batch.turn_id is not None and (
@@ -358,7 +360,8 @@ def _check_shape(batch: UpdateBatch) -> list[bytes]:
 def _verify_updates(
     repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
 ) -> list[list[bytes]]:
-    """The decoded operations of the updates. Raises SignatureInvalid unless the key signed every update."""
+    """Verify that the key signed every update. Returns the decoded operations of each update. Raises
+    SignatureInvalid."""
     decoded: list[list[bytes]] = []
     for update, signature in zip(batch.updates, signatures, strict=True):
         ops = updates.decoded_ops(update)
@@ -373,7 +376,7 @@ def _verify_updates(
 
 
 async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
-    """Digests of the blobs named by `create_text` that are text."""
+    """Find which of the files that `create_text` updates name are text. Returns their digests."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
     cached = view.node.lanes.texts.among(named)
     sizes = await content.find_sizes(tx, view.repo.id, named - cached)
@@ -384,12 +387,12 @@ async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes
 
 
 def decode_answer(raw: bytes) -> UpdateAnswer:
-    """An answer, decoded from its form in the database."""
+    """Decode an answer from its form in the database."""
     return UpdateAnswer(*_ANSWER.decode(raw))
 
 
 def _collect_named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
-    """Digests that updates name for files of more than `above` bytes."""
+    """The digests that updates of the batch name for files with more than `above` bytes."""
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 

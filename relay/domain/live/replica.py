@@ -1,5 +1,6 @@
-"""Replicas: the ids under which working copies number their updates, and the stored answers to these
-updates."""
+"""Replicas: the ids under which working copies number their updates. Also keeps the answers to these
+updates.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ ID_BITS = 52
 
 
 def check_id(replica_id: int) -> None:
-    """Raise Invalid for a number that is not a replica id."""
+    """Raise Invalid if the number cannot be a replica id."""
     if not 0 < replica_id < 1 << ID_BITS:
         raise Invalid(f"a replica id is a whole number from 1 to 2**{ID_BITS} - 1", pointer="/replica")
 
 
 async def find_own(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
-    """The caller's replica of this branch. Raises Forbidden if the branch, account or device of the replica
-    differ."""
+    """Find the caller's replica of this branch. Raises Forbidden if it was issued for another branch, account
+    or device."""
     check_id(replica_id)
     row = await tx.one(rows.ONE, replica_id=replica_id)
     replica = rows.to_row(row) if row else None
@@ -41,7 +42,7 @@ async def find_own(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int
 
 
 async def issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
-    """A new replica id for the caller's device."""
+    """Issue a new replica id for the caller's device."""
     replica = secrets.randbelow((1 << ID_BITS) - 1) + 1
     await tx.run(
         rows.INSERT,
@@ -66,8 +67,8 @@ def require_clock(replica: ReplicaRow, n: int) -> None:
 
 
 async def settle(tx: Tx, replica: ReplicaRow, settled: int, highest: int) -> None:
-    """Delete the answers up to `settled`, which the device has received, and record that numbers up to
-    `highest` are used."""
+    """Delete the answers to the updates up to the number `settled`, which the device has received. Also
+    record that numbers up to `highest` are used."""
     if settled > replica.settled:
         await tx.many(rows.FORGET, [{"replica_id": replica.id, "settled": settled}])
     passed = {"replica_id": replica.id, "to_settled": max(settled, replica.settled), "to_highest": highest}

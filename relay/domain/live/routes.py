@@ -1,4 +1,4 @@
-"""The live frontier of a branch, and events as they happen: over a WebSocket, or by polling."""
+"""Routes of the live frontier of a branch, and of events as they happen, over a WebSocket or by polling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ serves_text(live.PROOF_CONTEXT, operation="live.proof_context")(live_text.proof_
     errors=(409, 507),
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
-    """Signed updates, or one, each with its answer; an acknowledged update is durable"""
+    """Send signed updates, or one, and get an answer to each; an acknowledged update is durable"""
     return await live_text.accept(view, branch, body.batch())
 
 

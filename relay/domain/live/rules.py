@@ -1,7 +1,8 @@
-"""Decides the answer to one live update: the order of checks of the lane protocol, without I/O.
+"""Decides the answer to one live update, without I/O. It makes the checks in the order that the lane protocol
+gives.
 
-A `Batch` holds the rows, directories, objects and lanes that its updates may need, processes the updates in
-order, and collects the changes to write.
+A `Batch` holds the rows, directories, objects and lanes that its updates may need. It processes the updates
+in order, and collects the changes to write.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from relay.memory.lanes import LaneKey
 
 @lru_cache(maxsize=256)
 def file_cap(manifest: bytes | None, kind: str) -> int:
-    """The size limit, in bytes, of a file in a repository of this kind. `manifest`: the text of its
-    `.svc.yaml`; None and an invalid manifest count as an empty one."""
+    """The size limit in bytes of a file in a repository of this kind. `manifest`: the text of the
+    repository's `.svc.yaml`. None and an invalid manifest count as an empty one."""
     try:
         parsed = RepoManifest() if manifest is None else parse(manifest)
     except SvcError:
@@ -41,14 +42,15 @@ def file_cap(manifest: bytes | None, kind: str) -> int:
 
 
 def over_cap(path: str, size: int, cap: int, kind: str) -> str:
-    """The error message for a file that is too large for this kind of repository, with the remedy if there is
-    one."""
+    """The error message for a file that is too large for this kind of repository. If the limit can be raised,
+    the message says how."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
 
 
 class Refusal(Exception):
-    """Raised if an update is refused: it is answered with `result`, and changes nothing."""
+    """Raised if an update is refused. The answer to the update is `result`, and the update changes
+    nothing."""
 
     def __init__(self, result: str, code: str = "", detail: str = "") -> None:
         super().__init__(result)
@@ -56,7 +58,7 @@ class Refusal(Exception):
 
 
 class Operation(NamedTuple):
-    """One entry of a lane's log: operation number `part` of the update with the number `seq`."""
+    """One entry of a lane's log: the operation with the index `part` in the update with the number `seq`."""
 
     seq: int
     part: int
@@ -65,15 +67,15 @@ class Operation(NamedTuple):
 
 @dataclass(slots=True)
 class Frontier:
-    """The part of a branch's live frontier (what the branch holds now, one row for each path) that a
-    transaction works on, with its changes.
+    """The part of a branch's live frontier that a transaction works on, with its changes. The frontier is
+    what the branch holds now, one row for each path.
 
     `seq`: number of the frontier's last change. `rows`: by path, the rows at the affected paths and at the
     paths of their parent directories, where a file would clash. `directories`: by path, the number of files
-    below the affected paths and below their parents, without files of the base (the tree that the branch
-    began with), which `below` counts. `unwritten`: affected paths of base files that have no row. `taken`:
-    lane numbers of such files that other lanes already use. `changed`: the paths whose rows were changed
-    here. `log`: the operations to append, by lane.
+    below the affected paths and below their parents. It does not count files of the base (the tree that the
+    branch began with); `below` counts those. `unwritten`: affected paths of base files that have no row.
+    `taken`: lane numbers of such files that other lanes already use. `changed`: the paths whose rows were
+    changed here. `log`: the operations to append, by lane.
     """
 
     branch_id: str
@@ -91,7 +93,7 @@ class Frontier:
         return row if row is not None and row.living else None
 
     def clashes(self, path: str) -> bool:
-        """Whether a file at `path` would be below a file or replace a directory."""
+        """Whether a file at `path` would be below another file or replace a directory."""
         if self.holds(path):
             return True
         return any(self.living(parent) is not None for parent in paths.parents(path))
@@ -101,12 +103,13 @@ class Frontier:
         return self.directories.get(path, 0) + self.below.get(path, 0) > 0
 
     def collides(self, key: LaneKey, path: str) -> bool:
-        """Whether another lane has the number of the unchanged base file at `path`."""
+        """Whether another lane already has the lane number of the file at `path`. This can happen only to a
+        base file that is unchanged."""
         fresh = path in self.unwritten and path not in self.changed
         return fresh and (key.gen in self.taken or key in self.log)
 
     def copy(self) -> Frontier:
-        """A copy that can be changed, without recorded changes."""
+        """Copy the frontier. The copy can be changed, and has no recorded changes."""
         rows, directories = dict(self.rows), dict(self.directories)
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
@@ -119,8 +122,8 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumber(self, began: int, by: int) -> Frontier:
-        """This frontier with the numbers of its own changes raised by `by`. `began`: number of the frontier
-        before these changes, which have the numbers after it."""
+        """A copy of this frontier in which the numbers of its own changes are raised by `by`. `began`: the
+        number of the frontier before these changes; their numbers are above it."""
         if not by:
             return self
 
@@ -173,8 +176,8 @@ class Frontier:
     def edit(
         self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
     ) -> LaneRow:
-        """Record that replica `by` applied `operations` to the lane `key` of `row`, with the resulting digest
-        and size. Returns the new row."""
+        """Record that the replica `by` applied `operations` to the lane `key` of `row`. `digest` and `size`
+        are those of the resulting text. Returns the new row."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
@@ -186,11 +189,12 @@ class Frontier:
 
 @dataclass(slots=True)
 class Batch:
-    """The updates of one replica.
+    """A batch of updates of one replica, with everything needed to answer them.
 
-    `held`: digest → size of the named objects that the repository holds; `large`: the same for files held as
-    chunks; `texts`: the digests of `held` that are text; `bench`: computes edits of lanes; `done`: answers so
-    far; `manifests`: digest → bytes of each `.svc.yaml` that the frontier may have, if a file cap is needed.
+    `held`: by digest, the size of the named objects that the repository holds. `large`: the same for files
+    held in chunks. `texts`: the digests of `held` that are text. `bench`: computes edits of lanes. `done`:
+    answers so far. `manifests`: by digest, the bytes of each `.svc.yaml` that the frontier may have, if a
+    file cap is needed.
     """
 
     frontier: Frontier
@@ -217,7 +221,8 @@ class Batch:
         return len(self.done) == len(updates)
 
     def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
-        """The stored answer to the update, or a new decision; refusals are stored too."""
+        """Answer one update: with the stored answer if there is one, else with a new decision. Refusals are
+        stored too."""
         if update.n <= self.settled:
             return UpdateAnswer(n=update.n, result="settled")
         earlier = self.fresh.get(update.n) or self.answers.get(update.n)
@@ -285,8 +290,8 @@ class Batch:
         return _accept(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
-        """Raise Refusal unless the repository holds the bytes, whole or as chunks according to their kind,
-        and they are within the size limits."""
+        """Raise Refusal unless the repository holds the bytes of the file and they are within the size
+        limits. They must be held whole or in chunks, according to the kind of the file."""
         text = kind == "text"
         if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
             raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))
@@ -304,7 +309,7 @@ class Batch:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
 
     def _file_cap(self) -> int:
-        """The size limit of a binary in bytes. For an app, the manifest on the frontier may raise it."""
+        """The size limit in bytes of a binary file. For an app, the manifest on the frontier may raise it."""
         row = self.frontier.living(MANIFEST)
         text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
         return file_cap(text, self.repo_kind)

@@ -1,4 +1,4 @@
-"""Events of repositories: over a WebSocket, or by polling (docs/design/008).
+"""Sends events of repositories over a WebSocket, or in answers to polling (docs/design/008).
 
 A socket receives events of the repositories that it subscribes to, and has a channel for each branch that it
 opens. Its rights are read again whenever they may have changed (`relay.events.hub`). A client that sends very
@@ -63,7 +63,7 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
-    """Events of the repositories that the caller may see, without waiting."""
+    """Return the events of the repositories that the caller may see, without waiting for new ones."""
     repo_ids, most = (
         [repo_id for repo_id in body.repos if _is_possible_id(repo_id)],
         _highest_audience(caller),
@@ -76,8 +76,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
 
 
 async def wait(caller: Caller, body: PollRequest, door: RunOnRepository) -> PollAnswer:
-    """Events of the repositories that the caller may see, and frames of the requested branches: as soon as
-    there are any, or after `body.wait` seconds."""
+    """Wait for events of the repositories that the caller may see, and for frames of the requested branches.
+    Returns as soon as there are any, or after `body.wait` seconds."""
     until = monotonic() + body.wait
     with _join(caller) as peer:
         messages: list[bytes] = []
@@ -107,17 +107,17 @@ async def wait(caller: Caller, body: PollRequest, door: RunOnRepository) -> Poll
 
 
 def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
-    """Raise Forbidden for a WebSocket opened by a page of another site, because browsers send our cookies
-    with it."""
+    """Raise Forbidden if a page of another site opened the WebSocket. This is needed because browsers send
+    our cookies with it."""
     own = caller.node.config.authorities()
     if caller.me.via == "cookie" and not (len(origins) == 1 and origins[0].partition("://")[2] in own):
         raise Forbidden(f"this socket was not opened by a page of {caller.node.config.public_url}")
 
 
 class Conversation:
-    """One socket. `receive` returns None when the client has disconnected; `send` waits for a slow reader;
-    `at_once` sends only if the reader has received everything before, else returns False. `door`: see
-    `relay.domain.live.channel`."""
+    """The conversation with one client over a socket. `receive`: returns the next message, or None when the
+    client has disconnected. `send`: waits for a slow reader. `at_once`: sends only if the reader has received
+    everything before, else returns False. `door`: see `relay.domain.live.channel`."""
 
     def __init__(
         self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: RunOnRepository
@@ -131,7 +131,7 @@ class Conversation:
         self._turn = asyncio.Lock()  # held while subscribing, opening, or sending queued messages
 
     async def run(self) -> None:
-        """Serve until the client disconnects, makes an error, or its session ends; then send the reason."""
+        """Serve until the client disconnects or makes an error, or its session ends. Then send the reason."""
         with _join(self._caller) as peer:
             peer.at_once = lambda texts: not self._turn.locked() and self._at_once(texts)
             tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
@@ -218,7 +218,7 @@ async def _open(body: Open, peer: Peer, door: RunOnRepository) -> list[bytes]:
 
 
 async def _pause(caller: Caller) -> None:
-    """Wait, if the caller subscribes or opens channels very often."""
+    """Wait if the caller subscribes or opens channels too often."""
     session = caller.principal.session_id if caller.principal else ""
     await asyncio.sleep(caller.node.limiter.frames(session, caller.network, SUBSCRIBE))
 
@@ -242,8 +242,8 @@ def _is_possible_id(repo_id: str) -> bool:
 
 
 def _highest_audience(caller: Caller) -> Audience:
-    """The highest audience whose events the credential may receive: `owner` with the right `admin`, `writer`
-    with `write`, else `reader`."""
+    """The highest audience whose events the credential may receive. It is `owner` with the right `admin`,
+    `writer` with `write`, else `reader`."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

@@ -1,2 +1,3 @@
-"""Merges of sealed trees: computed when they are prepared, landed (made the head of their branch) when they
-are signed."""
+"""Merges of sealed trees. They are computed when they are prepared, and landed (made the head of their
+branch) when they are signed.
+"""

@@ -1,10 +1,11 @@
-"""Merges that are signed now and land later, when the last condition of a proposal is fulfilled and no branch
-has moved.
+"""Merges that are signed now and land later, when the last condition of a proposal is fulfilled. They land
+only if no branch has moved.
 
-The signed merge is stored with its caller. Everything that may fulfil a condition is an event. A follower
-queues a job for each repository of such events, in the transaction that moves its cursor. The job lands the
-merges that it can, as the caller, and checks everything again in the transaction of the merge. So if a
-process dies between condition and landing, the event or the job is handled by the next process.
+The signed merge is stored with its caller. Everything that may fulfil a condition is an event. A follower of
+the event log queues a job for each repository of such events, in the transaction that moves the follower's
+cursor. The job lands the merges that it can, with the rights of the caller, and checks everything again in
+the transaction of the merge. So if a process dies between condition and landing, the next process handles the
+event or the job.
 
 A merge that is still blocked stays. A merge that can never land as it was signed is dropped, and the inbox of
 its signer says that the proposal waits to be merged.
@@ -81,8 +82,8 @@ def register(node: Node) -> None:
 async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Keep the signed merge of a proposal until nothing blocks it
 
-    A job then lands it, at once if nothing blocks it now. Repeatable. Raises BaseMoved, HeadMoved,
-    NotMergeable, PrepareExpired.
+    A job then lands it; if nothing blocks it now, at once. The request can be repeated. Raises BaseMoved,
+    HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:
@@ -123,7 +124,7 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
 async def disable(view: View, number: str) -> Proposal:
     """Drop the waiting merge of a proposal
 
-    Without a waiting merge, nothing changes.
+    If there is none, nothing changes.
     """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -133,8 +134,8 @@ async def disable(view: View, number: str) -> Proposal:
 
 
 async def land_all(node: Node, repo_id: str) -> None:
-    """Land each waiting merge that can land, and drop each that never can. Raises Unavailable or RateLimited
-    if it must be repeated later."""
+    """Land each waiting merge of the repository that can land, and drop each that never can. Raises
+    Unavailable or RateLimited if the job must be repeated later."""
     async with node.db.read() as tx:
         numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
     for number in numbers:
@@ -163,7 +164,7 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
 
 
 async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | None) -> None:
-    """Land the waiting merge, unless it was turned off or replaced."""
+    """Land the waiting merge, unless it was turned off or replaced meanwhile."""
     async with view.write() as tx:
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
         if row is None or rows.to_row(row).prepare_id != waiting.prepare_id:
@@ -181,14 +182,14 @@ async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | No
 
 @dataclass(slots=True)
 class _Signer(View):
-    """The view of the signer, with current rights. The signer is identified by the device key: the session
-    may have expired, but the signature is still valid."""
+    """The view of the account that signed a waiting merge, with its current rights. The account is identified
+    by its device key, because its session may have expired while the signature is still valid."""
 
     key_id: str = ""
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
-        """The repository's row as the signer sees it in this transaction; all columns are null if it is
-        hidden or missing. Raises Unauthorized if the key was revoked or its account disabled."""
+        """Read the repository's row as the signer sees it in this transaction. If the repository is hidden or
+        missing, all columns are null. Raises Unauthorized if the key was revoked or its account disabled."""
         row = await tx.one(
             gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )
@@ -198,7 +199,7 @@ class _Signer(View):
 
 
 async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
-    """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
+    """The repository as the signer of the merge sees it now. Raises Unauthorized, NotFound, Forbidden,
     RepositoryArchived."""
     view = _Signer(
         key_id=_BODY.decode(waiting.body).device_key_id,
@@ -217,15 +218,15 @@ async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
 
 
 def _is_waiting(refusal: SvcError) -> bool:
-    """Whether the obstacle to the merge may go away by itself."""
+    """Whether the merge should keep waiting, because what blocks it may change."""
     if isinstance(refusal, Draft):
         return True
     return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]
 
 
 async def _find_concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
-    """The repositories with a waiting merge among two groups: the repositories of these events, and the
-    repositories of the accounts that the events name."""
+    """Find the repositories with a waiting merge that these events may concern. They are the repositories of
+    the events, and the repositories of the accounts that the events name."""
     repo_ids = sorted({event.repo_id for event in events if event.repo_id is not None})
     accounts = sorted({event.account_id for event in events if event.account_id is not None})
     concerned = set()

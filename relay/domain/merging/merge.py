@@ -1,6 +1,7 @@
-"""The second half of a merge: all of the prepared and signed seals land in one transaction, or none. The
-transaction also carries the base's live edits over, sets the state of the proposal, retargets proposals based
-on the deleted branch, closes issues, and deletes the branch if requested.
+"""The second half of a merge: all of the prepared and signed seals land in one transaction, or none.
+
+The same transaction carries the base's live edits over, sets the state of the proposal, closes issues, and
+gives another base to proposals based on the proposal's branch. It also deletes that branch if requested.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Land the signed merge of a proposal
 
-    Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
+    The request can be repeated. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_land_merge, view, number, body))
@@ -57,17 +58,17 @@ async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
     """Land the signed merge of the base into the branch of a proposal
 
-    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
+    The request can be repeated. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_land_update, view, number, body))
 
 
 async def merge_guarded(view: View, body: MergeRequest) -> shapes.Seal:
-    """Guarded two-parent merge
+    """Land the signed merge of a seal into a branch, which must not have moved since the preview
 
-    Repeatable. Raises BaseMoved, PrepareExpired; Draft or NotMergeable if a proposal with the same seal may
-    not be merged.
+    The request can be repeated. Raises BaseMoved, PrepareExpired. If a proposal with the same seal may not be
+    merged, raises Draft or NotMergeable.
     """
     seal.require_prepare_id(body.preview_id)
     return await landing.carry_out(view, partial(_land_guarded, view, body))
@@ -83,7 +84,7 @@ async def _land_merge(
 async def merge_in(
     tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.WorkedLanding | None
 ) -> Proposal:
-    """Land the signed merge of a proposal in the transaction `tx` (see `merge`). Returns the proposal."""
+    """Land the signed merge of a proposal in the transaction `tx`, as `merge` does. Returns the proposal."""
     row = await states.find(tx, view, number)
     if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)
@@ -152,7 +153,8 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """The landed seal, if the same caller has already sent this request to land it; else None."""
+    """Find the seal that this request landed before, if the same caller repeats it. Returns None if the
+    request is new."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None
@@ -165,8 +167,8 @@ async def _find_landed(
 async def find_prepared(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
-    """(subject, prepared row) of the merge that the caller prepared for this act on this proposal. Raises
-    NotFound if it is of another caller, act or proposal."""
+    """Find the merge that the caller prepared for this act on this proposal. Returns (subject, prepared row).
+    Raises NotFound if it was prepared by another caller, or for another act or proposal."""
     prepared = await seal.find_prepared("merge", tx, prepare_id)
     about = About.from_text(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
@@ -177,7 +179,7 @@ async def find_prepared(
 async def take_signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[SealDraft]]:
-    """(key, seals): the caller's key, and the prepared seals, after verifying that this key signed them."""
+    """Take the prepared seals, and verify that the caller's key signed them. Returns (key, seals)."""
     prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
     key = await seal.signing_key(tx, view, device_key_id)
     drafts = _DRAFTS.decode(prepared.seals)
@@ -220,8 +222,8 @@ async def _land_drafts(
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
-    """Mark the proposal as merged, close the issues that it names, and retarget proposals based on its
-    branch."""
+    """Mark the proposal as merged, and close the issues that it names. Proposals that are based on its branch
+    `head` get its base as their new base."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
     await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)

@@ -1,4 +1,6 @@
-"""The first half of a merge: computes the trees and the bytes to sign. Writers do not wait for it."""
+"""The first half of a merge: computes the trees and the bytes to sign. Writers do not have to wait
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,8 @@ THREE = "--squash, --rebase or --merge"
 
 @dataclass(slots=True, frozen=True)
 class _Task:
-    """A merge to prepare. `onto`: the branch that gets the seals. `number`: number of the proposal, None
-    without one."""
+    """A merge to prepare. `onto`: the branch that gets the seals. `number`: number of the proposal, or None
+    without a proposal."""
 
     way: Way
     onto: RefRow
@@ -149,9 +151,9 @@ async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, r
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
-    """Preview of the guarded two-parent merge
+    """Compute the merge of a seal into a branch, and fix the bytes to sign
 
-    The merge of a seal into a branch, as a seal with two parents that the session's own key signs.
+    The merge is a seal with two parents, which the session's own key signs.
     """
     if body.message is not None:
         check_message(body.message)
@@ -245,9 +247,9 @@ async def _draft_seals(
 async def _rebase(
     task: _Task, chain: Chain, work: Working, root: bytes
 ) -> tuple[list[SealDraft], MergeResult]:
-    """(drafts, merged): the branch's seals as drafts on top of the base. They keep their messages, and seals
-    that would change nothing are left out. `merged`: a `MergeResult` with the paths whose texts were merged
-    in any of the drafts."""
+    """Make the branch's seals into drafts on top of the base. Returns (drafts, merged). The drafts keep the
+    messages of the seals, and seals that would change nothing are left out. `merged` has the paths whose
+    texts were merged in any of the drafts."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()

@@ -1,4 +1,4 @@
-"""Merges of proposals, of a base into a proposal's branch, and of two refs."""
+"""Routes of merges: of proposals, of a base into a proposal's branch, and of two refs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The subject of a merge that waits for its signature; it is stored with the merge."""
+"""The subject of a merge that waits for its signature: what it merges, and how. It is stored with the
+merge.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ ACTS: tuple[Act, ...] = ("merge", "update", "preview")
 @dataclass(slots=True, frozen=True)
 class About:
     """The subject of a merge. `act`: merge (a proposal into its base), update (its base into its branch) or
-    preview (a seal into a branch, without a proposal; `number` 0). `theirs`: the seal that is merged. `way`:
-    the strategy."""
+    preview (a seal into a branch, without a proposal; `number` is 0). `theirs`: the seal that is merged.
+    `way`: the strategy."""
 
     act: Act
     number: int
@@ -25,7 +27,7 @@ class About:
 
     @classmethod
     def from_text(cls, text: str | None) -> About:
-        """The subject in a text that `to_text` of an About has written."""
+        """Read an About from the text that `to_text` has written."""
         act, number, theirs, way = (text or "").split(" ")
         (checked,) = (candidate for candidate in ACTS if candidate == act)
         return cls(checked, int(number), theirs, way)

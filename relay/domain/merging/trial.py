@@ -1,8 +1,9 @@
 """Trial merges: compute whether an open proposal whose base has moved would conflict, and in which files.
 
 The result is stored for a pair of head and base. The first caller who reads the proposal causes the
-computation and pays for it, because it reads both trees. For branches of this repository a job computes it
-after the commit that moved the base. For a proposal from a fork nothing is computed until somebody reads it.
+computation and pays for it, because that caller may read both trees. For branches of this repository a job
+computes it already after the commit that moved the base. For a proposal from a fork nothing is computed until
+somebody reads it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ async def get(view: View, number: str) -> Proposal:
 
 
 async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any = rows.UNTRIED) -> None:
-    """Try the merge of this proposal unless it was tried, on the budget of `who`. `untried`: the statement
-    that finds the proposal. May be called at any time, outside a transaction."""
+    """Try the merge of this proposal, unless it was tried before. The work counts on the budget of `who`.
+    `untried`: the statement that finds the proposal if its merge was not tried. Call it at any time, outside
+    of a transaction."""
     async with node.db.read() as tx:
         row = await tx.one(untried, of_repo=repo_id, of_number=number)
     if row is not None:
@@ -53,14 +55,13 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
 
 
 async def version_job(node: Node, repo_id: str, number: int) -> None:
-    """Try the merge of a new version on the budget of the repository. A version from a fork is tried only
-    when somebody reads it. The job may run twice."""
+    """Try the merge of a proposal's new version, on the budget of the repository. Does nothing for a version
+    from a fork, which is tried when somebody reads it. The job may run twice."""
     await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
 
 
 async def run_trials(node: Node, data: dict[str, Any]) -> None:
-    """Try the merges of proposals whose base has moved, with the current heads of their branches. The job may
-    run twice."""
+    """Try the merges of proposals whose base has moved, with the current heads. The job may run twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
         untried_rows = await tx.all(rows.UNTRIED_OF_BASE, **of)
@@ -69,8 +70,8 @@ async def run_trials(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Compute and store the conflicts of the merge, unless a branch has moved meanwhile. Nothing is stored
-    for a merge that is too large, or whose merge base cannot be read."""
+    """Compute and store the conflicts of a merge, unless a branch has moved meanwhile. Nothing is stored if
+    the merge is too large, or if its merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))

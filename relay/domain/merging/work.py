@@ -1,5 +1,5 @@
-"""Computes three-way merges of trees, with the nearest common ancestors as bases, without the repository's
-lock.
+"""Computes three-way merges of trees without locking the repository. The bases are the nearest common
+ancestors.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class MergeSides:
-    """Two seals to merge. `bases`: their nearest common ancestors. `line`: the seals of theirs that ours
-    lacks, along first parents, oldest first. `joined`: the line starts directly after ours."""
+    """Two seals to merge, `theirs` into `ours`. `bases`: their nearest common ancestors. `line`: the seals
+    that theirs has and ours lacks, along first parents, oldest first. `joined`: the line starts directly
+    after ours."""
 
     ours: str
     theirs: str
@@ -66,8 +67,8 @@ class MergeSides:
 
 @dataclass(slots=True)
 class MergeResult:
-    """The result of a merge. `changes`: changes to the tree of ours. `merged`: paths of merged texts;
-    `texts`: digest → bytes of merged texts."""
+    """The result of a merge. `changes`: changes to the tree of ours. `merged`: paths of merged texts.
+    `texts`: bytes of merged texts, by digest."""
 
     changes: Mapping[str, TreeEntry | None]
     merged: list[str]
@@ -95,9 +96,9 @@ Step = tuple[tuple[bytes | None, ...], bytes]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction: this merge must be computed outside of it, and then the merges `follow`,
-    each onto the tree of the merge before. `chain`: the trees made so far; `texts`: the texts merged so far,
-    by digest."""
+    """Raised inside a transaction, because this merge must be computed outside of it. `follow`: the merges to
+    compute afterwards, each onto the tree of the merge before. `chain`: the trees made so far. `texts`: the
+    texts merged so far, by digest."""
 
     def __init__(
         self,
@@ -111,16 +112,16 @@ class ToWorkOut(Exception):
 
 
 class _Owing(Exception):
-    """Raised for a merge of texts that must wait, because the budget of its caller is used up."""
+    """Raised if a merge of texts must wait because the budget of its caller is used up."""
 
 
 ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def run_with_work(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut because it
-    needs the result of a merge, that merge is computed, with no transaction open, on the budget of `who`, and
-    `attempt` is called again. Raises Unavailable if every one of ATTEMPTS calls needs another merge."""
+    """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut, the merge
+    that it needs is computed without a transaction, on the budget of `who`, and `attempt` is called again.
+    Raises Unavailable if each of ATTEMPTS calls needs another merge."""
     ready: Ready = {}
     for attempts_after in reversed(range(ATTEMPTS)):
         try:
@@ -150,9 +151,10 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
 async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
-    """Compute the outcome of a merge, outside of any transaction. `load`: reads its directories. `texts`: by
-    digest, the texts that are only in memory. Other callers who need the same outcome wait for it, but not
-    for the budget of `who`. Raises TooLarge, NotFound, RateLimited."""
+    """Compute the outcome of a merge, outside of any transaction. `load`: reads the directories of its trees.
+    `texts`: by digest, the texts that are only in memory. If others need the same outcome, they wait until it
+    is computed. They do not have to wait while `who` waits for budget. Raises TooLarge, NotFound,
+    RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
     while True:
@@ -169,9 +171,12 @@ async def compute_outcome(
 
 class Working:
     """Computes merges one after the other. `load`: reads directories. Directories and texts that a merge
-    reads are reused for its own tree and by the next merge; the node caches directories and outcomes for
-    other merges. Work on texts counts on the budget of `who`. `ready`: computed results, for use in a
-    transaction, where any other merge raises ToWorkOut; None: compute all merges."""
+    reads are used again for its own tree and by the next merge. The node caches directories and outcomes for
+    other merges. Work on texts counts on the budget of `who`.
+
+    `ready`: outcomes computed before, for use in a transaction. A merge that is not among them raises
+    ToWorkOut. If None, all merges are computed.
+    """
 
     def __init__(
         self,
@@ -194,7 +199,7 @@ class Working:
 
     @classmethod
     def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
-        """A `Working` on a chain of trees, which counts work on the budget of the chain's caller."""
+        """Make a `Working` for a chain of trees. Its work counts on the budget of the chain's caller."""
         view = chain.view
         return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 
@@ -209,8 +214,9 @@ class Working:
     async def merge(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> MergeResult:
-        """The changes that merge `theirs` into `ours` (roots). `apart`: merge no files that both sides
-        changed. Raises MergeConflict; `way_out`: the command that its message names."""
+        """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`.
+        `apart`: refuse to merge files that both sides changed. Raises MergeConflict, whose message names the
+        command `way_out`."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)
@@ -219,8 +225,8 @@ class Working:
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
-        """The changes that merge `theirs` into `ours` (roots), and the conflicts, which `merge` raises.
-        `apart`: as in `merge`. Recent outcomes are cached."""
+        """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`
+        and the conflicts. `apart`: as in `merge`. Recent outcomes are cached."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -236,7 +242,7 @@ class Working:
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """Compute the outcome of a merge (as `outcome`) and cache it for other callers."""
+        """Compute the outcome of a merge with the arguments of `outcome`, and cache it for other callers."""
         outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
         self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
         return outcome
@@ -260,23 +266,24 @@ class Working:
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, which the last call of `outcome` computed. Where
-        a changed directory equals a directory of theirs, the digest of theirs is used instead of computing it
-        again, if both trees have the same tree key."""
+        """Make the tree at `root` with these changes, and return its root. The last call of `outcome` must
+        have computed the changes. If a changed directory equals a directory of the tree `theirs`, its digest
+        there is used instead of computing it again. This needs both trees to have the same tree key."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
-        """The changes from the tree `ours` to `theirs`: path → new entry, None for a removed file."""
+        """The changes from the tree `ours` to the tree `theirs`: the new entries by path, None for a removed
+        file."""
         differences = await trees.drive(tree.diff(ours, theirs), self._load)
         return {path: new for path, (_, new) in differences.items()}
 
     async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """(changes of ours, changes of theirs) against the base, by path. Directories of `theirs` are cached,
-        because the merged tree has many of them."""
+        """Find the changes of both sides against the base. Returns (changes of ours, changes of theirs), each
+        by path. Directories of `theirs` are cached, because the merged tree has many of them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._directories), self._node.directories
         mine, other = await trees.drive(steps, self._load, cached=self._directories, directories=directories)
         directories.learn(self._directories)
@@ -284,7 +291,7 @@ class Working:
         return mine.changes, other.changes
 
     async def _find_moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
-        """The moves of each side. Files that were moved and edited are found by comparing texts."""
+        """Find the moved files of each side. For files that were moved and edited, this compares texts."""
         side_moves: list[Ways] = []
         for search in await _carry_out(len(ours) + len(theirs), searches, ours, theirs):
             key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None
@@ -320,15 +327,16 @@ class Working:
 
     async def _call(self, size: int, call: Callable[..., T], *arguments: object) -> T:
         """Call a function in another process. `size`: bytes of the texts that it reads. A merge that has
-        begun continues even if it exceeds its budget: it is bounded, and others wait for it."""
+        begun continues even if it exceeds its budget, because its work is limited and other callers may wait
+        for it."""
         if not self._paid and self._node.workers.owes(self._who, size):
             raise _Owing
         self._paid = self._paid or size > LITTLE
         return await self._node.workers.go_on(self._who, size, call, *arguments)
 
     async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
-        """The texts with the digests in `sizes` (digest → bytes), by digest. Raises TooLarge if they exceed
-        the memory for texts."""
+        """Read the texts with the digests in `sizes`, which has their sizes in bytes. Returns them by digest.
+        Raises TooLarge if they exceed the memory for texts."""
         if not sizes:
             return {}
         if sum(sizes.values()) > limits.LOADED_TEXTS:
@@ -347,8 +355,9 @@ def _size_of(texts: Mapping[bytes, bytes]) -> int:
 
 
 def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
-    """Add the texts that a merge has joined to the texts of the merges before it (`size` bytes). Returns the
-    total bytes. Raises TooLarge, because all texts stay in memory until the last merge is made."""
+    """Add the texts `more`, which a merge has joined, to the texts of the merges before it. `size`: bytes of
+    `texts` so far. Returns the bytes of all. Raises TooLarge if they are too many, because all texts stay in
+    memory until the last merge is made."""
     added = _size_of(more)
     if size and size + added > limits.LOADED_TEXTS:
         raise TooLarge(
@@ -374,7 +383,7 @@ def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, byte
 
 
 async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that visits this number of paths, on a thread if there are many."""
+    """Call a function that visits `paths` paths. If these are many, the function runs in a thread."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

@@ -1,1 +1,1 @@
-"""Proposals: their rows, versions, branches and reviews, and obstacles to a merge."""
+"""Proposals: their rows, versions, branches and reviews, and the obstacles to merging them."""

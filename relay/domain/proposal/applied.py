@@ -1,4 +1,4 @@
-"""Resolves threads when a seal of their suggestions lands."""
+"""Resolves threads when a seal that applies their suggestions lands."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SUBJECT = "suggestions"
 
 
 async def resolve_applied(tx: Tx, view: View, subject: str, seal: str) -> None:
-    """Resolve the threads whose suggestions the seal contains, and record the seal in them. Called in the
-    transaction that moves the head."""
+    """Resolve the threads whose suggestions the seal applies, and record the seal in them. `subject`: names
+    the proposal and its threads. Called in the transaction that moves the head."""
     what, *rest = subject.split(" ")
     if what != SUBJECT:
         return

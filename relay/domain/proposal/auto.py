@@ -1,4 +1,4 @@
-"""Ends a waiting signed merge: because it no longer applies, or because somebody turned it off."""
+"""Ends a signed merge that waits, because it no longer applies or somebody turned it off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ NODE = Author()  # so that whoever caused it hears of it too
 
 
 async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
-    """Delete the waiting merge of a proposal, and tell its signer through the inbox to merge again."""
+    """Delete the waiting merge of a proposal. The inbox of its signer says that the proposal must be merged
+    again."""
     dropped = await forget(tx, repo_id, number)
     if dropped is not None:
         await hub.announce(
@@ -22,7 +23,8 @@ async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None
 
 
 async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
-    """Delete the auto-merge of a proposal and its prepared seals. Returns its row; None if there was none."""
+    """Delete the waiting merge of a proposal, and its prepared seals. Returns its row, or None if there was
+    none."""
     of = {"of_repo": repo_id, "of_number": number}
     row = await tx.one(rows.ONE, **of)
     if row is None:

@@ -1,7 +1,7 @@
 """Updates proposals when their branches move or are deleted.
 
-A branch is identified by its id: it stays the same after a rename, and a new branch with an old name is a
-different one.
+A branch is identified by its id. The id stays the same after a rename, and a new branch with an old name is a
+different branch.
 
 - The head of a proposal moves: an open proposal gets a new version.
 - The head is deleted: an open proposal is closed. Its versions stay readable, and it can be reopened when a
@@ -28,15 +28,15 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Register `follow_move` and `applied.resolve_applied`, which are then called in the transactions that
+    """Register `follow_move` and `applied.resolve_applied`. They are then called in the transactions that
     move heads."""
     node.landings.on_moved(follow_move)
     node.landings.on_landed(applied.resolve_applied)
 
 
 async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """Update proposals after the head of this branch moved to `head`: add a new version to the open proposals
-    of the branch, drop waiting merges into it, and queue trials of the other merges into it."""
+    """Update proposals after the head of this branch moved to `head`. The open proposals of the branch get a
+    new version, waiting merges into it are dropped, and trials of other merges into it are queued."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
@@ -52,8 +52,8 @@ async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def follow_deletion(tx: Tx, view: View, branch_id: str) -> None:
-    """Update proposals after this branch was deleted: close the proposals of the branch; give the proposals
-    that are based on it another base, or close them."""
+    """Update proposals after this branch was deleted. Proposals of the branch are closed. Proposals that are
+    based on it get another base, or are closed."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
@@ -72,8 +72,8 @@ async def follow_deletion(tx: Tx, view: View, branch_id: str) -> None:
 
 
 async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
-    """Give the proposal another base, which must have a seal. This makes a new version, because the changes
-    differ on another base."""
+    """Give the proposal another base, which must have a seal. The proposal gets a new version, because its
+    changes are different on another base."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
@@ -84,8 +84,8 @@ async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
 
 
 async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Find the branches of a proposal that is about to be reopened, or branches that replaced them. Raises
-    ProposalBranchGone."""
+    """Find the branches of a proposal that is about to be reopened. A branch that replaced a deleted one may
+    be used. Raises ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     base = await _find_living(tx, view, row.base_id) or await _find_named(tx, view, row.base)
     if base is None or base.head is None:

@@ -1,8 +1,8 @@
-"""Heads in another repository: a fork, or the parent of this repository.
+"""Handles proposals whose head is in another repository: a fork, or the parent of this repository.
 
-When a version is added, the base gets its own rows for the proposed seals (`forking.holding`). So the
-proposal can be read and merged by everybody who sees the base, and stays when the fork is deleted. Moves and
-the deletion of the branch are recorded by a job, in a transaction that names both repositories.
+When a version is added, the base gets its own rows for the proposed seals (`forking.holding`). So everybody
+who sees the base can read and merge the proposal, and it stays when the fork is deleted. A job records moves
+and the deletion of the branch, in a transaction that locks both repositories.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ATTEMPTS = 5  # to take what a branch has, while it moves
 
 @dataclass(slots=True, frozen=True)
 class ForeignBranch:
-    """A living branch with a seal, of another repository."""
+    """A branch of another repository. It exists and has a seal."""
 
     repo: RepoRow
     ref: RefRow
@@ -42,9 +42,9 @@ class ForeignBranch:
 
 
 async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
-    """The branch named by OWNER:BRANCH or OWNER/NAME:BRANCH; None if it is a branch of this repository.
-    Raises Invalid, with the same sentence, for missing and hidden branches, and Forbidden for a branch that
-    the caller may not propose."""
+    """Find the branch of another repository named by OWNER:BRANCH or OWNER/NAME:BRANCH. Returns None if it is
+    a branch of this repository. Raises Invalid for a missing or hidden branch, with the same message for
+    both. Raises Forbidden for a branch that the caller may not propose."""
     owner, _, name = typed.rpartition(":")
     owner, _, repo = owner.partition("/")
     me = view.principal.account_id if view.principal else ""
@@ -85,7 +85,7 @@ async def find(tx: Tx, view: View, typed: str) -> ForeignBranch | None:
 
 
 async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
-    """The existing head branch of a proposal, in any repository; None if the branch or its repository was
+    """Find the head branch of a proposal, in any repository. Returns None if the branch or its repository was
     deleted."""
     if row.head_repo_id is None:
         ref_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
@@ -96,21 +96,21 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
-    """Queue a check of the head of this proposal after the commit, because the head has moved or was deleted.
-    `by`: the account that did it."""
+    """Queue a check of this proposal's head after the commit, because its branch has moved or was deleted.
+    `by`: the account that moved or deleted it."""
     await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """Queue a check of all proposals in other repositories from branches of this repository, which was
-    deleted."""
+    """Queue a check of all proposals in other repositories whose head is a branch of this repository, because
+    this repository was deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:
-    """Run the job that `recheck_later` queues: add a new version if the branch has moved, close the proposal
-    if the branch was deleted. It may run twice."""
+    """Run the job that `recheck_later` queues. If the branch has moved, adds a new version; if it was
+    deleted, closes the proposal. The job may run twice."""
     repo_id, number, by = data["repo_id"], data["number"], data["by"]
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:
@@ -147,7 +147,7 @@ async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
 
 
 async def _find_head(tx: Tx, row: ProposalRow) -> str | None:
-    """The head of the proposal's branch. Returns None if the branch or its repository is gone, or the
-    repository has private paths now."""
+    """Read the seal at the head of the proposal's branch. Returns None if the branch or its repository is
+    gone, or if the repository has private paths now."""
     ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
     return None if ref_row is None or ref_row[-1] is not None else refs.to_row(ref_row[:-1]).head

@@ -1,8 +1,8 @@
-"""The places of threads' lines on the live frontier of the head, where typed edits move the lines before they
-are sealed.
+"""Finds where the lines of threads are on the live frontier of the head. There typed edits move the lines
+before they are sealed.
 
-They are computed for callers with the role write, from the sealed and the live text, and not stored. The work
-counts against the caller's budget for texts.
+The positions are computed for callers with the role write, from the sealed and the live text, and are not
+stored. The work counts against the caller's budget for texts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines a
 async def find_live_places(
     view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]
 ) -> dict[str, LivePlace]:
-    """The live places, by thread, of open threads whose file has unsealed changes. {} for callers who may not
-    see the live frontier, and for a head in another repository."""
+    """Find the live positions of open threads whose file has unsealed changes. Returns them by thread id.
+    Returns {} for callers who may not see the live frontier, and for a head in another repository."""
     candidates = [
         thread
         for thread in threads
@@ -64,7 +64,7 @@ async def find_live_places(
 
 
 async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Comparisons:
-    """The comparisons to make: threads whose file changed, with the live texts."""
+    """Collect the comparisons to make: the threads whose file has changed, and the live texts."""
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
     )
@@ -103,8 +103,8 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Comparisons:
-    """The comparisons that are still to make. `live`: texts by path. `others`: the texts that are searched
-    for lines of deleted files."""
+    """The comparisons that are still to be made. `todo`: the threads. `live`: live texts by path. `others`:
+    paths of the texts in which lines of deleted files are searched."""
 
     todo: list[ThreadRow]
     live: dict[str, bytes]
@@ -120,7 +120,7 @@ class _Comparisons:
             self.sealed[path] = await sealed.read_content(view, file)
 
     def go_on(self, seconds: float) -> bool:
-        """Place threads for at most `seconds`. Returns whether all are placed."""
+        """Find the lines of threads for at most `seconds`. Returns whether all are found."""
         until = time.monotonic() + seconds
         while self.todo and time.monotonic() < until:
             thread = self.todo.pop()

@@ -1,5 +1,6 @@
-"""Checks whether a proposal may be merged now: when a merge is prepared, and again in the transaction that
-lands it."""
+"""Checks whether a proposal may be merged now. This is checked when a merge is prepared, and again in the
+transaction that lands it.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +47,15 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
 
 
 async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
-    """The open proposals that propose exactly the seal `head` for the branch `base`."""
+    """The open proposals from the seal `head` into the branch `base`."""
     of = {"of_repo": view.repo.id, "branch_id": base.id, "seal": head}
     numbers = sorted(number for (number,) in await tx.all(proposals.OPEN_OF_SEAL, **of))
     return [await states.find(tx, view, number) for number in numbers]
 
 
 async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
-    """Codes of the obstacles to a merge of this seal into this branch. A merge without a proposal counts as
-    not approved."""
+    """Find the obstacles to a merge of this seal into this branch. Returns their codes. If no proposal has
+    the seal, the merge counts as not approved."""
     if proposal_rows := await proposals_of(tx, view, base, head):
         wire_proposals = await wire.to_proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
@@ -64,9 +65,9 @@ async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[st
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
-    """(base, head): the branches of a proposal, which must exist and have seals; the head may be in another
-    repository. Raises ProposalBranchGone; HeadMoved if the newest seal of a head in another repository is not
-    a version yet."""
+    """Find the branches of a proposal. Returns (base, head); the head may be in another repository. Raises
+    ProposalBranchGone if a branch does not exist or has no seal. Raises HeadMoved if a head in another
+    repository has a seal that is not a version yet."""
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
@@ -82,7 +83,7 @@ def _with_seal(ref: RefRow | None, name: str) -> RefRow:
 
 
 def head_of(ref: RefRow) -> str:
-    """The head of a branch that `branches_of` returned."""
+    """The id of the seal at the head of a branch that `branches_of` returned."""
     assert ref.head is not None  # noqa: S101 - it refuses one without
     return ref.head
 
@@ -96,8 +97,8 @@ def require_base(row: ProposalRow, base: RefRow, prepared_onto: str) -> None:
 def require_heads(
     row: ProposalRow, base: RefRow, head: RefRow, wanted_base: str | None, wanted_head: str | None
 ) -> None:
-    """Raise BaseMoved or HeadMoved unless the branches are at the seals that the caller has seen. None: any
-    seal."""
+    """Raise BaseMoved or HeadMoved unless the branches are at the seals that the caller has seen. If
+    `wanted_base` or `wanted_head` is None, that branch may be at any seal."""
     if wanted_head is not None and head.head != wanted_head:
         raise HeadMoved(row.number, head_of(head))
     if wanted_base is not None and base.head != wanted_base:

@@ -1,4 +1,4 @@
-"""Draft comments on lines: they are published together with their author's review."""
+"""Draft comments on lines. They are published together with their author's review."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from relay.domain.discussion.rows import thread as rows
 
 
 async def has_pending(tx: Tx, view: View, number: int) -> bool:
-    """Whether the caller has pending comments on the proposal."""
+    """Whether the caller has draft comments on the proposal."""
     of = {"of_repo": view.repo.id, "of_number": number, "me": view.me.account_id}
     return bool(await tx.all(comments.PENDING, **of))
 
 
 async def publish_pending(tx: Tx, view: View, number: int, review: str) -> None:
-    """Publish all pending comments of the caller on this proposal with this review. One event announces them;
-    comments that only writers see have separate events, for writers."""
+    """Publish all draft comments of the caller on this proposal together with this review. One event
+    announces them all, except comments that only writers see, which have separate events for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
     mine = {**of, "me": view.me.account_id}
     pending_rows = await tx.all(comments.PENDING, **mine)

@@ -1,9 +1,9 @@
 """Finds the lines of threads in the newest version.
 
-This reads files, so it is done after the commit that moved the head, by a job or for the first reader. It
-follows the lines from the seal where they were last found along its descendants. If the new head is not a
-descendant (after a rebase), it compares that seal with the new head directly. Files are followed through
-renames as in blame.
+This reads files. So it is done after the commit that moved the head, by a job or for the first reader. It
+starts at the seal where the lines were last found, and follows them through its descendants. If the new head
+is not a descendant (after a rebase), it compares that seal with the new head directly. Files are followed
+through renames as in blame.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PLACE = ("at_seal", "at_path", "at_from", "at_to", "at_first", "at_last", "how"
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Find the lines of a proposal's open threads in its newest version. May be called at any time, outside a
+    """Find the lines of a proposal's open threads in its newest version. Call it at any time, outside of a
     transaction."""
     await versions.settle(node, repo_id, number)
     of = {"of_repo": repo_id, "of_number": number}
@@ -76,7 +76,8 @@ async def settle_job(node: Node, data: dict[str, Any]) -> None:
 
 
 async def carry_threads(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
-    """The threads with their places in the seal `end`; without places if `end` is ""."""
+    """Find the lines of the threads in the seal `end`, and return the threads with these positions. If `end`
+    is "", they are returned without positions."""
     placed_threads: list[ThreadRow] = []
     for start in {thread.at_seal for thread in threads}:
         group = [thread for thread in threads if thread.at_seal == start]
@@ -99,7 +100,7 @@ async def carry_threads(node: Node, repo_id: str, threads: Sequence[ThreadRow], 
 
 
 def place_thread(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
-    """The thread, placed at these bytes of `text`."""
+    """A copy of the thread that says its lines are the bytes `span` of `text`, at `path` in `seal`."""
     first, last = anchors.lines_of(text, span)
     same = span.start < span.end or thread.quote == digest(b"")
     same = same and digest(anchors.content(text, first, last)) == thread.quote
@@ -123,8 +124,8 @@ def _how_carried(thread: ThreadRow) -> Any:
 
 
 async def _read_line(node: Node, start: str, end: str) -> list[str]:
-    """The seals after `start` up to `end` along first parents; only `end` if there is no such path or it is
-    too long."""
+    """The seals after `start` up to `end`, along first parents from `end`. Returns only `end` if `start` is
+    not among its ancestors there, or if there are too many seals."""
     line = [end]
     if start == end:
         return []
@@ -161,7 +162,7 @@ class _Files:
         return await self.node.objects.read(file.digest, self.repo_id)
 
     async def find_renamed(self) -> dict[str, str]:
-        """Old path → new path of moved files."""
+        """Find the moved files. Returns new paths by old path."""
         changes = await self.changes()
         removed = {path: _to_file(old) for path, (old, new) in changes.items() if old and not new}
         added = {path: _to_file(new) for path, (old, new) in changes.items() if new and not old}
@@ -180,7 +181,8 @@ class _Files:
         return {rename.old: rename.new for rename in moved}
 
     async def find_searched(self, but: str) -> dict[str, bytes]:
-        """New and changed texts except `but`, smallest first, up to the limit of a search."""
+        """Read new and changed texts, except the one at the path `but`. Takes the smallest first, up to the
+        limit of a search. Returns the texts by path."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]
@@ -196,7 +198,8 @@ class _Files:
 async def _carry_step(
     node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
 ) -> list[ThreadRow]:
-    """Carry threads from one seal to the next. Threads whose lines are not found there are left out."""
+    """Find the lines of the threads in the next seal. Threads whose lines are not found there are left
+    out."""
     if not threads:
         return []
     async with node.db.read() as tx:
@@ -265,8 +268,8 @@ async def _carry_in_file(
 async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """The thread, placed in the only other changed file that has its lines in `before`, the old text; None if
-    no file or several files have them."""
+    """Find the only other changed file that has the thread's lines, which were in the old text `before`.
+    Returns the thread at that position, or None if no file or several files have its lines."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
     for other, text in (await files.find_searched(path)).items():

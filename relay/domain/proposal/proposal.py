@@ -1,4 +1,4 @@
-"""Rules of proposals: allowed proposals, rights to change them, and the content of lists."""
+"""Rules of proposals: which are allowed, who may change them, and what lists of them contain."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PEOPLE = ("author", "assignee", "reviewer", "involves")
 async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """Proposals, newest first
 
-    Takes a fixed number of statements.
+    Runs a fixed number of statements.
     """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
@@ -66,9 +66,9 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """The rows of a page of proposals. With filters, but without a state, it takes one statement for each
-    state, because in the index of a filter the state comes before the number; only in the index of words the
-    state comes last."""
+    """Read the rows of a page of proposals. If there are filters but no state, this takes one statement for
+    each state, because the index of a filter has the state before the number. Searches for words need only
+    one statement."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
@@ -96,8 +96,8 @@ async def get(view: View, number: str) -> Proposal:
 async def create(view: View, body: ProposalCreate) -> Proposal:
     """Propose a branch for another
 
-    The head needs seals that the base does not have. Setting labels, assignees and reviewers needs the rights
-    to do so; an author may request reviews.
+    The head must have seals that the base does not have. Setting labels, assignees and reviewers needs the
+    rights to do so; the author may request reviews.
     """
     posting.require_short(body.body, "/body")
     if body.head == body.base:
@@ -117,8 +117,8 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
 async def _create(
     view: View, body: ProposalCreate, other: ForeignBranch | None = None, taken: Taken | None = None
 ) -> Proposal:
-    """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises
-    _HeadMoved if that head has moved meanwhile."""
+    """Create the proposal. `other`: its head, if that is in another repository. `taken`: the seals of that
+    head. Raises _HeadMoved if the head has moved meanwhile."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:
@@ -165,16 +165,16 @@ class _HeadMoved(Exception):
 
 
 def _local_branch_name(head: str) -> str:
-    """The name of the branch in BRANCH or OWNER:BRANCH, for a branch of this repository."""
+    """Read the branch name from BRANCH or OWNER:BRANCH. The branch is one of this repository."""
     return head.rpartition(":")[2]
 
 
 async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
-    """Edit, close, reopen, retarget, label or assign a proposal, or ask for reviews
+    """Edit, close, reopen, retarget, label or assign a proposal, or request reviews
 
-    The author and moderators may change the text and the base; the author and callers with triage the state
-    and the reviewers; the author and callers with write the draft flag; callers with triage the labels and
-    assignees.
+    The author and moderators may change the text and the base. The author and callers with the role triage
+    may change the state and the reviewers. The author and callers with write may change the draft flag.
+    Labels and assignees need the role triage.
     """
     if patch.body is not None:
         posting.require_short(patch.body, "/body")
@@ -261,7 +261,7 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
-    """Record the issues that the text closes: `closes #12` and the like."""
+    """Record the issues that merging the proposal will close, which the text names as in `closes #12`."""
     issues = sorted({int(digits) for digits in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
     await tx.many(
         rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": issue} for issue in issues]
@@ -291,7 +291,7 @@ async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
 
 
 async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: ForeignBranch | None) -> None:
-    """Raise NothingProposed if the base has all seals of the head."""
+    """Raise NothingProposed if the base has all seals of the head already."""
     head_seal = (
         other.seal if other else (await _find_branch(tx, view, _local_branch_name(body.head), "/head"))[1]
     )
@@ -306,7 +306,8 @@ async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Foreign
 
 
 async def _find_branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
-    """(branch, head) of an existing branch. Raises Invalid if it is missing or has no seal."""
+    """Find a branch and its head. Returns (branch, seal id). Raises Invalid if the branch is missing or has
+    no seal."""
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
     if row is None:
         raise Invalid(

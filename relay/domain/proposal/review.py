@@ -1,5 +1,5 @@
-"""Rules of reviews: the requested reviewers, the verdicts that each account may give on a version, and the
-verdicts that are valid.
+"""Rules of reviews: which reviewers are requested, which verdicts an account may give on a version, and which
+verdicts are valid.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
     """Review the newest version of a proposal
 
-    Publishes the pending comments on lines with it. A verdict of somebody with a role replaces their last
-    one.
+    Also publishes the caller's draft comments on lines. The verdict of an account with a role replaces its
+    last verdict.
     """
     posting.require_short(body.body, "/body")
     me = view.me.account_id
@@ -81,7 +81,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
 
 
 async def dismiss(view: View, number: str, review: str) -> Review:
-    """Dismiss the verdict, which then no longer counts; its text stays."""
+    """Dismiss the verdict of a review. It then no longer counts, but its text stays."""
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}
@@ -97,8 +97,8 @@ async def dismiss(view: View, number: str, review: str) -> Review:
 
 
 async def request(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
-    """Request reviews of these people. Raises Invalid for somebody without a role in the repository, and for
-    the author."""
+    """Request reviews of the accounts with these handles. Raises Invalid for an account without a role in the
+    repository, and for the author."""
     for handle in handles:
         who = await subject.find_member(tx, view, handle, "/reviewers")
         if who == of.author_id:

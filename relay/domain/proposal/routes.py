@@ -1,4 +1,6 @@
-"""Proposals, their versions, reviews and timeline; threads on lines, and suggestions that become a seal."""
+"""Routes of proposals, their versions, reviews and timeline, of threads on lines, and of suggestions that
+become a seal.
+"""
 
 from __future__ import annotations
 

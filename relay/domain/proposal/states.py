@@ -1,4 +1,4 @@
-"""Finds proposals and sets their state in all rows that contain it."""
+"""Finds proposals. Sets the state of a proposal in all rows that contain it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def subject_of(row: ProposalRow) -> Subject:
 
 
 async def put(tx: Tx, view: View, number: int, state: State, kind: str, **data: Any) -> None:
-    """Set the state of a proposal and write the event. `kind` and `data`: kind and data of the event. The
-    caller must have checked the rules."""
+    """Set the state of a proposal and write the event. `kind` and `data` are those of the event. The caller
+    must have checked the rules."""
     await put_in(tx, view.node, view.repo.id, number, state, kind, **data)
 
 
 async def put_in(tx: Tx, node: Node, repo_id: str, number: int, state: State, kind: str, **data: Any) -> None:
-    """Set the state of a proposal of the repository with this id, and write the event. `kind` and `data`:
-    kind and data of the event. The caller must have checked the rules."""
+    """Set the state of a proposal of the repository with this id, and write the event. `kind` and `data` are
+    those of the event. The caller must have checked the rules."""
     await auto.forget(tx, repo_id, number)
     now = now_ms()
     of = {"of_repo": repo_id, "of_number": number, "new_state": state}

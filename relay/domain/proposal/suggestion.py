@@ -1,5 +1,6 @@
-"""Makes one seal of the head branch from suggestions of threads: computed here, signed by the device of the
-caller."""
+"""Makes one seal of the head branch that applies suggestions of threads. The relay computes it, and the
+caller's device signs it.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +34,10 @@ from relay.memory import trees
 
 
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
-    """Compute one seal with suggestions, to be signed and sent to seals/finalize
+    """Compute one seal that applies suggestions, to be signed and sent to seals/finalize
 
-    Raises SuggestionMoved if the lines differ from the commented ones, SuggestionsOverlap, HeadMoved,
-    BranchProtected.
+    Raises SuggestionMoved if the lines are no longer those that were commented on. Raises SuggestionsOverlap,
+    HeadMoved, BranchProtected.
     """
     if body.message is not None:
         check_message(body.message)
@@ -87,8 +88,9 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
 
 
 async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
-    """The threads in the requested order. Raises NotFound for threads that the caller does not see, Conflict
-    for threads without a suggestion that can be applied now."""
+    """Find the threads, in the requested order. Raises NotFound for threads that the caller does not see.
+    Raises Conflict for threads without a suggestion that can be applied now, and SuggestionMoved if lines
+    were edited."""
     threads = [await sight.find(tx, view, number, thread_id) for thread_id in dict.fromkeys(ids)]
     for thread in threads:
         if thread.suggestion is None or thread.draft:
@@ -108,7 +110,8 @@ async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip
 async def _change_files(
     chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
 ) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
-    """(entries of the changed files by path, their texts by digest)."""
+    """Apply the suggestions of the threads to their files. Returns (entries of the changed files by path,
+    their texts by digest)."""
     view, tx = chain.view, chain.inside
     paths = sorted({thread.at_path for thread in threads})
     entries = await trees.drive(tree.lookup(root, paths), chain.load, len(paths))

@@ -1,8 +1,8 @@
-"""Rules of threads: the lines that can be commented on, the readers of a thread, and the effect of resolving
-it.
+"""Rules of threads: which lines can be commented on, who sees a thread, and what resolving it does.
 
-A thread belongs to a path. A reader who does not see that path, or the path its lines moved to, does not see
-the thread, and no count includes it. Comments that wait for a review are visible to their author only.
+A thread belongs to a path. A reader who does not see that path, or the path to which its lines moved, does
+not see the thread, and no count includes it for that reader. Comments that wait for a review are visible to
+their author only.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     """Comment on lines of a proposal, or suggest other lines
 
-    The lines are line numbers in a version of the proposal; they may have moved since. Raises Invalid for a
-    seal or lines that the proposal does not have, also for a hidden path.
+    The lines are line numbers in a version of the proposal. They may have moved since. Raises Invalid for a
+    seal or lines that the proposal does not have, and for a hidden path.
     """
     posting.require_short(body.body, "/body")
     if body.suggestion is not None:
@@ -127,7 +127,7 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
 async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
     """Answer in a thread
 
-    In a thread that waits for a review, the answer waits too.
+    If the thread is a draft that waits for a review, the answer is a draft too.
     """
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
@@ -165,8 +165,8 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
 
 
 async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
-    """The seal that the lines belong to: the head of the version that the caller has seen, or its merge
-    base."""
+    """Find the seal that the commented lines belong to. It is the head of the version that the caller has
+    seen, or its merge base for lines of the old side."""
     of = {"of_repo": view.repo.id, "of_number": newest.number}
     version_row = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
     if version_row is None and not await _is_on_line(tx, newest, body.seal_id):
@@ -183,7 +183,7 @@ async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate
 
 
 async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
-    """Whether the seal is between the merge base and the newest head."""
+    """Whether the seal is between the merge base and the newest head, along first parents."""
     at: str | None = newest.head_seal
     for _ in range(LINE_MAX):
         if at is None or at == newest.merge_base:
@@ -195,7 +195,7 @@ async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
 
 
 async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
-    """A new thread, in the seal `at`."""
+    """Make a new thread on lines in the seal `at`."""
     sealed.require_plaintext(view)
     try:
         root = (await sealed.seal(view, at)).root
@@ -248,7 +248,7 @@ async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: s
 async def _add_comment(
     tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
 ) -> str:
-    """Add a comment to the thread; drafts notify nobody. Returns its id."""
+    """Add a comment to the thread and return the comment's id. A draft notifies nobody."""
     comment_id = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
     if not draft:
         await subject.take_part(tx, view, states.subject_of(row))

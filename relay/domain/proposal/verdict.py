@@ -1,4 +1,4 @@
-"""Computes the obstacles to a proposal's merge, and the relation of the proposal to its base."""
+"""Computes the obstacles to a proposal's merge, and whether the proposal would conflict with its base."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from relay.domain.protection.protection import Standing, find_blockers
 
 
 def count_verdicts(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """Count the verdicts of `stand`, the valid reviews of a proposal, without reviews by people who may not
-    write. `checks`: whether the required checks of the head seal have passed; `open_threads`: number of
-    unresolved threads on lines."""
+    """Count the verdicts in `stand`, the valid reviews of a proposal. Reviews by accounts that may not write
+    are not counted. `checks`: whether the required checks of the head seal have passed. `open_threads`:
+    number of unresolved threads on lines."""
     counted = [review for review in stand if review.counts]
     approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(
@@ -26,8 +26,8 @@ def count_verdicts(stand: Collection[Review], checks: bool, open_threads: int = 
 
 
 def find_obstacles(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Codes of the obstacles to the merge. `come_to`: the state of reviews, checks and threads. Requested
-    changes block the merge even on a branch without rules."""
+    """Find the obstacles to a merge. Returns their codes. `come_to`: the state of reviews, checks and
+    threads. Requested changes block the merge even on a branch without rules."""
     codes = find_blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")
@@ -35,9 +35,9 @@ def find_obstacles(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def is_mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
-    """Whether a merge would have no conflict, regardless of other obstacles; None if unknown. `merge_base`:
-    merge base of the proposal; `base_now`: head of the base branch; `trial`: files in which the merge would
-    conflict, None if it was not tried."""
+    """Whether a merge would have no conflict, regardless of other obstacles. None if this is unknown.
+    `merge_base`: merge base of the proposal. `base_now`: head of the base branch. `trial`: files in which the
+    merge would conflict, or None if it was not tried."""
     if base_now is None:
         return None
     if merge_base == base_now:
@@ -53,9 +53,9 @@ def merge_state(
     base_now: str | None,
     trial: Collection[str] | None,
 ) -> MergeState:
-    """The merge state to show: the first obstacle, in the order conflicts, draft, obstacles in `blocked`.
-    `base_now`: head of the base branch. `trial`: files in which the merge would conflict, None if it was not
-    tried."""
+    """The merge state to show. It names the first obstacle, in the order conflicts, draft, obstacles in
+    `blocked`. `base_now`: head of the base branch. `trial`: files in which the merge would conflict, or None
+    if it was not tried."""
     if state != "open" or base_now is None:
         return "unknown"
     if trial:

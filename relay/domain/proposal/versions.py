@@ -1,7 +1,8 @@
-"""Versions of a proposal: one for each new head, and for each new base.
+"""Versions of a proposal: one for each new head, and one for each new base.
 
-A row is written in the transaction of its cause. Its merge base and change id are computed after the commit,
-by a job or by the first request that needs them, because that reads the files of both trees.
+A version is written in the transaction that moves the head or the base. Its merge base and change id are
+computed after the commit, by a job or by the first request that needs them, because computing them reads the
+files of both trees.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
 
 
 async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> None:
-    """Add version `n`, by the caller, as the newest version of the proposal."""
+    """Add version `n` as the newest version of the proposal. The caller counts as its author."""
     await put(tx, view.node, (view.repo.id, number), n, head, base, view.me.account_id)
 
 
 async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
-    """Add version `n`, by the account `by`, as the newest version of the proposal `of`: (repository id,
-    number)."""
+    """Add version `n` as the newest version of a proposal. `of`: (repository id, number) of the proposal.
+    `by`: id of the account that made the version."""
     repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
@@ -71,8 +72,8 @@ async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: 
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Compute the missing merge bases and change ids of a proposal's versions; afterwards reviews are
-    correctly fresh or stale. May be called at any time, outside a transaction."""
+    """Compute the missing merge bases and change ids of a proposal's versions. Only then is it known which
+    reviews are stale. Call it at any time, outside of a transaction."""
     of = {"of_repo": repo_id, "of_number": number}
     while True:
         async with node.db.read(near=True) as tx:
@@ -89,8 +90,8 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
 async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """(merge base, change id). The merge base is None for unrelated histories. The change id is None if no
-    file can be read, as in an encrypted repository (not `plain`)."""
+    """Compute (merge base, change id) of a version. The merge base is None for unrelated histories. The
+    change id is None if no file can be read. `plain`: the repository is not end-to-end encrypted."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None
@@ -106,8 +107,8 @@ async def _compute(
 
 
 async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
-    """The change id of these changes. Only one file is in memory at a time. Texts contribute their changed
-    lines, up to the size limit of comparisons; other files their digest."""
+    """Compute the change id of these changes. Only one file is in memory at a time. Texts contribute their
+    changed lines, up to the size limit of comparisons. Other files contribute their digest."""
     budget, ids = VERSION_TEXT_BYTES, []
     for path, (old, new) in sorted(changes.items()):
         sides = [side for side in (old, new) if side is not None]
@@ -126,8 +127,9 @@ async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> st
 
 
 async def _file_id(node: Node, repo_id: str, change: FileChange, weight: int) -> bytes:
-    """The change id of one file; `weight`: bytes of both sides. Texts are compared in another process, in
-    turn with other comparisons. If that takes too long, the id is computed from the digests of the texts."""
+    """Compute the change id of one file. `weight`: bytes of both sides. Texts are compared in another
+    process, one comparison after the other. If that takes too long, the id is computed from the digests of
+    the texts."""
     if change.whole:
         return file_id(change)
     try:
@@ -144,8 +146,8 @@ async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content:
 
 
 def _to_wire(view: View, row: Row) -> Version:
-    """A version, as answers show it. Its change id is left out if paths are hidden, because a reader could
-    use it to test guesses about them."""
+    """Convert a version to the form that answers have. Its change id is left out if paths are hidden from the
+    caller, who could use it to test guesses about them."""
     n, head, base, merge_base, change, _, who, handle, kind, created = row
     return Version(
         n=n,

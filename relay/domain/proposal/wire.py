@@ -1,4 +1,4 @@
-"""Builds the proposals and reviews of answers, in a fixed number of statements."""
+"""Converts proposals and reviews to the form that answers have, with a fixed number of statements."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ async def to_proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow])
 def _visible_conflicts(
     view: View, row: ProposalRow, base_now: str | None, tried: Sequence[str] | None
 ) -> list[str] | None:
-    """The files with conflicts that the caller sees; None if the merge was not tried."""
+    """The files with conflicts that the caller sees. None if the merge of the current head into the current
+    base was not tried."""
     if tried is None or tried[:2] != [row.head_seal, base_now]:
         return None
     paths: list[str] = msgspec.json.decode(tried[2])
@@ -122,8 +123,8 @@ def _to_auto_merge(columns: Sequence[Any] | None) -> AutoMerge | None:
 async def _find_head_repos(
     tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]
 ) -> dict[str | None, HeadRepo]:
-    """The repositories of head branches that the caller sees, by `head_repo_id` of the proposals; None is
-    this repository."""
+    """Find the repositories of head branches that the caller sees. Returns them by `head_repo_id` of the
+    proposals; None stands for this repository."""
     repositories: dict[str | None, HeadRepo] = {
         None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)
     }
@@ -152,8 +153,8 @@ def to_review(row: ReviewRow) -> Review:
 def _find_reviewers(
     reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]
 ) -> dict[int, list[Reviewer]]:
-    """Reviewers by proposal number. A reviewer who was asked again counts as requested, regardless of the
-    last verdict."""
+    """Find the reviewers of proposals. Returns them by proposal number. A reviewer whose review was requested
+    again counts as requested, regardless of the last verdict."""
     by_id = {given.id: given for stand in standing.values() for given in stand}
     by_number: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in reviewer_rows:

@@ -1,1 +1,1 @@
-"""Protection of branches by rules."""
+"""Protects branches by rules."""

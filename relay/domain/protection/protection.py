@@ -1,4 +1,4 @@
-"""Rules of protected branches: all rules whose pattern matches apply, so the strictest wins."""
+"""Rules of protected branches. All rules whose pattern matches the branch apply, so the strictest decides."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Act = Literal["write", "create", "move", "delete", "merge"]
 @dataclass(slots=True, frozen=True)
 class Standing:
     """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`: number
-    of reviewers whose last verdict approves; `fresh`: those of them who approved the current change;
-    `refused`: reviewers whose last verdict requests changes; `checks`: whether every required check of the
-    head seal has passed."""
+    of reviewers whose last verdict approves. `fresh`: number of those who approved the current change.
+    `refused`: number of reviewers whose last verdict requests changes. `checks`: whether every required check
+    of the head seal has passed."""
 
     approvals: int = 0
     fresh: int = 0
@@ -73,19 +73,21 @@ async def clear(view: View, pattern: str) -> None:
 
 
 async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
-    """All rules of the repository; one statement."""
+    """All protection rules of the repository. Runs one statement."""
     into = rows.PAGE.into(Protection)
     return [into(row) for row in await tx.all(rows.ALL, of_repo=repo_id)]
 
 
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """Raise BranchProtected unless the rules of the branch allow the act; for a merge NotMergeable.
+    """Check that the rules of the branch allow the act. Raises NotMergeable for a merge, and BranchProtected
+    for another act; the error lists the obstacles.
 
-    Call it inside the transaction that changes the ref or its live frontier, after answering repeated
-    requests, and also in `prepare`, so that nobody signs a seal that is refused afterwards. `write`: a live
-    update, or a seal. `create`, `move`, `delete`: these acts on the ref. `merge`: the merge of a proposal
-    into this branch; it needs `standing`, read in the same transaction; without it (a merge without a
-    proposal) every requirement counts as missing. The error's `blocked_by` lists the obstacles; for a preview
+    The acts are `write` (a live update or a seal), `create`, `move` and `delete` of the ref, and `merge` of a
+    proposal into this branch. For `merge`, `standing` is the state of the proposal, read in the same
+    transaction. Without it, as for a merge without a proposal, every requirement counts as missing.
+
+    Call this inside the transaction that changes the ref or its live frontier, after answering repeated
+    requests. Call it also in `prepare`, so that nobody signs a seal that is refused afterwards. For a preview
     use `find_blockers(matching(await of_repo(…), base), standing)`.
     """
     matches = matching(await of_repo(tx, view.repo.id), branch)
@@ -115,8 +117,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
 
 
 def find_blockers(rules: list[Protection], standing: Standing) -> list[str]:
-    """Everything that blocks a merge into a branch with these rules: `lock_writes`, `changes_requested`,
-    `review_required`, `checks_required`, `unresolved_threads`."""
+    """Find everything that blocks a merge into a branch with these rules. Returns some of `lock_writes`,
+    `changes_requested`, `review_required`, `checks_required`, `unresolved_threads`."""
     needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)
     fresh = any(rule.fresh_approvals for rule in rules)
     approvals = standing.fresh if fresh else standing.approvals

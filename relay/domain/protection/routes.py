@@ -1,4 +1,4 @@
-"""Protection rules of a repository."""
+"""Routes of the protection rules of a repository."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Rules of signed publications: a writer signs a release with its assets, and any change of these ends the
-signature."""
+"""Rules of signed publications. A writer signs a release with its assets. The signature is removed when one
+of these changes.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from relay.domain.sealing.seal import signing_key
 async def create(view: View, body: PublicationCreate) -> Release:
     """Sign the assets of a release
 
-    Returns the release with its signature, which replaces an older one. Raises SignatureInvalid unless the
-    caller's key signed the current assets.
+    Returns the release with its signature, which replaces an older one. Raises SignatureInvalid if the
+    caller's key did not sign the current assets.
     """
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)

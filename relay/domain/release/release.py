@@ -1,4 +1,4 @@
-"""Rules of releases: a version names one seal, and asset names are unique within it."""
+"""Rules of releases. A version names one seal, and the names of assets are unique within it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def get(view: View, version: str) -> Release:
 
 
 async def find_with_assets(tx: Tx, view: View, version: str) -> tuple[str, Release]:
-    """(id, release with its assets) of this version. Raises NotFound."""
+    """Find a release by its version. Returns (id, release with its assets). Raises NotFound."""
     row = await _find(tx, view, version)
     return row.id, await _release_to_wire(tx, row)
 
@@ -86,7 +86,7 @@ async def create(view: View, body: ReleaseCreate) -> Release:
 
 
 async def edit(view: View, version: str, notes: str) -> Release:
-    """Change the notes; the seal of a release does not change."""
+    """Change the notes of a release. Its seal does not change."""
     _check_notes(notes)
     async with view.write() as tx:
         row = await _find(tx, view, version)
@@ -124,9 +124,10 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
 async def upload(
     view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False, replaces: str = ""
 ) -> Asset:
-    """Store an asset. It becomes reachable only when it has arrived completely and matches the signature.
-    With `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name to delete in the
-    same step. If the name has any other asset, AssetExists is raised before the body is read."""
+    """Store an asset of a release. It becomes reachable only when its body has arrived completely and matches
+    the signature of the request. `manifest`: the body lists the chunks of the asset. `replaces`: BLAKE3 of
+    the asset of this name that is deleted in the same step. If the name has another asset, AssetExists is
+    raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:
@@ -158,7 +159,7 @@ async def upload(
 async def download(view: View, version: str, name: str) -> Reply:
     """The bytes of an asset; with ETag and ranges
 
-    Served as a download. Caches must revalidate, because the name may be reused.
+    Browsers save it as a file. Caches must revalidate, because the name may be reused.
     """
     require_plaintext(view)
     async with view.read() as tx:
@@ -182,7 +183,8 @@ async def delete_asset(view: View, version: str, name: str) -> None:
 
 
 def to_disposition(name: str) -> str:
-    """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and in UTF-8."""
+    """The Content-Disposition header of a download (RFC 6266). It has the name in ASCII for old clients, and
+    in UTF-8."""
     plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
     whole = quote(name, safe="")
     return f'attachment; filename="{plain}"' + ("" if plain == name else f"; filename*=UTF-8''{whole}")
@@ -207,8 +209,9 @@ async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
 
 
 async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> AssetRow | None:
-    """The asset of this name, to be replaced; None for a new name. Raises AssetExists unless `replaces` is
-    the digest of that asset, Conflict for a release at its limit."""
+    """Find the asset of this name, which is to be replaced. Returns None for a new name. Raises AssetExists
+    unless `replaces` is the digest of that asset. Raises Conflict if the release has as many assets as
+    allowed."""
     row = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
     if row is not None:
         there = rows.asset_row(row)
@@ -239,8 +242,8 @@ async def _release_to_wire(tx: Tx, row: ReleaseRow) -> Release:
 
 
 async def to_wire(tx: Tx, releases: Sequence[ReleaseRow]) -> list[Release]:
-    """The releases, as answers show them. One statement reads the assets of all releases, another one their
-    signatures."""
+    """Convert releases to the form that answers have. One statement reads the assets of all releases, and
+    another one their signatures."""
     by_release: dict[str, list[Asset]] = {release.id: [] for release in releases}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if releases else []:
         asset = rows.asset_row(row)

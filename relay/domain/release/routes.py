@@ -1,4 +1,4 @@
-"""Releases of a repository, their assets and their signatures."""
+"""Routes of the releases of a repository, their assets and their signatures."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ serves(release.ASSETS, operation="asset.list", name="release.list_assets")(relea
 
 @serves(release.UPLOAD, operation="asset.upload", errors=(409, 413, 422), max_body=ASSET_FILE, stream=True)
 async def upload_asset(view: View, v: str, query: AssetUpload, request: Request, upload: Upload) -> Asset:
-    """Upload an asset as the body of the request, or with `manifest` as its chunks; its media type is the
-    Content-Type. With `replaces` it takes the place of the asset of its name in one step"""
+    """Upload an asset as the body of the request; its media type is the Content-Type
+
+    With `manifest` the body lists the chunks of the asset. With `replaces` the new asset replaces the one of
+    its name in the same step.
+    """
     media = media_type(request.headers.get("content-type"))
     return await releases.upload(view, v, query.name, media, upload, query.manifest, query.replaces)
 

@@ -1,1 +1,3 @@
-"""Repositories: made, found, forked, deleted; refs, path rules, audit; and their pages."""
+"""Repositories: they are made, found, forked and deleted. Also has refs, path rules, the audit, and the pages
+of repositories.
+"""

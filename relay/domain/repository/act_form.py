@@ -1,4 +1,6 @@
-"""The fields of the forms on a repository's pages, how they are read, and a form that was refused."""
+"""The fields of the forms on a repository's pages, functions that read them, and the form that was
+refused.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from localstore.core.model.base import Sent
 
 
 class ActForm(Sent, frozen=True):
-    """A form of a repository's page. `act`: a name of `acts.ACTS`; a button may append its object after a
-    space. `key`: different for each form that was shown, so that a form sent twice takes effect once. The
-    other fields are typed by the reader; each act reads those it needs. `n`: number of an issue or proposal;
-    `comment`, `thread`: id of one in it. `path`, `side`, `start`, `end`: lines of a proposal, and if
-    `suggest` is ticked, `suggestion`: the lines to replace them."""
+    """A form on a repository's page. `act`: a name of `acts.ACTS`; a button may append an object to it after
+    a space. `key`: differs for each form that was shown, so that a form sent twice takes effect once. The
+    reader types the other fields, and each act reads those it needs. `n`: number of an issue or proposal.
+    `comment`, `thread`: id of a comment or thread in it. `path`, `side`, `start`, `end`: lines of a proposal.
+    `suggestion`: the lines to replace them with, if `suggest` is ticked."""
 
     act: str = ""
     key: str = ""
@@ -61,17 +63,17 @@ class ActForm(Sent, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A form that was refused: the page shows the reason and the typed text."""
+    """A form that was refused, with the reason. The page shows the reason and the typed text."""
 
     form: ActForm
     problem: SvcError
 
 
 def lines(text: str) -> str:
-    """A text of a form, with LF instead of the CRLF that browsers send."""
+    """The text of a form, with LF instead of the CRLF that browsers send."""
     return text.replace("\r\n", "\n")
 
 
 def names(typed: str) -> list[str]:
-    """The names in a text that separates them by commas."""
+    """The names in a text that separates names by commas."""
     return [name for part in typed.split(",") if (name := part.strip())]

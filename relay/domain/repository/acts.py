@@ -1,4 +1,4 @@
-"""The acts of the forms on a repository's pages: each act calls the rule of one operation of the API."""
+"""The acts of the forms on a repository's pages. Each act calls the rule of one operation of the API."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Run = Callable[[Any, ShownRepository, ActForm], Awaitable[str | None]]
 @dataclass(frozen=True, slots=True)
 class Act:
     """The act of a form on a page. `operation`: the operation of the API whose rights apply. `run`: carries
-    out the act, with a View, or with a Caller if the operation is about an account; returns the address of
-    the page to show next, None for the page with the form."""
+    out the act. It is called with a View, or with a Caller if the operation is about an account. It returns
+    the address of the page to show next, or None for the page with the form."""
 
     operation: str
     run: Run
@@ -65,7 +65,7 @@ async def _create_proposal(view: View, place: ShownRepository, form: ActForm) ->
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Issues or proposals, with the rules and the patch by which both are edited in the same way."""
+    """The functions that edit either issues or proposals. The acts that both have in common use them."""
 
     update: Callable[..., Awaitable[Any]]
     remove_label: Callable[..., Awaitable[Any]]
@@ -144,7 +144,7 @@ async def _create_thread(view: View, place: ShownRepository, form: ActForm) -> s
 
 
 def _line_number(typed: str, field: str) -> int:
-    """The number of a line. Raises Invalid for other text."""
+    """Read the number of a line. Raises Invalid if the text is not a number."""
     number = whole_number(typed.strip(), 9)
     if number is None:
         raise Invalid("the number of a line is a whole number from 1 on", pointer=f"/{field}")

@@ -1,4 +1,4 @@
-"""The audit of a repository: all its events except live edits, for its owner."""
+"""The audit of a repository for its owner: all its events except live edits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PATHS = ("path.set", "path.remove")
 async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
     """Events of a repository, newest first
 
-    Events contain no paths; the path of an event about a path rule is read from the recorded change of the
-    rule.
+    Events contain no paths. If an event is about a path rule, its path is read from the recorded change of
+    the rule.
     """
     async with view.read() as tx:
         entries = await paging.read_page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)

@@ -1,4 +1,4 @@
-"""Data of the page that shows which seal each line of a file comes from."""
+"""Data of the page that shows for each line of a file which seal it comes from."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _begin = attrgetter("start")
 
 @dataclass(slots=True)
 class Blamed(PagedLines):
-    """A page of the lines of a file, as HTML, and the seals that they come from. `first`: number of the first
-    line; `count`: the number of lines of the file; `whole`: False if the only line is cut."""
+    """A page of the lines of a file as HTML, with the seals that they come from. `first`: number of the first
+    line. `count`: number of lines of the file. `whole`: False if the page has only one line, and that line is
+    cut."""
 
     PAGE: ClassVar[int] = LINES
     place: ShownRepository
@@ -37,8 +38,8 @@ class Blamed(PagedLines):
 
     @property
     def rows(self) -> str:
-        """The lines as rows of a table (HTML), each with its number, and with its seal where the lines of
-        that seal begin. Made without a template, because a page has thousands of them."""
+        """The lines as rows of an HTML table. Each row has the number of its line. Where the lines of a seal
+        begin, the row has that seal too. Made without a template, because a page has thousands of lines."""
         begin = bisect_right(self.ranges, self.first, key=_begin) - 1
         end = bisect_right(self.ranges, self.last, key=_begin)
         owners = {max(owner.start, self.first): owner for owner in self.ranges[max(begin, 0) : end]}
@@ -57,7 +58,7 @@ class Blamed(PagedLines):
         return "".join(rows)
 
     def _cell(self, owner: BlameRange) -> str:
-        """A link to the seal, with its day and who made it."""
+        """A link to the seal, with the day on which it was made and who made it."""
         address = escape(self.place.tab("code", seal=owner.seal_id))
         title = escape(owner.message.split("\n")[0])
         who = escape(owner.who.handle or "a former guest")
@@ -66,8 +67,9 @@ class Blamed(PagedLines):
 
 
 async def find(position: Position, cursor: str | None) -> tuple[Blamed | None, str]:
-    """(lines, reason): a page of the lines of a file with their seals, or None and the reason why this reader
-    cannot get them. Raises NotFound if there is no file, Invalid for a cursor of another one."""
+    """Read a page of the lines of a file with their seals. Returns (lines, ""), or (None, reason) if this
+    reader cannot get them. Raises NotFound if there is no file, and Invalid if the cursor belongs to another
+    file."""
     view = position.place.view
     if not position.place.may("history.blame"):
         seal = await sealed.seal(view, position.seal)

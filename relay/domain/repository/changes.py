@@ -47,7 +47,7 @@ class RenderedThread:
 
 @dataclass(slots=True)
 class NewThread:
-    """Lines on which the reader begins a thread. `text`: these lines as the page shows them; None if it does
+    """Lines on which the reader begins a thread. `text`: the text of these lines. It is None if the page does
     not show them all."""
 
     path: str
@@ -59,9 +59,9 @@ class NewThread:
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks it.
-    `changed`: the part of the text, (start, end), that differs from the line it replaces or is replaced by;
-    None if there is none, or if they have little in common."""
+    """One line of a difference. `old`, `new`: its line number on each side, None if that side lacks the line.
+    `changed`: the part of the text, as (start, end), that differs from the corresponding line on the other
+    side. It is None if no line corresponds, or if the two lines have little in common."""
 
     kind: Kind
     text: str
@@ -74,17 +74,18 @@ class DiffLine:
 
 @dataclass(slots=True)
 class Difference:
-    """A changed file. `rows` is empty if `file.patch` is None. `unshown`: the number of further lines of the
-    difference, which are too many for a page."""
+    """A changed file, with the lines of its difference. `rows` is empty if `file.patch` is None. `unshown`:
+    how many further lines there are, which are too many for a page."""
 
     file: ChangedFile
     rows: list[DiffLine]
     unshown: int = 0
 
     def pieces(self, to_old: str, to_new: str) -> Iterator[tuple[str, DiffLine | None]]:
-        """Yields (rows, line): rows of a table of lines (HTML), and the last of their lines if threads stand
-        below it, else None. `to_old`, `to_new`: addresses to which the number of a line is appended, for a
-        new thread on it; "" for no links. Made without a template, because a page has thousands of lines."""
+        """Yields the difference as (rows, line). `rows` are rows of an HTML table of lines. `line` is the
+        last of their lines if threads are shown below it, else None. `to_old`, `to_new`: addresses to which
+        the number of a line is appended, for a new thread on it; "" for no links. Made without a template,
+        because a page has thousands of lines."""
         rows: list[str] = []
         for row in self.rows:
             rows.append(_row(row, to_old, to_new))
@@ -115,8 +116,9 @@ class Comparison:
 
 @dataclass(slots=True)
 class ProposalFiles:
-    """The changes of a proposal. `elsewhere`: threads whose lines are not on this page. `new_thread`: the
-    thread that the reader begins, if its lines are not on this page. `more`: there are further threads."""
+    """The changes of a proposal, with its open threads. `elsewhere`: threads whose lines are not on this
+    page. `new_thread`: the thread that the reader begins, if its lines are not on this page. `more`: whether
+    there are further threads."""
 
     comparison: Comparison
     elsewhere: list[RenderedThread] = field(default_factory=list)
@@ -142,7 +144,7 @@ def _row(row: DiffLine, to_old: str, to_new: str) -> str:
 
 
 def difference_of(file: ChangedFile) -> Difference:
-    """A changed file with as many lines of its difference as one page shows."""
+    """Make a Difference of a changed file, with as many lines as one page shows."""
     if not file.patch:
         return Difference(file, [])
     piece = file.patch[:CHARS]
@@ -158,7 +160,7 @@ def _count_lines(patch: str) -> int:
 
 
 def diff_lines(patch: str) -> list[DiffLine]:
-    """The lines of a unified difference from its first hunk on, with their numbers on both sides."""
+    """Read the lines of a unified difference, from its first hunk on, with their numbers on both sides."""
     rows: list[DiffLine] = []
     old = new = 0
     for line in patch.removesuffix("\n").split("\n"):
@@ -184,8 +186,8 @@ def diff_lines(patch: str) -> list[DiffLine]:
 
 
 def _mark_changes(rows: list[DiffLine]) -> None:
-    """Set `changed` where a run of deleted lines is followed by as many added lines: each added line is
-    compared with the deleted line that it replaces."""
+    """Set `changed` of lines that replace each other. Where deleted lines are followed by as many added
+    lines, each added line is compared with the deleted line that it replaces."""
     blocks = [list(block) for _, block in groupby(rows, attrgetter("kind"))]
     for before, after in pairwise(blocks):
         if before[0].kind == "del" and after[0].kind == "ins" and len(before) == len(after):
@@ -222,8 +224,8 @@ async def comparison(place: ShownRepository, query: CompareQuery) -> Comparison:
 
 
 async def of_seal(place: ShownRepository, seal: str, cursor: str | None) -> Comparison:
-    """The changes of a seal. Every reader of its files may see them, because the two compared trees never
-    change."""
+    """The changes of a seal. Everybody who may read its files may see them, because the two compared trees
+    never change."""
     if not place.offers("history.compare"):
         return Comparison(reason=REFUSED)
     return await _compare_seals(place, None, seal, cursor)
@@ -240,8 +242,8 @@ async def _compare(place: ShownRepository, query: CompareQuery) -> Comparison:
 
 
 def _first_page(changes: Compare, query: CompareQuery) -> Comparison:
-    """The first of the changed files, as many as one page shows, and at least one. The others have the
-    cursor of the answer."""
+    """Keep as many of the changed files as one page shows, but at least one. For the other files, the answer
+    has a cursor."""
     rows, characters, count = ROWS, CHARS, 0
     for file in changes.files:
         patch = file.patch or ""
@@ -261,9 +263,9 @@ def _first_page(changes: Compare, query: CompareQuery) -> Comparison:
 async def _compare_seals(
     place: ShownRepository, base: str | None, head: str, cursor: str | None
 ) -> Comparison:
-    """The comparison of these two seals; without a base, of the head with its first parent. A cursor contains
-    the seals itself. A cursor of another comparison is refused, because the page would show other seals than
-    its heading says."""
+    """Compare these two seals. Without a base, the head is compared with its first parent. A cursor contains
+    the ids of the seals itself. A cursor of another comparison is refused, because the page would show other
+    seals than its heading names."""
     result = await _compare(place, CompareQuery(base=base, head=head, cursor=cursor))
     changes = result.changes
     if changes is not None and (changes.head != head or (base is not None and changes.base != base)):
@@ -274,8 +276,8 @@ async def _compare_seals(
 async def of_proposal(
     place: ShownRepository, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
 ) -> ProposalFiles:
-    """The changes of the newest version of a proposal, with each open thread below its lines, and the thread
-    that the reader begins. A reader who may not see the comparison gets only the reason."""
+    """The changes of the newest version of a proposal. Each open thread, and the thread that the reader
+    begins, is below its lines. A reader who may not see the comparison gets only the reason."""
     if not place.may("history.compare"):
         return ProposalFiles(Comparison(reason=REFUSED))
     result = await _compare_seals(place, proposal.base_seal, proposal.head_seal, cursor)
@@ -316,7 +318,8 @@ def _lines_by_place(files: Sequence[Difference]) -> _Lines:
 
 
 def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[RenderedThread]:
-    """Put each thread below its last line. Returns the threads whose last line is not among `lines`."""
+    """Put each thread below the last of its lines. Returns the threads for which `lines` does not have that
+    line."""
     elsewhere = []
     for entry in threads:
         where = entry.thread.place
@@ -329,7 +332,7 @@ def _place_threads(lines: _Lines, threads: Sequence[RenderedThread]) -> list[Ren
 
 
 def _place_new_thread(lines: _Lines, thread: NewThread) -> bool:
-    """Put the form of a new thread below its last line. Returns whether that line is among `lines`."""
+    """Put the form of a new thread below the last of its lines. Returns whether `lines` has that line."""
     last = lines.get((thread.side, thread.path, thread.end))
     if last is None:
         return False

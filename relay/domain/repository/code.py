@@ -37,8 +37,8 @@ Shape = Literal["text", "markdown", "picture", "bytes"]
 
 @dataclass(slots=True)
 class Position:
-    """The file or folder that a page shows. `at`: its branch, tag or seal as in the address; `seal`: the seal
-    that `at` names now."""
+    """The file or folder that a page shows. `at`: its branch, tag or seal, as the address has it. `seal`: the
+    seal that `at` means now."""
 
     place: ShownRepository
     at: str
@@ -48,7 +48,7 @@ class Position:
 
     @property
     def crumbs(self) -> list[tuple[str, str]]:
-        """The folders above and the path itself, each with its address."""
+        """The parts of the path, each with the address of the folder or file up to there."""
         parts = self.path.split("/") if self.path else []
         paths = ["/".join(parts[: end + 1]) for end in range(len(parts))]
         return [(part, self.place.code(self.at, path)) for part, path in zip(parts, paths, strict=True)]
@@ -60,8 +60,8 @@ class Position:
 
 
 class PagedLines:
-    """A page of the lines of a file, and the cursors of the pages before and after it. `lines`: the lines of
-    the page, from line `first` on; `count`: the number of lines of the file."""
+    """A page of the lines of a file, with the cursors of the pages before and after it. `lines`: the lines of
+    the page. `first`: the number of the first of them. `count`: the number of lines of the file."""
 
     __slots__ = ()
     PAGE: ClassVar[int]  # lines of a page
@@ -76,19 +76,20 @@ class PagedLines:
 
     @property
     def earlier(self) -> str | None:
-        """The cursor of the lines before; None if the first one is shown."""
+        """The cursor of the page before. None if this is the first page."""
         return Cursor.write(max(self.first - self.PAGE, 1)) if self.first > 1 else None
 
     @property
     def later(self) -> str | None:
-        """The cursor of the lines after; None if the last one is shown."""
+        """The cursor of the page after. None if this is the last page."""
         return Cursor.write(self.last + 1) if self.last < self.count else None
 
 
 @dataclass(slots=True)
 class ShownFile(PagedLines):
-    """A file. `lines`: a text as pieces of HTML, from line `first` on; `count`: the number of all its lines;
-    `whole`: False if the only line is cut. `html`: rendered Markdown. Other files have neither."""
+    """A file as a page shows it. `lines`: the lines of a text as HTML, beginning with line `first`. `count`:
+    the number of lines of the whole text. `whole`: False if the page has only one line, and that line is cut.
+    `html`: rendered Markdown. For files that are neither text nor Markdown, both are empty."""
 
     PAGE: ClassVar[int] = PAGE_LINES
     name: str
@@ -109,8 +110,8 @@ class ShownFile(PagedLines):
 
 
 async def find_position(place: ShownRepository, at: str | None, path: str) -> Position | None:
-    """The position of the file or folder at `path` of `at`, a branch, tag or seal; None for a repository or
-    branch without seals. Raises NotFound."""
+    """Find the file or folder at `path` in `at`, which is a branch, tag or seal. Returns None for a
+    repository or branch without seals. Raises NotFound."""
     name = at or place.repo.default_branch
     async with place.view.read(near=True) as tx:
         seal = await sealed.find_head(place.view, tx, name)
@@ -121,7 +122,7 @@ async def find_position(place: ShownRepository, at: str | None, path: str) -> Po
 
 
 async def folder(position: Position) -> list[Child]:
-    """The entries of a folder, folders first. Raises NotFound if there is none at the path."""
+    """The entries of a folder, folders first. Raises NotFound if there is no folder at the path."""
     try:
         entries = await history.list_directory(position.place.view, position.seal, position.path)
     except PathInvalid:
@@ -152,7 +153,7 @@ def folder_rows(position: Position, entries: list[Child]) -> str:
 
 
 def folder_page(entries: list[Child], cursor: str | None) -> tuple[list[Child], str | None]:
-    """(entries, cursor): a page of the entries of a folder, and the cursor of the next page."""
+    """Take a page of the entries of a folder. Returns (entries, cursor), with the cursor of the next page."""
     (first,) = cast("tuple[int]", Cursor.read(cursor, 0))
     if first < 0:
         raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
@@ -161,8 +162,8 @@ def folder_page(entries: list[Child], cursor: str | None) -> tuple[list[Child], 
 
 
 async def readme(position: Position, entries: list[Child]) -> ShownFile | None:
-    """The README among the entries of the position's folder, rendered; None if there is none that can be
-    shown."""
+    """The README among `entries`, the entries of the position's folder, rendered. None if there is no README
+    that can be shown."""
     by_name = {
         name: entry.name
         for entry in entries
@@ -175,8 +176,9 @@ async def readme(position: Position, entries: list[Child]) -> ShownFile | None:
 async def file(
     position: Position, path: str, plain: bool = False, lines: str = "", cursor: str | None = None
 ) -> ShownFile:
-    """A file at the seal. `plain`: show the source of Markdown too. `lines`: N or N-M, lines to mark.
-    `cursor`: of a page of lines. Raises NotFound, or Invalid for a cursor of another file."""
+    """A file at the seal, as a page shows it. `plain`: show the source of Markdown too. `lines`: the lines to
+    mark, as N or N-M. `cursor`: which page of the lines to show. Raises NotFound, or Invalid for a cursor of
+    another file."""
     try:
         blob = await history.blob(position.place.view, position.seal, path)
     except PathInvalid:
@@ -208,8 +210,8 @@ async def file(
 
 
 def _put_part(file: ShownFile, text: str, lines: str, cursor: str | None) -> None:
-    """Set the lines of this page of a text that is not coloured. Without a cursor the page begins above the
-    marked lines of a text that has several pages."""
+    """Set the lines that this page shows of a text without colours. If there is no cursor and the text has
+    several pages, the page begins above the marked lines."""
     file.count = count_lines(text)
     file.marked = parse_marked_lines(lines, file.count)
     first = line_of(cursor)
@@ -222,7 +224,7 @@ def _put_part(file: ShownFile, text: str, lines: str, cursor: str | None) -> Non
 
 
 def line_of(cursor: str | None) -> int:
-    """The number of the first line of a page of lines. Raises Invalid."""
+    """The number of the first line of the page that the cursor names. Raises Invalid."""
     (first,) = cast("tuple[int]", Cursor.read(cursor, 1))
     if first < 1:
         raise Invalid(history.WRONG_CURSOR, pointer="/cursor")
@@ -230,7 +232,8 @@ def line_of(cursor: str | None) -> int:
 
 
 def parse_marked_lines(lines: str, count: int) -> range:
-    """The line numbers that `lines` names as `N` or `N-M`, from 1 to `count`; none for other text."""
+    """The line numbers that `lines` names as `N` or `N-M`, limited to 1 to `count`. Empty if `lines` is
+    neither."""
     match = _LINES.fullmatch(lines)
     if match is None:
         return range(0)
@@ -240,8 +243,8 @@ def parse_marked_lines(lines: str, count: int) -> range:
 
 @dataclass(slots=True)
 class Journey:
-    """The time-travel view. `stops`: seals that changed the path, newest first; `chosen`: the index in
-    `stops` of the seal whose files are shown; `cursor`: the cursor of older seals."""
+    """The data of the time-travel view. `stops`: seals that changed the path, newest first. `chosen`: the
+    index in `stops` of the seal whose files are shown. `cursor`: the cursor of older seals."""
 
     stops: list[SealSummary]
     chosen: int
@@ -257,8 +260,8 @@ class Journey:
 
 
 async def page_of_history(position: Position, cursor: str | None, seal: str) -> Journey:
-    """The view of a page of the history of the position's path, at this seal; "" is the newest of them.
-    Raises NotFound if the seal is not on that page."""
+    """The time-travel view at the seal `seal`, from a page of the history of the position's path. If `seal`
+    is "", it is the newest seal of that page. Raises NotFound if the seal is not on that page."""
     stops, onward = await seals(position, cursor)
     ids = [stop.id for stop in stops]
     if not ids or (seal and seal not in ids):
@@ -269,8 +272,8 @@ async def page_of_history(position: Position, cursor: str | None, seal: str) -> 
 async def seals(
     position: Position, cursor: str | None, limit: int = SEALS
 ) -> tuple[list[SealSummary], str | None]:
-    """(seals, cursor): a page of the seals that changed the path, newest first, and the cursor of the next
-    page."""
+    """List the seals that changed the path, newest first, one page of them. Returns (seals, cursor), with the
+    cursor of the next page."""
     try:
         page = await history.list_seals(
             position.place.view, None, position.seal, position.path or None, cursor, limit
@@ -282,7 +285,7 @@ async def seals(
 
 @lru_cache(maxsize=4096)
 def size_of(size: int) -> str:
-    """A number of bytes for people: `1.4 MiB`."""
+    """A number of bytes in a form for people, such as `1.4 MiB`."""
     amount, unit = float(size), "bytes"
     for larger in ("KiB", "MiB", "GiB"):
         if amount < 1024:

@@ -1,4 +1,6 @@
-"""Rules of forks: a public repository again, under another owner, with its history and without its people."""
+"""Rules of forks. A fork copies a public repository with its history to another owner, without its
+collaborators.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,9 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
-    """Create a fork: a public repository of the caller, or of an organisation of the caller, with the sealed
-    branches and tags of this repository that the caller sees. Raises NotFound if the caller is not a member
-    of the organisation; Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
+    """Fork a public repository to the caller or an organisation of the caller. The fork is public, and has
+    the sealed branches and tags that the caller sees. Raises NotFound if the caller is not a member of the
+    organisation. Also raises Forbidden, ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
@@ -82,7 +84,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
 
 
 def _fork_row(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork. `name`: its name; None: the name of the parent."""
+    """Make the row of a fork. `name`: its name. If None, it has the name of the parent."""
     now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),
@@ -116,8 +118,8 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
 
 
 async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
-    """Insert a branch or tag of the parent into the fork, at the same seal. The live frontier of a branch
-    begins with the tree that the fork has for that seal."""
+    """Insert a branch or tag of the parent into the fork, at the same seal. A branch's live frontier begins
+    with the tree that the fork has for this seal."""
     kind, name, head = row
     root = await seals.root_of(tx, fork.id, head) if kind == "branch" and head is not None else None
     based = root is not None and root != tree.EMPTY_ROOT
@@ -139,7 +141,8 @@ async def _insert_ref(tx: Tx, fork: RepoRow, row: Row) -> None:
 
 
 async def _copy_rules(tx: Tx, view: View, fork: RepoRow) -> None:
-    """Copy the path rules. A partial fork gets no rules, since rules name paths."""
+    """Copy the path rules of the parent into the fork. A partial fork gets no rules, because they would name
+    hidden paths."""
     if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):

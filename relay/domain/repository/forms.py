@@ -1,9 +1,9 @@
-"""The one route to which the forms of a repository's pages are sent.
+"""The one route that receives all forms of a repository's pages.
 
-A form names an act (`acts.ACTS`), which calls the function of an API operation, with the rights of that
-operation. After success the browser is sent to a page (303); after a refusal the page of the form is shown
-again, with the reason and the typed text. A form that is sent twice takes effect once: its key is an
-Idempotency-Key.
+A form names an act (`acts.ACTS`). The act calls the function of an API operation, with the rights that this
+operation needs. After success the browser is sent to a page (303). After a refusal the page of the form is
+shown again, with the reason and the typed text. A form that is sent twice takes effect once, because its key
+is used as an Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Show = Callable[[ShownRepository], Awaitable[Reply]]
 async def act(
     caller: Caller, owner: str, name: str, request: Request, form: ActForm, body: bytes, show: Show
 ) -> Reply:
-    """Carry out the act of a form. `body`: the bytes of the form; `show`: makes the page with the form
-    again."""
+    """Carry out the act of a form. `body`: the bytes of the form. `show`: a function that makes the page with
+    the form again."""
     cookies.require_own_page(caller.node.config, request)
     address = visit.with_query(request.path, request)
     if not visit.in_browser(caller):  # its session has ended: nobody knows yet who sends it
@@ -54,8 +54,8 @@ async def act(
 async def _run(
     caller: Caller, place: ShownRepository, row: Act, form: ActForm, request: Request, body: bytes
 ) -> str | None:
-    """Carry out the act, and store the address of the next page under the form's key. Returns that
-    address."""
+    """Carry out the act, and store the address of the next page under the form's key. Returns that address.
+    If the form was sent before, returns the stored address."""
     view = await _asking(OPERATIONS[row.operation], caller, place)
     view.once = Once.of(request, body, caller.me.account_id, form.key or None)
     try:
@@ -73,8 +73,8 @@ async def _run(
 
 
 async def _asking(operation: Operation, caller: Caller, place: ShownRepository) -> Caller:
-    """The view that the gate would make for an API request of this operation; the caller, if the operation is
-    about an account."""
+    """Make the view that the gate would make for an API request of this operation. If the operation is about
+    an account, returns the caller."""
     if not place.offers(operation.name):
         raise NotFound
     needed = required(operation.needs, caller.me.caps)
@@ -87,8 +87,8 @@ async def _asking(operation: Operation, caller: Caller, place: ShownRepository) 
 
 
 def _ask_to_sign_in(caller: Caller, address: str, form: ActForm) -> Reply:
-    """A page with the same form, to send again after signing in elsewhere. It shows nothing about the
-    repository, which may be hidden from this reader."""
+    """A page with the same form, which asks the reader to sign in elsewhere and then send it again. It shows
+    nothing about the repository, which may be hidden from this reader."""
     fields = {name: value for name in form.__struct_fields__ if (value := getattr(form, name))}
     return page(
         caller, "again.html", status=401, address=address, renew=visit.renewal_path("/"), fields=fields

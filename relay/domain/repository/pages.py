@@ -1,6 +1,7 @@
-"""The pages of a repository, at /apps/OWNER/NAME or /KIND/OWNER/NAME, and for developers below it at /dev.
+"""The pages of a repository. Its page is at /apps/OWNER/NAME or /KIND/OWNER/NAME, and its pages for
+developers are below that address at /dev.
 
-A page shows an answer of the API in HTML: it uses the same view of the repository, calls the same functions
+A page shows an answer of the API in HTML. It uses the same view of the repository, calls the same functions
 and makes no decisions. Every refusal is a page; hidden, missing and unknown addresses give the same page.
 """
 
@@ -55,19 +56,20 @@ START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
-    """The query of a repository's pages for developers; `tab` selects the page, and `cursor` the part of its
+    """The query of a repository's pages for developers. `tab` selects the page, and `cursor` the part of its
     list.
 
-    - Tab `code`: `path` is a file or folder at `at` (a branch, tag, `pr:N` or seal); `plain` shows the source
-      of Markdown, `lines` (N or N-M) marks lines. `view` is `history` or `blame` of the path, `travel` (the
-      path as it was at `seal`), or `compare` (the changes of `head` since its merge base with `base`). `seal`
-      without a `view`: one seal and its changes.
-    - Tab `issues`: `n` is one issue or proposal; its `view` is `edit` (the form of the issue or of its
-      `comment`) or `files` (the changes of the proposal). Without `n`: a list of `kind`, `issues` or
-      `proposals`, with the filters of the API; or with the view `new` a form.
-    - Tab `settings`: `view` is the panel, `note` the act that the page asks about. On tab `overview` `note`
-      says what was just done.
-    - `wait`: the number of times that a waiting page was loaded (`relay.domain.repository.waiting`).
+    - Tab `code`: `path` is a file or folder at `at` (a branch, tag, `pr:N` or seal). `plain` shows the source
+      of Markdown, and `lines` (N or N-M) marks lines. `view` is `history` or `blame` of the path, `travel`
+      (the path as it was at `seal`), or `compare` (the changes of `head` since its merge base with `base`).
+      `seal` without a `view` shows one seal and its changes.
+    - Tab `issues`: `n` is the number of one issue or proposal. Its `view` is `edit` (the form of the issue or
+      of its `comment`) or `files` (the changes of the proposal). Without `n` the page is a list. `kind`
+      selects `issues` or `proposals`, and the list has the filters of the API. Without `n`, the view `new` is
+      the form of a new issue or proposal.
+    - Tab `settings`: `view` is the panel, and `note` is the act that the page asks the reader to confirm.
+    - Tab `overview`: `note` says what was just done.
+    - All tabs: `wait` is how often a waiting page was loaded (`relay.domain.repository.waiting`).
     """
 
     tab: str = "overview"
@@ -131,7 +133,7 @@ async def send(
 
 @route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
 async def start(caller: Caller, request: Request) -> Reply:
-    """Description of the node, the caller's repositories, and public ones"""
+    """Describe the node, and list the caller's repositories and public ones"""
     if visit.is_due(caller):
         return visit.renew_and_return(request)
     recent = await repos.page(caller, RepoQuery(limit=START_ROWS))
@@ -178,8 +180,8 @@ for _prefix in PREFIXES:
 
 
 def _elsewhere(place: ShownRepository, request: Request, rest: str) -> Reply | None:
-    """A redirect to the current address, if the page was requested at an old one; else None. `rest`: end of
-    the address."""
+    """A redirect to the current address of the page, if it was requested at an old one; else None. `rest`:
+    the end of the address."""
     address = place.page + rest
     if request.path == address:
         return None
@@ -255,7 +257,7 @@ async def _files(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _travel(place: ShownRepository, query: DevQuery) -> Reply:
-    """The time-travel page: a file or folder as it was after one of the seals that changed it."""
+    """The time-travel page. It shows a file or folder as it was after one of the seals that changed it."""
     position = await code.find_position(place, query.at or None, query.path) if place.travels else None
     if position is None:
         raise NotFound
@@ -273,7 +275,7 @@ async def _travel(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _file(position: Position, query: DevQuery) -> code.ShownFile | None:
-    """The file at the path; None if there is a folder or nothing at the path."""
+    """The file at the position's path. None if there is no file."""
     if not position.path:
         return None
     try:
@@ -334,7 +336,7 @@ async def _new_issue(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _new_proposal(place: ShownRepository, query: DevQuery) -> Reply:
-    """The form of a new proposal; once both branches are chosen, with its changes below."""
+    """The page with the form of a new proposal. Once both branches are chosen, it shows the changes below."""
     base = query.base or place.repo.default_branch
     branches = await refs.page(place.view, "branch", None, code.BRANCHES)
     comparison = None
@@ -357,8 +359,8 @@ async def _new_proposal(place: ShownRepository, query: DevQuery) -> Reply:
 
 
 async def _title_of(place: ShownRepository, seal_id: str) -> str:
-    """The first line of a seal's message; "" for a seal of another repository that this repository does not
-    have yet."""
+    """The first line of a seal's message. "" if the seal is in another repository and this one does not have
+    it yet."""
     try:
         return (await history.seal(place.view, seal_id)).message.split("\n")[0][:ISSUE_TITLE_CHARS]
     except NotFound:
@@ -465,8 +467,9 @@ TABS: dict[str, Callable[[ShownRepository, DevQuery], Awaitable[Reply]]] = {
 def _wait(
     place: ShownRepository, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any
 ) -> Reply:
-    """A page that names a command to run, because pages cannot sign, and waits for its effect if the reader
-    asks for that. `happened`: the effect has come; then a redirect to `onward`."""
+    """A page that names a command to run, because pages cannot sign. If the reader chooses to wait, the page
+    reloads until the command has taken effect. `happened`: the command has taken effect, so the answer is a
+    redirect to `onward`."""
     if happened:
         return redirect(onward)
     address = place.tab(tab, n=query.n, view=query.view, note=query.note)

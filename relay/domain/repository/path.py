@@ -1,4 +1,6 @@
-"""Rules of the path policy. `View.sees` applies it to all content of answers."""
+"""Rules of the path policy, which says who sees which paths. `View.sees` applies it to all content of
+answers.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
-    """Set the readers of a path and everything below it
+    """Set who may read a path and everything below it
 
     The rule replaces an earlier one.
     """
@@ -57,7 +59,8 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
 
 
 async def remove(view: View, path: str) -> None:
-    """Remove the rule for this path, so that the rules above it apply. Raises NotFound if it has none."""
+    """Remove the rule for this path, so that the rules of the folders above it apply. Raises NotFound if the
+    path has no rule."""
     async with view.write() as tx:
         key = {"of_repo": view.repo.id, "of_path": path}
         was = await tx.value(rows.ONE, **key)
@@ -70,8 +73,8 @@ async def remove(view: View, path: str) -> None:
 async def _record_change(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
-    """Record a change of a rule, from `was` to `became`, and increase the number of the policy, which
-    invalidates cached answers. `kind`: kind of the event."""
+    """Record a change of a path rule, from `was` to `became`. Also increases the number of the path policy,
+    which invalidates cached answers. `kind`: kind of the event."""
     changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
     if changes >= limits.PATH_CHANGES:
         raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
@@ -95,8 +98,9 @@ async def _record_change(
 
 
 async def _replace_tree_key(tx: Tx, view: View) -> None:
-    """Give the repository a new tree key, so that newly hidden paths are salted with a key that their
-    non-readers do not have. The next seal builds its tree anew; earlier seals keep their keys."""
+    """Give the repository a new tree key. The salts of newly hidden paths then come from a key that
+    readers who do not see these paths do not have. The next seal builds its tree anew; earlier seals keep
+    their keys."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
     await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
     await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())

@@ -50,7 +50,7 @@ class ShownRepository:
         return f"{self.dev}?{urlencode({'tab': tab, **given}, quote_via=quote, safe='/')}"
 
     def code(self, at: str, path: str = "", **query: str | int | None) -> str:
-        """The address of a file or folder at a branch, tag or seal."""
+        """The address of the page for a file or folder at a branch, tag or seal."""
         return self.tab("code", at=at, path=path, **query)
 
     def raw(self, seal: str, path: str = "") -> str:
@@ -58,7 +58,7 @@ class ShownRepository:
         return f"/api/v1/repos/{self.repo.id}/raw/{seal}/{quote(path)}"
 
     def links(self, seal: str, folder: str) -> Links:
-        """The addresses to which relative links in a text of this folder lead."""
+        """The addresses to which relative links lead in a text of this folder."""
         return Links(
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",
@@ -73,24 +73,24 @@ class ShownRepository:
 
     @property
     def acts(self) -> bool:
-        """Whether the reader can send forms: a person with a session in a browser."""
+        """Whether the reader can send forms. Only a person with a session in a browser can."""
         return visit.in_browser(self.view)
 
     def key(self) -> str:
-        """A key for one form, so that a form sent twice takes effect once."""
+        """A new key for one form. Because of it, a form that is sent twice takes effect once."""
         return secrets.token_urlsafe(12)
 
     def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
-        """The text that the refused form of this act had in a field; `otherwise` if no form or another form
-        was refused. `of`: further fields that the form must have."""
+        """The text in a field of the form that was just refused, if it was a form of this act; else
+        `otherwise`. `of`: the values that further fields of the refused form must have."""
         form = self.attempt.form if self.attempt else None
         if form is None or form.name_of_act != act or any(getattr(form, key) != of[key] for key in of):
             return otherwise
         return str(getattr(form, field))
 
     def may_act(self, operation: str, author: Actor | None = None) -> bool:
-        """Whether to show a control for this operation: the reader has the rights for it, or, where authors
-        have more rights, is the `author`."""
+        """Whether to show a control for this operation. The reader must have the rights for it. Where authors
+        have more rights, being the `author` is enough."""
         if not self.acts or not self.may(operation):
             return False
         row, me = OPERATIONS[operation], self.view.me
@@ -104,7 +104,7 @@ class ShownRepository:
         return on and OPERATIONS[operation].in_edition(EDITION)
 
     def may(self, operation: str) -> bool:
-        """Whether the node offers this operation of the API and the reader may use it."""
+        """Whether the reader may use this operation of the API, and the node offers it."""
         if not self.offers(operation):
             return False
         return self.view.may(OPERATIONS[operation])
@@ -112,18 +112,18 @@ class ShownRepository:
 
 @cache
 def _flag_of(operation: str) -> str | None:
-    """The feature flag of an operation's route. An operation without its own route has the flag of
+    """The feature flag of an operation's route. An operation without a route of its own has the flag of
     repositories."""
     return next((route.flag for route in TABLE if route.operation.name == operation), REPOSITORIES)
 
 
 def address_of(repo: Repo) -> str:
-    """The address of a repository's page, without the node's."""
+    """The address of a repository's page, without the address of the node."""
     return quote(page_path(repo.kind, repo.full_name))
 
 
 async def find(caller: Caller, owner: str, name: str) -> ShownRepository:
-    """The repository at this address. Raises NotFound if it is missing or hidden."""
+    """Find the repository at this address. Raises NotFound if it is missing or hidden."""
     view = await view_at(_READS, caller, owner, name)
     repo = await repos.get(view)
     return ShownRepository(view, repo, address_of(repo), caller.node.config.public_url)

@@ -30,7 +30,7 @@ FREE = "free_branches"  # the job that deletes the rows of a deleted branch
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
-    """Branches, then tags, sorted by name. `type`: only this type."""
+    """Branches, then tags, sorted by name. With `type`, only branches or only tags."""
     size = page_size(limit)
     kinds = [type] if type else ["branch", "tag"]
     start_kind, after = Cursor.read(cursor, kinds[0], "")
@@ -85,7 +85,7 @@ async def create(view: View, body: RefCreate) -> Ref:
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
     """Move a branch by compare-and-swap
 
-    Unsealed live edits are carried over. Tags do not move.
+    Unsealed live edits are carried over. Tags cannot move.
     """
     return await landing.carry_out(view, partial(_move_branch, view, type, name, body))
 
@@ -118,8 +118,8 @@ async def _move_branch(
 
 
 async def delete(view: View, type: str, name: str, expected_head: str | None, discard_live: bool) -> None:
-    """Delete a ref. The default branch cannot be deleted; a branch with unsealed edits only with
-    `discard_live`."""
+    """Delete a branch or tag. The default branch cannot be deleted. A branch with unsealed edits is deleted
+    only with `discard_live`."""
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "branch" and ref.name == view.repo.default_branch:
@@ -165,7 +165,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
 
 
 def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
-    """A ref, as answers show it. `rules`: the protection rules of the repository."""
+    """Convert a ref to the form that answers have. `rules`: the protection rules of the repository."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
     protected = ref.type == "branch" and bool(matching(rules, ref.name))
     return Ref(
@@ -190,7 +190,8 @@ async def _land_head(
 
 
 async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
-    """The row of a new ref. The live frontier of a branch is the tree of its head: its files get no rows."""
+    """Make the row of a new ref. If it is a branch, its live frontier is the tree of its head, and no rows
+    are written for its files."""
     head = await _start_of(tx, view, body)
     new = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
@@ -208,8 +209,8 @@ async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
 
 
 async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
-    """The id of the seal at which a new ref starts: the head of the branch that the request names, or the
-    seal that it names. Read in the transaction that creates the ref."""
+    """Find the seal at which a new ref starts. It is the head of the branch that the request names, or the
+    seal that it names. Returns its id, read in the transaction that creates the ref."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:

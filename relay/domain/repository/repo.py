@@ -1,4 +1,4 @@
-"""Rules of repositories: names, classes, states. Only the owner may change settings."""
+"""Rules of repositories: names, classes, states. Only the owner may change the settings of a repository."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
 
 
 async def insert(tx: Tx, caller: Caller, new: RepoRow) -> None:
-    """Insert a new repository of the caller or their organisation, without branches. Raises NameTaken and
-    QuotaExceeded."""
+    """Insert a new repository of the caller, or of an organisation of the caller, without branches. Raises
+    NameTaken and QuotaExceeded."""
     await _claim_name(tx, new)
     try:
         await tx.run(rows.INSERT, **_columns(new))
@@ -89,7 +89,8 @@ async def get(view: View) -> Repo:
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
     """Repositories that the caller may see
 
-    With `owner` sorted by name, else newest first; with `mine` only those in which the caller has a role.
+    With `owner` they are sorted by name, else newest first. With `mine`, only repositories in which the
+    caller has a role.
     """
     me = caller.principal.account_id if caller.principal else ""
     owner_id = await _owner_id(caller, query.owner)
@@ -116,7 +117,7 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
 async def edit(view: View, patch: RepoPatch) -> Repo:
     """Change settings, for the owner only
 
-    An archived repository accepts only being unarchived.
+    An archived repository cannot be changed before it is unarchived.
     """
     if patch.name is not None:
         names.repository_name(patch.name)
@@ -181,8 +182,8 @@ async def delete(view: View) -> Deleted:
 async def restore(caller: Caller, repo_id: str) -> Repo:
     """Restore a deleted repository
 
-    Restores the state before the deletion. Raises NotFound after 30 days, and for everybody except the owner
-    or, if an organisation is the owner, its admins.
+    It gets the state from before the deletion. Only the owner may restore it, or an admin if an organisation
+    is the owner. Raises NotFound for all others, and for everybody after 30 days.
     """
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
@@ -197,8 +198,8 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
-    """(repository, role of the caller) at OWNER/NAME, which may be a name before a rename; None if the caller
-    may not see it."""
+    """Find the repository at OWNER/NAME, which may be a name from before a rename. Returns (repository, role
+    of the caller), or None if the caller may not see it."""
     me = caller.principal.account_id if caller.principal else ""
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
@@ -207,8 +208,8 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
-    """Turns a row of a list into the repository that answers show. A fork's parent is only included when a
-    single repository is read."""
+    """Convert a row of a list to a repository in the form that answers have. The parent of a fork is left
+    out; only reading a single repository includes it."""
     return to_wire(caller, rows.to_row(row), caller.role_of(row))
 
 
@@ -216,8 +217,8 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 
 
 async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
-    """(id, handle) of the caller, or of the organisation `named` for which the caller acts. Raises NotFound
-    if the caller is no member of it."""
+    """Find the owner for a new repository: the caller, or the organisation `named` if the caller acts for it.
+    Returns (id, handle). Raises NotFound if the caller is not a member of the organisation."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
     async with caller.read() as tx:
@@ -269,8 +270,8 @@ def _description(text: str) -> str:
 
 
 async def _claim_name(tx: Tx, new: RepoRow) -> None:
-    """Raise NameTaken if an alias reserves the name for another repository. Deletes the alias if it is the
-    caller's own or has expired."""
+    """Raise NameTaken if an alias reserves the name for another repository. If the alias has expired, or
+    belongs to this repository, it is deleted."""
     holder = await tx.value(rows.ALIAS_OF, owner=new.owner, name=new.name, now=now_ms())
     if holder is not None and holder != new.id:
         raise NameTaken(f"{new.full_name} was renamed a short while ago and its old name is reserved")
@@ -331,8 +332,8 @@ def _check_archived(view: View, patch: RepoPatch) -> None:
 
 
 def _class_for(old: RepoRow, visibility: str | None) -> str:
-    """The class after a change of visibility. Raises ForkIsPublic or ClassImmutable if the visibility cannot
-    change."""
+    """The class of a repository after a change of its visibility. Raises ForkIsPublic or ClassImmutable if
+    the visibility cannot change."""
     if visibility is None or (visibility == "public") == old.public:
         return old.class_
     if old.class_ == "public_fork":
@@ -351,7 +352,7 @@ async def _default_branch(tx: Tx, old: RepoRow, name: str | None) -> str:
 
 
 async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
-    """Rename; the old name becomes an alias and stays reserved for 90 days."""
+    """Rename a repository. The old name becomes an alias and stays reserved for 90 days."""
     holder = await tx.value(rows.ALIAS_OF, owner=old.owner, name=new_name, now=now)
     if holder is not None and holder != old.id:
         raise NameTaken(f"{old.owner}/{new_name} is reserved for a repository that was renamed")
@@ -373,7 +374,7 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
 
 
 async def _page_of_deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
-    """Deleted repositories that the caller can still restore."""
+    """A page of the deleted repositories that the caller can still restore."""
     me = caller.me.account_id
     if query.owner is not None and owner_id is None:
         return Page(items=[])
@@ -394,7 +395,8 @@ async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo |
 
 
 async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
-    """The repository, as answers show it, with its parent unless that is hidden from the caller."""
+    """Convert a repository to the form that answers have. It includes its parent, unless that is hidden from
+    the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)
 
@@ -422,8 +424,8 @@ def to_wire(caller: Caller, row: RepoRow, role: Role | None, *, parent: ParentRe
 
 
 def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
-    """The address from which git clones the repository; None if git may not read it, or if this role does not
-    see all of it."""
+    """The address from which git clones the repository. None if git may not read it, or if some of it is
+    hidden from this role."""
     whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
     readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
     if not readable or git.find_program() is None:

@@ -1,4 +1,6 @@
-"""Repositories and their forks, refs, addresses, path rules and audit; search over repositories."""
+"""Routes of repositories and their forks, refs, addresses, path rules and audit, and of the search for
+repositories.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ serves(path.TIMELINE, operation="path.timeline", name="path.path_timeline")(path
     others=(307,),
 )
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coordinates | Reply:
-    """Public coordinates of a repository; a wrong kind is redirected"""
+    """Public coordinates of a repository; an address with a wrong kind is redirected"""
     named, right = await public.coordinates(caller, kind, owner, name)
     if right is not None:
         return Reply(status=307, headers={"location": f"/api/v1/public/{right}/{named.full_name}"})

@@ -1,4 +1,4 @@
-"""Search for repositories by name and description, among those the caller may see."""
+"""Searches for repositories by name and description, among those that the caller may see."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TOP = 2**62
 async def repos(
     caller: Caller, q: str, sort: str | None, cursor: str | None, limit: int | None
 ) -> Page[Repo]:
-    """Repositories that match. `sort`: trending, by stars and the number of seals in the last month (those of
-    the last week count four times); recent, by the last change."""
+    """Find repositories that match `q`. `sort`: `trending` sorts by stars and the number of seals in the last
+    month, where those of the last week count four times; `recent` sorts by the last change."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
     values = {"account": me, "pattern": _pattern(q), "limit": size + 1}
@@ -41,6 +41,6 @@ async def repos(
 
 
 def _pattern(q: str) -> str:
-    """A LIKE pattern for `q` anywhere, with its wildcards taken literally."""
+    """A LIKE pattern that matches texts that contain `q`. Wildcards in `q` are taken literally."""
     plain = q.strip().lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{plain}%"

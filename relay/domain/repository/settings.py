@@ -49,7 +49,7 @@ ROWS = 100  # of each list
 
 @dataclass(slots=True)
 class Settings:
-    """The content of one panel of the settings page; only the lists of this panel are filled. `asks`: the
+    """The content of one panel of the settings page. Only the lists of this panel are filled. `asks`: the
     destructive act that the page asks the reader to confirm."""
 
     panel: str
@@ -64,7 +64,8 @@ class Settings:
 
 
 async def read(place: ShownRepository, panel: str, asks: str) -> Settings:
-    """The panel, for the owner. Raises NotFound for everybody else and for an unknown panel."""
+    """Read a panel of the settings page. Raises NotFound for everybody except the owner, and for an unknown
+    panel."""
     panel = panel or "general"
     if panel not in PANELS or (asks and asks not in ASKED) or not place.may_act("repo.update"):
         raise NotFound
@@ -122,7 +123,7 @@ async def offer(view: View, place: ShownRepository, form: ActForm) -> str:
 
 
 def _require_name(place: ShownRepository, form: ActForm) -> None:
-    """Raise Invalid unless the name of the repository was typed."""
+    """Raise Invalid unless the reader typed the name of the repository into the form."""
     if form.confirm.strip() != place.repo.full_name:
         raise Invalid(f"type {place.repo.full_name} to confirm it", pointer="/confirm")
 

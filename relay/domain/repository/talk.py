@@ -28,7 +28,7 @@ SECONDS = 2.0  # in which the texts of one page are rendered
 
 @dataclass(slots=True)
 class Text:
-    """A text that somebody wrote. `html`: rendered; None if the text is shown as it is."""
+    """A text that somebody wrote. `html`: the rendered text. If it is None, the text is shown as it is."""
 
     raw: str
     html: str | None
@@ -36,8 +36,8 @@ class Text:
 
 @dataclass(slots=True)
 class Talk:
-    """An issue or proposal with its first comments. `more`: there are further comments. `threads`: the first
-    open threads of a proposal."""
+    """An issue or proposal with its first comments. `more`: whether there are further comments. `threads`:
+    the first open threads of a proposal."""
 
     subject: Issue | Proposal
     body: Text
@@ -115,12 +115,12 @@ class Texts:
 
     @property
     def full(self) -> bool:
-        """Whether the page has as much text as one page shows."""
+        """Whether the texts so far are as long as one page allows."""
         return self._room <= 0
 
     async def render(self, raw: str) -> Text:
-        """A text of an issue, comment, review or release; as it is, if it cannot be rendered or the others
-        of the page took too long."""
+        """Render a text of an issue, comment, review or release. If it cannot be rendered, or the texts
+        before it took too long, the result has only the text itself."""
         if not raw.strip():
             return Text(raw, "")
         html = await self._renderer.markdown(raw, self._links) if time.monotonic() < self._until else None

@@ -1,7 +1,7 @@
-"""Pages that wait until somebody has run a command, because the act needs a device's signature.
+"""Pages that wait until the reader has run a command, because the act needs a device's signature.
 
-Such a page asks the browser to reload it, a limited number of times, and only after the reader followed the
-link to wait. It has no form, so that no typed text is lost.
+Such a page asks the browser to reload it, a limited number of times. It does so only after the reader
+followed a link to wait. It has no form, so that no typed text is lost.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ MINUTES = SECONDS * TIMES // 60
 
 
 def refreshing(reply: Reply, address: str, times: int) -> Reply:
-    """The page with a request to reload it. `address`: its address without the counter; `times`: number of
-    loads so far, 0 if the reader has not asked to wait."""
+    """Add to the page a request to reload it. `address`: its address without the counter. `times`: how often
+    it was loaded so far, 0 if the reader has not chosen to wait."""
     if not 0 < times < TIMES:
         return reply
     onward = f"{SECONDS}; url={address}&wait={times + 1}"

@@ -1,1 +1,1 @@
-"""Sealing a branch: `prepare` computes the bytes to sign, `finalize` receives their signature."""
+"""Sealing a branch. `prepare` computes the bytes to sign, and `finalize` receives their signature."""

@@ -8,8 +8,8 @@ from relay.db.ref import RefRow
 
 
 async def announce_move(tx: Tx, view: View, ref: RefRow, head: str, before: str | None) -> None:
-    """Write the event of a branch that moved. `head`: the last of the new seals; `before`: the previous
-    head."""
+    """Write the event of a branch that moved. `head`: the last of the new seals. `before`: the head before
+    them."""
     await view.node.hub.announce(
         tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=head, before=before
     )

@@ -29,8 +29,8 @@ from relay.domain.storage import chunked
 
 
 class Wish(Protocol):
-    """The members that every request for a seal has: the message, the id of the device key that will sign,
-    and the author of an imported commit (None: none)."""
+    """The fields that every request for a seal has: the message, the id of the device key that will sign, and
+    the author of an imported commit. The author is None for other seals."""
 
     @property
     def message(self) -> str: ...
@@ -45,7 +45,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 def check_message(message: str) -> None:
-    """Raise Invalid for a message that is empty, has NUL, or is longer than MESSAGE_BYTES of UTF-8."""
+    """Raise Invalid if the message is empty, has NUL, or is longer than MESSAGE_BYTES in UTF-8."""
     if not message.strip():
         raise Invalid("a seal needs a message", pointer="/message")
     if "\0" in message:
@@ -64,8 +64,8 @@ def capability_of(view: View) -> str:
 
 
 def require_same_capability(view: View, seal_draft: SealDraft) -> None:
-    """Raise PrepareExpired unless the caller signs with the capability in the prepared bytes, and the
-    repository still has the tree key that the tree was made with."""
+    """Raise PrepareExpired unless the prepared bytes still apply: they name the capability with which the
+    caller signs, and their tree was made with the tree key that the repository has now."""
     payload = seals.decode(seal_draft.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
@@ -85,8 +85,8 @@ def make_draft(
     git: GitOrigin | None = None,
     merge: MergeOrigin | None = None,
 ) -> SealDraft:
-    """An unsigned seal of the tree with this root: the exact bytes to sign, and the rows to write once they
-    are signed."""
+    """Make an unsigned seal of the tree with this root. It has the exact bytes to sign, and the rows to write
+    once they are signed."""
     now = now_ms()
     payload = SealPayload(
         repo_id=view.repo.id,
@@ -116,8 +116,8 @@ def make_draft(
 
 async def are_bytes_held_and_safe(view: View, prepare_id: str) -> bool:
     """Whether all objects of a large prepared seal are stored and safe from the collector, so that the
-    landing transaction need not check them. False for small seals, for which a second check would cost
-    more."""
+    landing transaction need not check them. Always False for a small seal, because checking it twice would
+    cost more."""
     size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
     if size is None or size[0] < LARGE:
         return False
@@ -131,14 +131,14 @@ async def are_bytes_held_and_safe(view: View, prepare_id: str) -> bool:
 
 
 async def require_bytes(tx: Tx, view: View, seal_draft: SealDraft) -> None:
-    """Check that everything the seal names is still stored, and protect it from the collector."""
+    """Check that everything that the seal names is still stored, and protect it from the collector."""
     files = {(kind, digest, size) for _, kind, digest, size in seal_draft.changes if kind}
     await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
     await content.require_files(view.node, tx, view.repo.id, files)
 
 
 async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
-    """Raise Invalid unless all ids in `named` are seals of this repository. `pointer`: the member of the body
+    """Raise Invalid unless all ids in `named` are seals of this repository. `pointer`: the field of the body
     that names them."""
     if not named:
         return
@@ -151,7 +151,7 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
 async def record_seal(
     tx: Tx, view: View, ref: RefRow, seal_draft: SealDraft, signature: bytes, key: KeyRow
 ) -> None:
-    """Insert the signed seal with its parents, merge sources and changes."""
+    """Insert the signed seal with its parents, the seals that it merged, and its changes."""
     merge = seals.decode(seal_draft.payload).provenance.merge
     sources = (
         [source for source in merge.sources if source not in seal_draft.parents] if merge is not None else []
@@ -214,8 +214,8 @@ async def record_seal(
 
 
 def bytes_of(built: Built) -> int:
-    """The total size in bytes of the files of a new tree; 0 if the tree existed before, because then it was
-    within the limits."""
+    """The total size in bytes of the files of a new tree. Returns 0 if the tree existed before, because it
+    was then within the limits."""
     if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)

@@ -1,5 +1,5 @@
-"""Sealing the live frontier: `prepare` computes the bytes to sign, `finalize` receives the signature and
-moves the head.
+"""Seals the live frontier. `prepare` computes the bytes to sign; `finalize` receives the signature and moves
+the head.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
     """Record the signed seal and move the branch's head
 
-    The head moves by compare-and-swap. Repeatable, also after the prepare has expired.
+    The head moves by compare-and-swap. The request can be repeated, even after the prepare has expired.
     """
     states: epochs.States = {}
     rests = is_hex_digest(body.prepare_id) and await are_bytes_held_and_safe(view, body.prepare_id)
@@ -163,14 +163,14 @@ async def _finalize(
 
 
 def require_prepare_id(text: str) -> None:
-    """Raise NotFound unless the text has the form of a seal id. The id of prepared seals is the id of the
+    """Raise NotFound unless the text has the form of a seal id. Prepared seals are named by the id of the
     last of them."""
     if not is_hex_digest(text):
         raise NotFound
 
 
 async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
-    """The caller's registered key. Raises Forbidden."""
+    """Find the caller's registered key. Raises Forbidden if it cannot sign."""
     key = await frontier.find_key(tx.one, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
@@ -180,8 +180,9 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """The seals that this caller and key prepared under this id for this purpose. Raises PrepareExpired,
-    Forbidden for another key, NotFound for another purpose, account or branch."""
+    """Read the seals that this caller prepared with this key for this purpose. Raises PrepareExpired if the
+    time to sign them is over. Raises Forbidden if another key prepared them, and NotFound if the purpose,
+    account or branch is another one."""
     prepared = await find_prepared(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
@@ -193,8 +194,8 @@ async def take_prepared(
 
 
 async def find_prepared(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
-    """The row of the seals that were prepared under this id for this purpose. Raises NotFound if there is
-    none."""
+    """Read the row of the seals that were prepared under this id for this purpose. Raises NotFound if there
+    are none."""
     row = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     if row is None or rows.to_prepared(row).purpose != purpose:
         raise NotFound
@@ -202,11 +203,11 @@ async def find_prepared(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
-    """Raise NotFound if the seal was landed for another purpose. Called before a repeated request to finalize
-    gets the answer of the first request.
+    """Raise NotFound if the seal was landed for another purpose. Called when a request to finalize is
+    repeated, before it gets the answer of the first request.
 
     A seal of the live frontier is recognised by its live updates, because its prepared row was deleted when
-    it landed. The prepared rows of other seals are kept as long as repeats are answered.
+    it landed. The prepared rows of other seals are kept as long as repeated requests are answered.
     """
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
@@ -218,8 +219,9 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Move the head of a branch from `expected` to `head`, call the registered `landings`, and mark the
-    repository as changed. Raises StaleHead, with `remedy` in its message, if the head is another one."""
+    """Move the head of a branch from `expected` to `head`, mark the repository as changed, and call the
+    functions registered in `landings`. Raises StaleHead if the head is not `expected`; the error's message
+    contains `remedy`."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -235,8 +237,8 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """For a repeated finalize: raise NotFound if another account made the seal `row`, Forbidden if another
-    device key did."""
+    """Check that a repeated finalize comes from the maker of the seal `row`. Raises NotFound if another
+    account made it, and Forbidden if another device key did."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:
@@ -253,8 +255,8 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
 async def _changes_of(
     load: trees.Load, parent: bytes | None, changed: list[LaneRow], directories: tree.Known
 ) -> dict[str, TreeEntry | None]:
-    """The changes of the frontier (`changed`) against the tree `parent`: path → new entry, None for a removed
-    file."""
+    """The changes of the frontier against the tree `parent`: the new entries by path, None for a removed
+    file. `changed`: the rows of the frontier that were changed."""
     steps = tree.lookup(parent, [row.path for row in changed], directories)
     before = await trees.drive(steps, load, len(changed), directories)
     after = {row.path: frontier.entry_of(row) for row in changed}
@@ -277,9 +279,9 @@ def _nothing_to_seal(ref: RefRow, parent: bytes | None) -> Prepared:
 async def _may_be_many(
     load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
 ) -> bool:
-    """Whether the tree may have too many files for a seal. It has at most as many files as the branch's base
-    plus the live updates of the branch, because each file that is not in the base was created by an
-    update."""
+    """Whether the tree may have too many files for a seal. Each file that is not in the branch's base was
+    created by a live update. So the tree has at most as many files as the base plus the updates of the
+    branch."""
     if ref.base is None or not any(changes.values()):
         return ref.seq > limits.TREE_ENTRIES
     files = await view.node.files.count(load, [ref.base])
@@ -301,7 +303,7 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """Raise SealBudgetExceeded if a seal has too many files or bytes of binaries."""
+    """Raise SealBudgetExceeded if a seal has too many files, or too many bytes of binary files."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
@@ -313,7 +315,7 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 @dataclass(slots=True, frozen=True)
 class SealsToStore:
-    """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
+    """Seals to store as prepared. `at`: the number of the live frontier that they seal, or None for explicit
     trees. `subject`: see `PrepareRow`."""
 
     purpose: Purpose
@@ -332,9 +334,12 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories and new `files`; then, in one transaction, store the prepared seals, make
-    everything and `texts` reachable from the repository, and delete answers that `settling` no longer needs.
-    Returns the time at which the prepared seals expire."""
+    """Store prepared seals. Returns the time at which they expire.
+
+    The `directories` and `files` are written first. One transaction then stores the seals, and makes these
+    objects and `texts` reachable from the repository. It also deletes the answers that `settling` says are no
+    longer needed.
+    """
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key

@@ -1,5 +1,6 @@
-"""Seals from explicit trees: git push, squash, rebase, imports. One compare-and-swap for all seals of a
-request."""
+"""Makes seals from explicit trees, for git push, squash, rebase and imports. All seals of one request land
+with one compare-and-swap.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 @dataclass(slots=True, frozen=True)
 class SealWords:
-    """What a seal says, apart from its tree: `message`, the device key that signs, and the `author` of an
+    """What a seal says, apart from its tree: its message, the device key that signs it, and the author of an
     imported commit."""
 
     message: str
@@ -73,8 +74,8 @@ class SealWords:
 
 @dataclass(slots=True)
 class Chain:
-    """Trees that build on one another; directories of earlier trees are read from memory. `tx`: the
-    transaction in which they are made; None outside of any."""
+    """Trees that are made one from the other. The directories of earlier trees are kept in memory. `tx`: the
+    transaction in which they are made; None outside of a transaction."""
 
     view: View
     tx: Tx | None
@@ -83,12 +84,12 @@ class Chain:
 
     @property
     def inside(self) -> Tx:
-        """The transaction `tx`, for code that runs only inside of it."""
+        """The transaction `tx`, for code that runs only inside of a transaction."""
         assert self.tx is not None  # noqa: S101  # only `apart` has none
         return self.tx
 
     def apart(self) -> Chain:
-        """The same trees, for work outside of the transaction."""
+        """Copy the chain, for work outside of the transaction."""
         return Chain(self.view, None, dict(self.written), self.size)
 
     async def update(
@@ -98,7 +99,8 @@ class Chain:
         cached: tree.Known | None = None,
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
-        """The root of the tree after these changes. `cached` and `alike`: as in `tree.update`."""
+        """Change the tree at `root`, and return the root of the new tree. `cached` and `alike`: as in
+        `tree.update`."""
         key, cache = self.view.repo.tree_key, self.view.node.directories
         built: Built = await trees.update(root, changes, key, self.load, cached, alike, cache)
         self.size += sum(map(len, built.directories.values()))
@@ -148,7 +150,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
     """Record signed seals and move the branch's head once
 
-    Live edits of the branch are carried over. Repeatable.
+    Live edits of the branch are carried over. The request can be repeated.
     """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_finalize, view, body))
@@ -212,7 +214,8 @@ async def _draft_seals(
 
 
 def require_parents(view: View, parents: list[str]) -> None:
-    """Raise Invalid for more than one parent; a merge seal may have two if the node makes such seals."""
+    """Raise Invalid if a seal has more than one parent. A merge seal may have two, if the node makes such
+    seals."""
     if len(parents) > seals.PARENTS_MAX:
         raise Invalid(
             f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
@@ -238,8 +241,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """The tree entry of a change; None for a deletion. A file of an app may be a blob up to the size of a
-    frame: earlier versions stored larger files as blobs, and a rebase keeps entries unchanged."""
+    """Make the tree entry of a change; None for a deletion. A file of an app may be a blob up to the size of
+    a frame, because earlier versions stored larger files as blobs, and a rebase keeps entries unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -258,8 +261,8 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
 
 
 async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
-    """Raise TooLarge for a file above the size limit that the `.svc.yaml` of the same tree sets. Entries of
-    the previous tree (`root`) stay valid."""
+    """Raise TooLarge for a file above the size limit that the `.svc.yaml` of the same tree sets. Entries that
+    the previous tree (`root`) has already are not checked."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
     kind = chain.view.repo.kind
     if not large or kind in chunks.BULK_KINDS:
@@ -281,8 +284,8 @@ def _is_large(entry: TreeEntry) -> bool:
 
 
 async def _require_content(tx: Tx, view: View, changes_by_seal: list[dict[str, TreeEntry | None]]) -> None:
-    """Raise an error unless the bytes of every file are stored with the size that its entry states, and are
-    UTF-8 if the entry states a text."""
+    """Raise an error unless the bytes of every file are stored with the size that its entry says. If the
+    entry says that the file is text, they must be UTF-8."""
     files = [
         (path, entry) for changes in changes_by_seal for path, entry in changes.items() if entry is not None
     ]
@@ -306,8 +309,8 @@ async def _require_parents(tx: Tx, view: View, deltas: list[TreeDelta]) -> None:
 
 
 async def require_budget(chain: Chain, root: bytes) -> None:
-    """Raise SealBudgetExceeded for a tree that may not be sealed. Binaries are summed only if all files
-    together exceed their cap."""
+    """Raise SealBudgetExceeded for a tree that is too large for a seal. Binary files are added up only if all
+    files together exceed the limit for binary files."""
     if root == tree.EMPTY_ROOT:
         return
     top = tree.decode((await chain.load([root]))[root])
@@ -319,7 +322,7 @@ async def require_budget(chain: Chain, root: bytes) -> None:
 
 
 async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
-    """The branch for which the seal with this id was prepared."""
+    """Find the branch for which the seal with this id was prepared."""
     prepared = await seal.find_prepared("seals", tx, prepare_id)
     branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
     if branch is None:

@@ -1,3 +1,3 @@
-"""Objects of repositories by digest: single, in packs, in chunks; and the collector, which deletes objects
-that nothing refers to.
+"""The objects of repositories by digest, one by one, in packs and in chunks. Also has the collector, which
+deletes objects that nothing refers to.
 """

@@ -1,12 +1,12 @@
-"""Large files: a manifest lists their chunks, and the node verifies the whole file once.
+"""Large files: a manifest lists the chunks of a file, and the node verifies the whole file once.
 
     chunks   objects of the repository, sent in packs
     PUT      the manifest: every chunk must be stored, and together they must be the file that it names
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
-A row of `chunked_file` means a verified file. The collector deletes a row if no frontier, seal, prepare or
-asset names its file and it was not seen for GC_GRACE. For all other rows it keeps the objects that `list_all`
-returns.
+A row of `chunked_file` exists only for a verified file. The collector deletes the row if no frontier, seal,
+prepare or asset names the file, and the row was not seen for GC_GRACE. For the rows that remain, it keeps the
+objects that `list_all` yields.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ MISSING_TOLD = 100
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """Store the manifest of the file `name` (hex BLAKE3). Returns (answer, whether it is new to the
+    """Store the manifest of the file `name` (hex BLAKE3). Returns (answer, whether the file is new to the
     repository).
 
     Raises TooLarge if this kind of repository accepts no such files, or none of this size even with a
-    `.svc.yaml`; PayloadMissing with the chunks to send first; DigestMismatch if the chunks are not that file;
-    Unavailable while they are still being read.
+    `.svc.yaml`. Raises PayloadMissing with the chunks to send first, DigestMismatch if the chunks are not
+    that file, and Unavailable while the chunks are still being read.
     """
     if view.repo.kind not in kernel.KINDS:
         raise TooLarge(f"files of this repository have at most {limits.in_words(limits.BLOB_FILE)}")
@@ -82,7 +82,8 @@ async def read_manifest(view: View, name: str) -> bytes:
 
 
 async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes, by digest, of the files among `digests` that the repository holds as chunks."""
+    """Find which of `digests` are files that the repository holds in chunks. Returns their sizes in bytes, by
+    digest."""
     if not digests:
         return {}
     sizes = await tx.all(rows.SIZES, repo_id=repo_id, digests=sorted(digests))
@@ -90,14 +91,14 @@ async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[b
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
-    """Whether the repository holds any large file: most repositories hold none and skip the check of each
-    digest."""
+    """Whether the repository holds any large file. Most repositories hold none, so the check of each digest
+    can be skipped."""
     return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Protect these files from the collector for another day, because something refers to them, or will
-    soon."""
+    """Protect these files from the collector for another day. Call this when something refers to them or will
+    soon do so."""
     if digests:
         now = now_ms()
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
@@ -117,8 +118,8 @@ async def list_all(db: Database, objects: ObjectStore) -> AsyncIterator[list[byt
 
 
 async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: bytes) -> None:
-    """Read and verify all chunks of a file, then record the file if the caller still may; the request itself
-    may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
+    """Read and verify all chunks of a file. Then record the file, if the caller may still do so; the request
+    itself may have ended meanwhile. `raw`: the canonical bytes of `chunk_manifest`."""
     node, repo_id = view.node, view.repo.id
     whole = blake3()
     for part in _split_portions(chunk_manifest.chunks, CHECKED_CHUNKS):
@@ -148,8 +149,8 @@ async def verify_and_record(view: View, chunk_manifest: ChunkManifest, raw: byte
 
 
 async def _locate_chunks(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
-    """The places of these chunks. Raises PayloadMissing with the chunks that the repository lacks, Invalid if
-    a chunk's size differs from the manifest."""
+    """Find where these chunks are stored. Raises PayloadMissing with the chunks that the repository lacks,
+    and Invalid if the size of a chunk is not the size in the manifest."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     located = await node.objects.locate(list(sizes), repo_id)
     missing = [chunk for chunk in sizes if chunk not in located or located[chunk].directory]
@@ -180,7 +181,7 @@ def reply(
     headers: Mapping[str, str] = MappingProxyType({}),
     media: str = BYTES,
 ) -> Reply:
-    """An answer that streams the file or the requested range."""
+    """An answer that streams the whole file, or the range that the request names."""
     return Reply(
         stream=read(view, digest),
         section=lambda start, end: read(view, digest, start, end),
@@ -192,8 +193,8 @@ def reply(
 
 
 async def read(view: View, digest: bytes, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-    """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
-    it."""
+    """Yields the bytes from `start` to `end` (exclusive) of a large file, with a few MiB in memory. Raises
+    NotFound unless the repository holds the file."""
     raw = await read_manifest(view, digest.hex())
     chunk_manifest = await asyncio.to_thread(kernel.decode, raw)
     end = chunk_manifest.size if end is None else end
@@ -210,7 +211,8 @@ async def read(view: View, digest: bytes, start: int = 0, end: int | None = None
 
 
 def _chunks_between(listed: Sequence[ChunkRow], start: int, end: int) -> tuple[list[ChunkRow], int]:
-    """(chunks that hold bytes [start, end), number of bytes of the first chunk before `start`)."""
+    """Find the chunks that hold the bytes from `start` to `end` (exclusive). Returns (chunks, number of bytes
+    of the first chunk that are before `start`)."""
     chunks: list[ChunkRow] = []
     skip = at = 0
     for chunk in listed:

@@ -1,10 +1,12 @@
-"""The collector: deletes objects that were unreferenced for a day, then reclaims their space in packs.
+"""The collector: deletes objects to which nothing referred for a day, then reclaims their space in packs.
 
-Marking ends before anything is deleted. Objects that are referred to after marking are safe too: every
-transaction that refers to an object touches it first (`ObjectStore.touch`), and the deleting statement itself
-checks that a row's `last_seen` is older than the grace time. Large files are deleted first, so that the
-chunks of the remaining ones can be marked; then the rows that give repositories access to objects, before the
-objects, so that `have` never promises a deleted object.
+Marking ends before anything is deleted. Objects to which something refers only after marking are safe too.
+Every transaction that refers to an object touches it first (`ObjectStore.touch`), and the deleting statement
+checks that `last_seen` of a row is older than the grace time.
+
+Large files are deleted first, so that the chunks of the remaining ones can be marked. Then the rows that give
+repositories access to objects are deleted, and after them the objects. So `have` never promises a deleted
+object.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Unreferenced:
-    """The unreferenced objects: their number, and their bytes before compression."""
+    """The objects to which nothing refers: their number, and their bytes before compression."""
 
     marked: int = 0
     objects: int = 0
@@ -52,9 +54,10 @@ async def collect(
     """Run the collector once. Returns (unreferenced objects, freed space). `say` receives a line for each
     step; `dry_run` deletes nothing.
 
-    `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
-    to wait for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises
-    Unavailable when a tree cannot be read.
+    `grace`: milliseconds for which an unreferenced object is kept after it was last seen. `quiet`:
+    milliseconds for which a pack is left alone after it was written. `pause`: seconds to wait for readers of
+    rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable if a tree
+    cannot be read.
     """
     began = now_ms()
     marks = Marks()
@@ -101,8 +104,8 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
-    """Delete (with `dry_run`: count) large files that no frontier, seal, prepare or asset of any repository
-    refers to."""
+    """Delete large files to which no frontier, seal, prepare or asset of any repository refers. With
+    `dry_run`, only counts them. Returns their number."""
     gone, repo_id, digest = 0, "", b""
     while True:
         async with db.read() as tx:

@@ -1,10 +1,11 @@
-"""A file uploaded as one stream: one object up to the blob cap, chunks and a manifest above it.
+"""A file that is uploaded as one stream. Up to the size limit of blobs it becomes one object, and above it
+chunks with a manifest.
 
     received = await receive(view, upload)       # durable, but not reachable yet
     async with view.write() as tx:
         await received.attach(tx, view)      # reachable when the transaction commits
 
-After a failure in between, the collector deletes the unreferenced bytes.
+If a failure occurs between the two steps, the collector deletes the unreferenced bytes.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ COPIES = 3  # of a step in memory: as it arrived, cut, and framed
 
 @dataclass(slots=True)
 class ReceivedFile:
-    """A stored file. `objects`: digests of its parts; `manifest`: digest of the object that lists them, None
-    for a file that is one object."""
+    """A stored file. `objects`: digests of its parts. `manifest`: digest of the object that lists the parts;
+    None if the file is one object."""
 
     digest: bytes
     size: int
@@ -47,7 +48,7 @@ class ReceivedFile:
     manifest: bytes | None = None
 
     async def attach(self, tx: Tx, view: View) -> None:
-        """Make the file reachable from the repository, and count it. Raises QuotaExceeded."""
+        """Make the file reachable from the repository, and count its bytes. Raises QuotaExceeded."""
         await view.node.objects.admit(tx, self.placed, view.repo.id, self.objects)
         if self.manifest is None:
             return
@@ -63,7 +64,8 @@ class ReceivedFile:
 
 
 async def receive(view: View, upload: Upload) -> ReceivedFile:
-    """Store the body, whose length must be announced. Raises QuotaExceeded while it arrives."""
+    """Store the body of an upload. The request must state its length. Raises QuotaExceeded while the body
+    arrives."""
     if upload.length is None:
         raise BadRequest("a file is sent with a Content-Length")
     if upload.length > BLOB_FILE:
@@ -78,9 +80,9 @@ async def receive(view: View, upload: Upload) -> ReceivedFile:
 
 
 async def receive_listed(view: View, upload: Upload) -> ReceivedFile:
-    """The file above the blob size limit whose chunks are stored already and listed in the body (a chunk
-    manifest). Raises TooLarge above the size limit of assets, PayloadMissing with the chunks to send first,
-    DigestMismatch if the chunks are not that file."""
+    """Receive a file above the size limit of blobs, whose chunks are stored already. The body is its chunk
+    manifest. Raises TooLarge above the size limit of assets, PayloadMissing with the chunks to send first,
+    and DigestMismatch if the chunks are not that file."""
     if upload.length is None:
         raise BadRequest("a manifest is sent with a Content-Length")
     if upload.length > CHUNK_MANIFEST:
@@ -97,7 +99,8 @@ async def receive_listed(view: View, upload: Upload) -> ReceivedFile:
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:
-    """An answer with the file or the requested range. Raises NotFound unless the repository holds it."""
+    """An answer with the whole file, or the range that the request names. Raises NotFound unless the
+    repository holds the file."""
     if size > BLOB_FILE:
         return chunked.reply(view, digest, size, headers, media)
     located = await view.node.objects.locate([digest], view.repo.id)
@@ -115,7 +118,7 @@ async def _require_quota(view: View, sizes: Sequence[tuple[bytes, int]]) -> None
 
 @dataclass(slots=True)
 class _ChunkedUpload:
-    """A large file during its upload. `rows`: its chunks (digest, size) in order."""
+    """A large file while it is uploaded. `rows`: the (digest, size) of its chunks, in order."""
 
     view: View
     whole: blake3 = field(default_factory=blake3)

@@ -1,4 +1,6 @@
-"""Rules of packs: which objects a repository has; upload and download of many objects."""
+"""Rules of packs: which objects a repository has, and how many objects are uploaded and downloaded at
+once.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """The objects and large files among `digests` that the repository lacks. The others are protected from
-    the collector for another day."""
+    """Find which of `digests` the repository lacks, as objects and as large files. The others are protected
+    from the collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
@@ -52,7 +54,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
 async def store(view: View, upload: Upload) -> PackStored:
     """Store every object of a pack, or none
 
-    The objects become reachable only if the whole pack verifies and matches the signature.
+    The objects become reachable only if the whole pack is valid and matches the signature of the request.
     """
     require_plaintext(view)
     if upload.length is None:
@@ -67,9 +69,12 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
-    """A pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository lacks
-    one. Directories of trees are never included, because they name files that the caller may not see; for a
-    caller with hidden paths `require_named` refuses all objects that it may not see."""
+    """Make a pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository
+    lacks one.
+
+    Directories of trees are never included, because they name files that the caller may not see. For a caller
+    with hidden paths, `require_named` refuses all objects that the caller may not see.
+    """
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _wait_turn(view, digests):
@@ -94,7 +99,7 @@ def _wait_turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextMana
 
 
 async def read_digests(upload: Upload) -> list[bytes]:
-    """The digests in a body of 32 bytes each, at most HAVE_DIGESTS."""
+    """Read the digests in a body, which has 32 bytes for each. There may be at most HAVE_DIGESTS."""
     body = await upload.whole()
     await upload.finish()
     if len(body) % DIGEST_SIZE or not body:
@@ -103,14 +108,14 @@ async def read_digests(upload: Upload) -> list[bytes]:
 
 
 def require_plaintext(view: View) -> None:
-    """Raise NotFound for an end-to-end encrypted repository, where the server has no content that a client
-    could name by its digest."""
+    """Raise NotFound for an end-to-end encrypted repository, because there the relay has no content that a
+    client could name by its digest."""
     if view.repo.class_ == "private_e2ee":
         raise NotFound
 
 
 class _Intake:
-    """A pack during its upload: frames are verified and written as they arrive."""
+    """A pack while it is uploaded. Its frames are verified and written as they arrive."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -138,14 +143,15 @@ class _Intake:
         self._placed += await self._store.append(fresh, sync=False)
 
     async def _reserve_memory(self, arrived: int) -> None:
-        """Reserve memory for the arrived bytes of an incomplete frame and of the table."""
+        """Reserve memory for the bytes that have arrived of an incomplete frame, and for the table of
+        contents."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
     async def _check_table(self, table: Sequence[FrameRow]) -> None:
-        """Raise TooLarge or QuotaExceeded for a table of contents that cannot be accepted, before anything is
-        written."""
+        """Raise TooLarge or QuotaExceeded if the pack cannot be accepted. This is known from its table of
+        contents, before anything is written."""
         for row in table:
             if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
                 raise TooLarge(
@@ -158,16 +164,16 @@ class _Intake:
             await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
 
     async def index(self) -> None:
-        """Make the pack durable, then its objects reachable: some objects at a time, so that other writers
-        need not wait for a large pack. Everything was verified before."""
+        """Make the pack durable, and then its objects reachable. This is done for some objects at a time, so
+        that other writers need not wait for a large pack. Everything was verified before."""
         await self._store.sync(self._placed)
         for placed, digests in self._portions():
             async with self._view.write() as tx:
                 await self._store.admit(tx, placed, self._view.repo.id, digests)
 
     def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
-        """Yields (frames, digests) in portions: new frames with the digests of their objects, then digests of
-        objects that the repository has already; at least one portion."""
+        """Yields (frames, digests) in portions, at least one. First come new frames with the digests of their
+        objects, then the digests of objects that the repository has already."""
         placed: list[FrameAt] = []
         digests: list[bytes] = []
         new: set[bytes] = set()
@@ -187,17 +193,17 @@ class _Intake:
             yield [], rest[start : start + OBJECTS_AT_ONCE]
 
     async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
-        """Frames with an object that this repository does not hold yet. Objects of other repositories count
-        as unknown: otherwise the time of the upload would reveal the objects of others (see
-        `ObjectStore.place`)."""
+        """Select the frames with an object that this repository does not hold yet. Objects of other
+        repositories count as unknown too, because otherwise the time that the upload takes would reveal what
+        others have (see `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
             missing = await self._store.find_missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """Verify the complete frames. Returns (frames, digests of their text objects); texts are found now,
-        because updates will soon ask for them. Incompressible objects are not text."""
+        """Verify the complete frames. Returns (frames, digests of their text objects). Texts are detected
+        now, because updates will soon need to know. Incompressible objects do not count as text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:
@@ -207,7 +213,7 @@ class _Intake:
 
 
 async def split_steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Yields the chunks in lists, each of STEP bytes or a little more."""
+    """Yields the chunks in lists, each with STEP bytes or a little more."""
     waiting: list[bytes] = []
     size = 0
     async for chunk in chunks:

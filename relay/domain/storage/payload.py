@@ -1,4 +1,4 @@
-"""Rules of payloads: single objects and large files by their digest, as bytes."""
+"""Rules of payloads. Single objects and large files are sent and received as bytes, by their digest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.http.routing import Reply, Upload
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, bool]:
-    """Store the body under `name`, its BLAKE3 in hex. Returns (answer, whether it is new to the
+    """Store the body under `name`, its BLAKE3 in hex. Returns (answer, whether the payload is new to the
     repository)."""
     require_plaintext(view)
     digest = unhex(name)
@@ -36,9 +36,9 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 
 async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """The payload's bytes. Raises NotFound if only other repositories have it. A digest does not say at which
-    path its file is, so for a caller with hidden paths `require_named` refuses payloads that are not visible
-    in a seal."""
+    """Send the payload's bytes. Raises NotFound if only other repositories have it. A digest does not say at
+    which path a file is. So for a caller with hidden paths, `require_named` refuses payloads that are not
+    visible in a seal."""
     require_plaintext(view)
     digest = unhex(name)
     await require_named([digest])
@@ -56,13 +56,14 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
 
 
 async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """Store the chunk manifest of the large file `name`. Returns and raises as `chunked.put`."""
+    """Store the chunk manifest of the large file `name`. Returns and raises the same as `chunked.put`."""
     require_plaintext(view)
     return await chunked.put(view, name, upload)
 
 
 async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """The chunk manifest of the large file `name`; readable by the same callers as the file in `get`."""
+    """Send the chunk manifest of the large file `name`. A caller may read it who may read the file with
+    `get`."""
     require_plaintext(view)
     await require_named([unhex(name)])
     raw = await chunked.read_manifest(view, name)

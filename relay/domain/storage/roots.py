@@ -1,11 +1,13 @@
-"""Every object that is referred to: the starting point of the collector and the audit.
+"""Finds every object to which something refers. The collector and the audit start from these roots.
 
-Roots are all seals with their trees and files (for a tree that only partial forks have, their partial trees),
-prepared seals, the current files of live frontiers, the genesis texts of their lanes in the current and the
-kept older epochs, and assets of releases. Not roots: a file deleted before any seal, the frontier of a
-deleted branch, a checkpoint. The roots are listed in one snapshot and the trees are read afterwards, which is
-safe because only the collector deletes objects. The collector adds the chunks of large files after deleting
-the unreferenced ones.
+Roots are all seals with their trees and files, prepared seals, the current files of live frontiers, the
+genesis texts of their lanes in the current and the kept older epochs, and assets of releases. If only partial
+forks have the tree of a seal, their partial trees are roots instead. Not roots are a file that was deleted
+before any seal, the frontier of a deleted branch, and a checkpoint.
+
+The roots are listed in one snapshot and the trees are read afterwards, which is safe because only the
+collector deletes objects. The collector adds the chunks of large files after it has deleted the unreferenced
+ones.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
-    """Mark every object that is referred to. Raises Unavailable when a tree cannot be read."""
+    """Mark every object to which something refers. Raises Unavailable if a tree cannot be read."""
     async with db.read(snapshot=True) as tx:
         pending = await _from_rows(tx, marks)
     while pending:
@@ -76,7 +78,7 @@ async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
 
 
 def _find_children(raws: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """(digests of directories, digests of files) that are children of these directories."""
+    """Read which children these directories have. Returns (digests of directories, digests of files)."""
     directories: list[bytes] = []
     files: list[bytes] = []
     for raw in raws:

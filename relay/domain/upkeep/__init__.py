@@ -1,1 +1,1 @@
-"""The node itself: periodic work, health and version, verification of all stored data."""
+"""The node as a whole: periodic work, health and version, verification of all stored data."""

@@ -1,4 +1,4 @@
-"""The reports of a node about itself: liveness, readiness, version, flags."""
+"""The node's reports about itself: liveness, readiness, version, flags."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ Check = Callable[[Node], Awaitable[None]]
 
 
 async def check_ready(node: Node) -> Health:
-    """Whether the node can serve requests: the database takes a write, and the node is not stopping."""
+    """Check whether the node can serve requests. It can if the database accepts a write and the node is not
+    stopping."""
     return await _run_checks(node, {"database": _check_database, "sync": _sync})
 
 
 async def node_ready(node: Node) -> Health:
-    """Readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space it is
-    degraded and reports `space: low`: pushes are refused, while reading, deleting and signing in work."""
+    """Check the readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space
+    it is degraded and reports `space: low`; pushes are then refused, while reading, deleting and signing in
+    work."""
     checks: dict[str, Check] = {
         "database": _check_database,
         "sync": _sync,
@@ -98,7 +100,7 @@ def client_config(node: Node) -> ClientConfig:
 
 
 async def pack_source() -> bytes:
-    """The source code of this node as a gzip tarball; the same code gives the same bytes."""
+    """The source code of this node as a gzip tarball. The same code always gives the same bytes."""
     return await asyncio.to_thread(_pack_source)
 
 
@@ -125,8 +127,8 @@ def _pack_source() -> bytes:
 
 
 async def read_gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
-    """Current values for the metrics. Only for requests from this machine and holders of the admin secret;
-    for others the path does not exist."""
+    """Read the current values for the metrics. Raises NotFound unless the request comes from this machine or
+    has the admin secret."""
     admin = caller.node.config.secrets.admin
     comparable = admin is not None and secret is not None
     if not loopback and not (comparable and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
@@ -159,7 +161,8 @@ async def _check_database(node: Node) -> None:
 
 
 async def _write_heartbeat(node: Node) -> None:
-    """Write to the database, because on a full disk it can be read but not written."""
+    """Write to the database. This is needed because on a full disk the database can be read but not
+    written."""
     now = now_ms()
     async with node.db.write() as tx:
         if not await tx.run(usage.BEAT, now=now):
@@ -171,7 +174,7 @@ async def _data_folder(node: Node) -> None:
 
 
 def _write_probe(folder: Path) -> None:
-    """Write, sync and delete a small file."""
+    """Write a small file to the folder, sync it and delete it."""
     fd, name = tempfile.mkstemp(prefix=".ready-", dir=folder)
     try:
         os.write(fd, bytes(PROBE_BYTES))
@@ -217,13 +220,13 @@ def _describe_e2ee(node: Node) -> E2ee:
 
 
 def _sign_in_methods(node: Node) -> list[str]:
-    """The working sign-in methods; each identity provider as `oidc:` and its name."""
+    """List the sign-in methods that work. Each identity provider is listed as `oidc:` and its name."""
     ways = ["guest", "local", *(f"oidc:{provider.name}" for provider in node.providers.all)]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 
 def _client_flags(config: Config) -> dict[str, bool | str]:
-    """The flags for clients: on if switched on for this node and implemented in this build."""
+    """The feature flags for clients. A flag is on if it is on for this node and this build implements it."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
         flags.CONDITIONAL_PUT: config.flags.conditional_put

@@ -1,4 +1,6 @@
-"""The node itself: health, version, configuration, metrics, its own description."""
+"""Routes of the node as a whole: health, version, configuration, metrics, and the description of its
+interface.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ ANY_ORIGIN = {"access-control-allow-origin": "*"}
 
 @serves(node.HEALTH, operation="node.health", name="node.health", cost=0)
 async def health(caller: Caller) -> Health:
-    """The process is running"""
+    """Report that the process is running"""
     return Health(status="ok")
 
 
 @serves(node.READY, operation="node.health", name="node.ready", errors=(503,), cost=0)
 async def ready(caller: Caller) -> Reply:
-    """Database and event hub work"""
+    """Report whether the database and the event hub work"""
     return _health(await nodes.check_ready(caller.node))
 
 
 @serves(node.READYZ, operation="node.health", name="node.readyz", errors=(503,), cost=0)
 async def readyz(caller: Caller) -> Reply:
-    """Everything the node depends on is up"""
+    """Report whether everything that the node depends on works"""
     return _health(await nodes.node_ready(caller.node))
 
 
@@ -73,14 +75,14 @@ async def metrics(caller: Caller, request: Request) -> Reply:
     cost=10,
 )
 async def source(caller: Caller) -> Reply:
-    """The source code this node runs (AGPL-3.0-or-later, section 13)"""
+    """The source code that this node runs (AGPL-3.0-or-later, section 13)"""
     archive = await nodes.pack_source()
     return Reply(archive, content_type="application/gzip", etag=f'"{hex_digest(archive)}"')
 
 
 @route("GET", "/robots.txt", operation="page.static", name="node.robots", media="text/plain")
 async def robots(caller: Caller) -> Reply:
-    """Exclude crawlers from the API"""
+    """Rules for crawlers, which exclude them from the API"""
     return Reply(ROBOTS, content_type="text/plain; charset=utf-8", headers={"cache-control": "max-age=86400"})
 
 

@@ -1,4 +1,6 @@
-"""Periodic work of a node: delete expired rows, purge deleted repositories, add idle checkpoints."""
+"""Periodic work of a node: deletes expired rows, purges deleted repositories, adds checkpoints of quiet
+branches.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,12 @@ DELIVERIES_KEPT = 7 * DAY  # of webhooks, once they are over
 
 
 class PurgeFailed(Exception):
-    """Raised if some repositories could not be purged; the reasons are in the log."""
+    """Raised if some repositories could not be purged. The reasons are in the log."""
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:
-    """Register the hourly and daily work. Call it before the node's jobs start. `collect`: starts the
-    collector."""
+    """Register the hourly and daily work. Call it before the node's jobs start. `collect`: a function that
+    starts the collector."""
 
     async def collect_job(_: dict[str, Any]) -> None:
         collect()  # runs in the background
@@ -86,9 +88,9 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 
 async def delete_expired(node: Node) -> int:
-    """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events, frames and webhook
-    deliveries, ended sessions, guests without a session and their documents, and old jobs. Returns the number
-    of deleted rows; at most SWEPT of each kind at a time."""
+    """Delete rows that have expired or are over. These are nonces, keys, challenges, codes, tokens, prepares,
+    aliases, events, frames, webhook deliveries, ended sessions, guests without a session with their
+    documents, and old jobs. Deletes at most SWEPT rows of each kind. Returns the number of deleted rows."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
@@ -113,7 +115,8 @@ async def free_frontiers(node: Node) -> int:
 
 
 async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int) -> int:
-    """Run a deleting statement in lots, so that no writer waits long. Returns how many rows were deleted."""
+    """Run a deleting statement many times, a limited number of rows each time, so that no writer waits long.
+    Returns how many rows were deleted."""
     gone = 0
     while gone < SWEPT:
         async with node.db.write(*names) as tx:
@@ -126,8 +129,8 @@ async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int
 
 
 async def sweep_live(db: Database) -> int:
-    """Delete events of live edits older than LIVE_KEPT, in lots. The id of the last one is recorded:
-    listeners with an older position must resync."""
+    """Delete events of live edits older than LIVE_KEPT, some at a time. Records the id of the last one,
+    because listeners that have not read up to there must resync. Returns how many were deleted."""
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:
@@ -143,8 +146,8 @@ async def sweep_live(db: Database) -> int:
 
 
 async def take_over_audit(db: Database) -> int:
-    """Move the rows of the audit table, which older builds wrote, into the log. Returns their number. Their
-    event numbers are below all others, so that no follower reads them."""
+    """Move the rows of the audit table, which older builds wrote, into the event log. Returns how many there
+    were. They get event numbers below all others, so that no follower reads them."""
     taken = 0
     while True:
         async with db.write("sweep events") as tx:
@@ -176,9 +179,9 @@ def _from_audit(row: Row) -> dict[str, Any]:
 
 
 async def purge_deleted(node: Node) -> int:
-    """Delete the rows of every repository that can no longer be restored, each in its own transaction.
-    Returns how many were purged. After a failure it continues with the others, and raises PurgeFailed at the
-    end."""
+    """Delete the rows of every repository that can no longer be restored, each repository in its own
+    transaction. Returns how many repositories were purged. After a failure it continues with the others, and
+    raises PurgeFailed at the end."""
     gone, failed = 0, []
     after_at, after_id = -1, ""
     while True:

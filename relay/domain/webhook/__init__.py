@@ -1,1 +1,3 @@
-"""Webhooks: addresses that receive messages about events, the messages, and their delivery."""
+"""Webhooks: addresses that receive messages about events. Has the webhooks, the messages, and their
+delivery.
+"""

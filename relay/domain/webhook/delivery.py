@@ -1,9 +1,12 @@
-"""Delivers messages as jobs, one attempt after the other: at least once, always under the id of its event.
+"""Delivers messages as jobs, one attempt after the other. A message is delivered at least once, always under
+the id of its event.
 
-A delivery is a row; its job has its id and the number of the attempt. The outcome of an attempt and the job
-of the next are written together, so that after a crash only the interrupted attempt is repeated. A slow
-address does not delay others: the number of concurrent requests is limited for each host, a webhook sends one
-message at a time, and webhooks whose last attempt failed or took long have separate slots.
+A delivery is a row. Its job has the id of the delivery and the number of the attempt. The outcome of an
+attempt and the job of the next one are written together, so that after a crash only the interrupted attempt
+is repeated.
+
+A slow address does not delay others. The number of concurrent requests is limited for each host, a webhook
+sends one message at a time, and webhooks whose last attempt failed or took long have separate slots.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ def register(node: Node) -> None:
 
 
 class _Turns:
-    """Gives webhooks their turns: each sends one delivery at a time."""
+    """Gives webhooks their turns, so that each webhook sends one message at a time."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}
@@ -78,7 +81,8 @@ class _Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, hook_id: str) -> AsyncIterator[bool]:
-        """Wait for the webhook's turn. Yields whether the turn came within TURN."""
+        """A context in which the webhook has its turn. Yields True, or False if the turn did not come within
+        TURN."""
         lock = self._locks.setdefault(hook_id, asyncio.Lock())
         self._asking[hook_id] += 1
         mine = False
@@ -114,9 +118,9 @@ async def queue(
     failing: bool = False,
     redelivery: bool = False,
 ) -> str:
-    """Queue a delivery of a stored message, due at once. Returns its id. `failing`: the webhook's last
-    attempts failed; if too many of its deliveries wait, this one counts as failed and is not sent.
-    `redelivery`: the message was sent before."""
+    """Queue a delivery of a stored message, which is due at once. Returns the id of the delivery. `failing`:
+    the last attempts of the webhook failed; if too many of its deliveries wait, this one counts as failed and
+    is not sent. `redelivery`: the message was sent before."""
     delivery_id, now = new_id(), now_ms()
     full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
     blank = dict.fromkeys(
@@ -142,7 +146,7 @@ async def queue(
 
 
 def _job_data(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
-    """The data of the job of one attempt. `attempt`: the number of previous attempts."""
+    """The data of the job for one attempt of a delivery. `attempt`: how many attempts there were before."""
     return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
 
 
@@ -150,8 +154,8 @@ def _job_data(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str,
 
 
 async def attempt(node: Node, delivery: str, number: int) -> None:
-    """Send the message once and record the outcome. `number`: number of earlier attempts; if the row counts
-    more, this attempt was made already and nothing is sent."""
+    """Send the message once and record the outcome. `number`: how many attempts there were before. If the row
+    of the delivery counts more, this attempt was made already, and nothing is sent."""
     async with node.db.read() as tx:
         row = await tx.one(rows.TO_SEND, of_delivery=delivery)
     to_send = ToSend(*row) if row is not None else None
@@ -176,7 +180,7 @@ async def attempt(node: Node, delivery: str, number: int) -> None:
 
 
 def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
-    """The headers of a delivery, as in Standard Webhooks: the signature covers id, timestamp and body."""
+    """The headers of a delivery, as in Standard Webhooks. The signature covers id, timestamp and body."""
     id_ = str(to_send.event_id)
     return {
         "content-type": "application/json",
@@ -189,14 +193,14 @@ def headers_of(to_send: ToSend, delivery: str, timestamp: int) -> dict[str, str]
 
 
 def sign(key: bytes, id_: str, timestamp: int, body: bytes) -> str:
-    """`v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64."""
+    """Sign the text `ID.TIMESTAMP.BODY` with HMAC-SHA256. Returns `v1,` and the signature in base64."""
     signed = f"{id_}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
 class _Outcome(msgspec.Struct):
-    """The result of an attempt. `reason`: why it failed, None if the message was accepted. `took`:
-    milliseconds."""
+    """The result of an attempt. `reason`: why it failed, or None if the message was accepted. `took`: the
+    duration in milliseconds."""
 
     sent: dict[str, str]
     answer: OutboundAnswer | None
@@ -241,7 +245,7 @@ async def _record_attempt(node: Node, tx: Tx, to_send: ToSend, delivery: str, ou
 
 
 async def _disable(tx: Tx, to_send: ToSend, why: Literal["gone", "failing"]) -> None:
-    """Switch the webhook off and write the event that informs its owner."""
+    """Switch the webhook off, and write the event that informs its owner."""
     if await tx.run(rows.DISABLE, of_hook=to_send.hook_id, why=why, now=now_ms()):
         await log.append(
             tx,

@@ -1,5 +1,5 @@
-"""The follower that turns events into deliveries to the webhooks that subscribe to them, so that writers do
-not wait for this.
+"""The follower of the event log that turns events into deliveries to webhooks. Writers of the events do not
+wait for it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ KINDS = tuple(sorted(message.TYPES))
 
 
 def make_follower(node: Node) -> Follow:
-    """The follower that queues deliveries for the jobs of this node."""
+    """Make the follower that queues deliveries for the jobs of this node."""
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Queue deliveries of events that every reader may see; events for writers or the owner are never
-        sent."""
+        """Queue deliveries of those events that every reader may see. Events for writers or the owner are
+        never sent."""
         for_readers = [
             (event.repo_id, event) for event in events if event.audience == "reader" and event.repo_id
         ]

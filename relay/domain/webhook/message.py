@@ -1,5 +1,5 @@
-"""Messages of webhooks about events: only content that every reader of the repository may see, and no paths
-of files.
+"""Makes the messages of webhooks about events. They contain only what every reader of the repository may see,
+and no paths of files.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ Data = dict[str, Any]
 
 
 async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes:
-    """The body of the message about an event of TYPES, from the state of the repository now."""
+    """The body of the message about an event of a kind in TYPES. It describes the repository as it is now."""
     type_, action = TYPES[event.kind]
     more = await _TELL[type_](tx, repo_id, event.number, event.fields())
     return await encode(tx, type_, event.created_at, repo_id, full_name, event.actor, action, more)
@@ -92,8 +92,8 @@ async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes
 async def encode(
     tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
 ) -> bytes:
-    """The bytes of a message, which are signed. `at`: time of the event in milliseconds; `actor`: an account
-    id, or the name of another author; `more`: the members of its type."""
+    """Encode a message. Its bytes are then signed. `at`: time of the event in milliseconds. `actor`: an
+    account id, or the name of another author. `more`: the fields that messages of this type have."""
     data = {
         "repo": {"id": repo_id, "full_name": full_name},
         "actor": await _find_actor(tx, actor),
@@ -104,8 +104,8 @@ async def encode(
 
 
 async def _describe_push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The members of a message about a moved branch or a new ref. Its `seals` are the newest of the seals
-    that are new on the branch, along first parents, oldest first."""
+    """The fields of a message about a moved branch or a new ref. `seals` has the newest of the seals that are
+    new on the branch, along first parents, oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
         "ref": data.get("branch") or data.get("name"),
@@ -119,8 +119,8 @@ async def _describe_push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Dat
 
 
 async def _newest_seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
-    """(seals, more): the newest seals from `before` (exclusive) to `after`, oldest first, and whether there
-    are more."""
+    """Read the newest seals after `before` up to `after`. Returns (seals, more): the seals, oldest first, and
+    whether there are more."""
     base = await _seal(tx, repo_id, before)
     floor = base[1] if base is not None else 0
     listed: list[Data] = []
@@ -141,8 +141,8 @@ async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
 
 
 async def _describe_release(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The members of a message about a release; for a deleted release only version and seal. `asset`: the
-    name of the asset that was added or removed."""
+    """The fields of a message about a release. If the release was deleted, they have only its version and
+    seal. `asset`: the name of the asset that was added or removed."""
     asset: Data = {"asset": data["name"]} if "name" in data else {}
     row = await tx.one(releases.ONE, of_repo=repo_id, version=data["version"])
     if row is None:
@@ -187,8 +187,8 @@ async def _describe_review(tx: Tx, repo_id: str, number: int | None, data: Data)
 
 
 async def _describe_comment(tx: Tx, repo_id: str, number: int | None, data: Data) -> Data:
-    """The members of a message about a comment; for a deleted comment only its id. A comment in a `thread`
-    whose path is now hidden counts as deleted."""
+    """The fields of a message about a comment. If the comment was deleted, they have only its id. A comment
+    in a thread whose path is now hidden counts as deleted."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=data["id"])
     comment: Data = {"id": data["id"]}
     if "thread" in data and not await _open_to_readers(tx, repo_id, data["thread"]):
@@ -210,7 +210,7 @@ async def _describe_comment(tx: Tx, repo_id: str, number: int | None, data: Data
 
 
 async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
-    """Whether every reader may see the path of the thread."""
+    """Whether every reader of the repository may see the path of the thread."""
     paths = await tx.one(rows.THREAD_PATHS, of_repo=repo_id, of_thread=thread)
     policy = Policy(0, dict(map(tuple, await tx.all(repos.POLICY, repo_id=repo_id))))
     return paths is not None and all(policy.sees(path) for path in paths)
@@ -235,8 +235,8 @@ async def _describe_subject(tx: Tx, repo_id: str, number: int | None) -> Data | 
 
 
 async def _label_and_account(tx: Tx, data: Data) -> Data:
-    """The message's members `label` and `account`: the added or removed label and account, if the event has
-    them."""
+    """The fields `label` and `account` of a message: the label and account that were added or removed, if the
+    event has them."""
     message: Data = {"label": data["name"]} if "name" in data else {}
     if data.get("account_id"):
         message["account"] = await _find_actor(tx, data["account_id"])

@@ -1,4 +1,4 @@
-"""Webhooks, and their deliveries."""
+"""Routes of webhooks and of their deliveries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Rules of webhooks: only the owner has access to them, their number is limited, and their addresses must be
-public."""
+"""Rules of webhooks. Only the owner has access to them, their number is limited, and their addresses must be
+public.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ async def get(view: View, hook: str) -> Webhook:
 async def create(view: View, body: WebhookCreate) -> Webhook:
     """Send the events of a repository to an address; only this answer has the secret
 
-    An active webhook is sent a ping.
+    An active webhook is sent a ping message at once.
     """
     host, port = check_url(body.url)
     try:
@@ -135,8 +136,8 @@ async def delete(view: View, hook: str) -> None:
 
 
 async def switch_off_all(tx: Tx, repo_id: str) -> None:
-    """Switch off all webhooks of a repository that gets another owner, so that the old owner's addresses
-    receive nothing more."""
+    """Switch off all webhooks of a repository that gets another owner. The old owner's addresses then receive
+    nothing more."""
     await tx.run(rows.DISABLE_ALL, of_repo=repo_id, why="transferred", now=now_ms())
 
 

@@ -1,8 +1,9 @@
-"""SQL statements on roles through organisations: rows of `collaborator` whose source is a row of `through`.
+"""SQL statements on the roles that accounts have in repositories through organisations.
 
-An admin has the role owner in all repositories of its organisation; a member has the base role of the
-organisation, unless it was given a higher role. A role that was given is set aside in `through` while another
-applies, and restored afterwards.
+An admin has the role owner in all repositories of the organisation. A member has the base role of the
+organisation, or the role given to that member in a repository if it is higher. The role that applies is a row
+of `collaborator`. A row of `through` marks it as coming from an organisation, and keeps a lower role that was
+given before, so that it can be restored.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
     """SQL statements that give members of organisations their roles in repositories. `pairs`: conditions that
     select rows of `member` and `repo`.
 
-    Admins get owner; others get the base role if it is higher than the role they were given. The statements
-    store the given role in `through`, then update or insert the rows of collaborators.
+    An admin gets the role owner. Another member gets the base role if it is higher than the role given
+    before. The statements store the role given before in `through`, then update or insert the rows of
+    `collaborator`.
     """
     joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
         base_role, base_role.c.org_id == member.c.org_id
@@ -91,8 +93,8 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
 
 
 def _lower_roles(which: Any) -> tuple[Any, Any, Any]:
-    """Statements that remove roles by an organisation and restore the roles that were set aside. `which`: a
-    condition on `through` that selects the roles."""
+    """SQL statements that remove roles through an organisation, and restore the roles that accounts were
+    given before. `which`: a condition on `through` that selects the roles to remove."""
     given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
     theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
     change = (

@@ -1,4 +1,4 @@
-"""SQL statements on inboxes: the rows that an account reads, and the rows that an event adds for others."""
+"""SQL statements on inboxes. Some read the rows of an account; others add rows for an event."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _orgs_administered_by(who: Any) -> Any:
 
 
 def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
-    """The condition that a row of the inbox is about an open offer, which its account may see before it can
-    see the repository."""
+    """The condition that a row of the inbox has this reason and its offer in `table` is still open. Such a
+    row is shown although its account may not see the repository yet."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
         or_(table.c.account_id == _ME, table.c.account_id.in_(_orgs_administered_by(_ME))),
@@ -63,8 +63,8 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """The condition that a row of the inbox does not have this reason, or that a row of `table` about its
-    repository is still in `state`."""
+    """The condition that hides rows of decided matters. It holds for a row of the inbox with another reason,
+    or if `table` has a row about the same repository that is still in `state`."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
@@ -152,7 +152,8 @@ def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
     """A statement that adds rows with this reason to inboxes. `people`: `account` joined with the table that
-    selects the accounts; `which`: conditions; `seen`: only for accounts that see the repository."""
+    selects the accounts. `which`: further conditions. `seen`: only accounts that see the repository get a
+    row."""
     rows = (
         select(
             account.c.id,

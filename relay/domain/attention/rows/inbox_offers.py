@@ -1,5 +1,5 @@
-"""SQL statements on invitations to organisations that are shown as rows of an inbox: open ones to the invited
-account, declined ones to the inviter.
+"""SQL statements that show invitations to organisations as rows of an inbox. The invited account sees open
+ones; the inviter sees declined ones.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ _STILL_MEMBER = exists().where(
 
 
 def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
-    """A SELECT of invitations as rows of an inbox. `about`: column whose id becomes part of the row's id;
-    `other`: column with the account that caused the row. The sort key has the names and types of the inbox's
-    key, so that both lists share one cursor."""
+    """A SELECT of invitations as rows of an inbox. `about`: the column whose id becomes part of the row's id.
+    `other`: the column with the account that invited or declined.
+
+    The sort key has the same names and types as the key of the inbox, so that one cursor serves both lists.
+    """
     return (
         select(
             about.label("repo_id"),
@@ -80,8 +82,8 @@ def keyset_of(filters: frozenset[str]) -> Keyset:
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of the invitations that an account made and others declined, newest first, in
-    organisations of which the account is still a member. `filters`: names of the filters."""
+    """The statements of a page of invitations that the account made and that were declined, newest first.
+    Organisations that the account has left are not included. `filters`: names of the filters."""
     return _filter_newest_first(_ANSWERS, filters)
 
 

@@ -45,7 +45,7 @@ SEVERAL = OF_REPOS.where(repo.c.id.in_(bindparam("repo_ids", expanding=True)))
 
 
 def _is_hidden_from_account(table: Table) -> ColumnElement[bool]:
-    """The condition for rows of this repository whose account can no longer see it."""
+    """The condition for rows of this repository in `table` whose account may no longer see the repository."""
     sees = (
         select(repo.c.id)
         .select_from(

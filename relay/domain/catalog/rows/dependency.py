@@ -24,8 +24,8 @@ _WRITES = or_(repo.c.owner_id == _ME, collaborator.c.role.in_(("owner", "admin",
 
 
 def _rule(path: str) -> Any:
-    """An SQL expression: the visibility that the path policy gives to exactly this path, null if it has no
-    rule for it."""
+    """An SQL expression for the visibility that the path policy gives to exactly this path. It is null if the
+    policy has no rule for the path."""
     return (
         select(path_policy.c.visibility)
         .where(path_policy.c.repo_id == repo.c.id, path_policy.c.path == path)

@@ -14,8 +14,8 @@ from relay.db.schema.account import device_key, pairing
 
 @dataclass(slots=True, frozen=True)
 class PairingRow:
-    """A pairing. `name`: name of the new device; `ended_at`: time at which its key was registered, or at
-    which one of the devices refused. Times in milliseconds."""
+    """A pairing. `name`: name of the new device. `ended_at`: time at which its key was registered, or at
+    which one of the devices refused. Times are in milliseconds."""
 
     id: str
     account_id: str

@@ -1,4 +1,4 @@
-"""SQL statements on threads: their rows, where their lines are, and how many are open."""
+"""SQL statements on threads: their rows, the position of their lines, and how many are open."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _ID: Any = bindparam("thread")
 
 
 class ThreadRow(msgspec.Struct, frozen=True):
-    """A thread. `at_…`: the last known place of its lines, in the seal `carried_to`; for another seal they
-    must be searched again."""
+    """A thread. The fields `at_…` say where its lines were in the seal `carried_to`. In another seal the
+    lines must be searched again."""
 
     id: str
     author_id: str
@@ -75,8 +75,9 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str], paths: bool = False) -> Keyset:
-    """The statements of a page of threads, oldest first. `filters`: names of the filters; `paths`: only the
-    columns with paths. The parameter `me` is the caller's account, whose own drafts are included."""
+    """The statements of a page of threads, oldest first. `filters`: names of the filters. `paths`: select
+    only the columns with paths. The parameter `me` of the statements is the caller's account, whose own
+    drafts are included."""
     start = _PATHS if paths else _SHOWN
     return Keyset(start.where(*(_FILTERS[name] for name in sorted(filters))), "created_at", "id")
 

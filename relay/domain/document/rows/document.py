@@ -13,7 +13,7 @@ from relay.db.schema.document import document, document_update
 
 @dataclass(slots=True, frozen=True)
 class DocumentRow:
-    """A document without its content. Times in milliseconds."""
+    """A document without its content. Times are in milliseconds."""
 
     id: str
     account_id: str
@@ -27,7 +27,7 @@ class DocumentRow:
 
 @dataclass(slots=True, frozen=True)
 class UpdateRow:
-    """A stored update of a document or, if `first` is less than `number`, a snapshot that stands for the
+    """A stored update of a document. If `first` is less than `number`, it is a snapshot that replaces the
     updates `first` to `number`."""
 
     number: int

@@ -11,9 +11,9 @@ from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
 
 
 def _versions() -> Any:
-    """(seal, steps down, kind, digest, size) of the seals that changed `path`, from `head` along first
-    parents, newest first, at most `steps` down. The last row is the last seal that was reached, whether it
-    changed the path or not."""
+    """A query for (seal, steps down, kind, digest, size) of the seals that changed `path`. It follows first
+    parents from `head`, newest first, at most `steps` down. The last row is the last seal that was reached,
+    even if it did not change the path."""
     top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
     chain = top.cte("chain", recursive=True)
     step = (

@@ -1,4 +1,4 @@
-"""The caller's settings: tokens and sessions, and the ways to sign in."""
+"""The page of the caller's settings: tokens and sessions, and the ways to sign in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HERE = "/settings"
 
 
 class TokenForm(Sent, frozen=True):
-    """The form for a new token, unchecked: the page reports errors."""
+    """The form for a new token, before it is validated, so that the page can show errors."""
 
     label: str = ""
     days: int = 30
@@ -32,8 +32,8 @@ class TokenForm(Sent, frozen=True):
 
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of settings. `again`: a form was sent after the session had ended, and had no
-    effect. `unlinked`: the provider that has just been unlinked."""
+    """The query of the page of settings. `again`: whether the page says that the form sent last had no effect
+    because the session had ended. `unlinked`: the provider that has just been unlinked."""
 
     tab: str = "tokens"
     cursor: str | None = None

@@ -1,5 +1,5 @@
-"""The sign-in pages: by password, by an identity provider, and for a first sign-in; with the stylesheet of
-all pages.
+"""The sign-in pages: by password, by an identity provider, and for a first sign-in. Also serves the
+stylesheet of all pages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LoginForm(Sent, frozen=True):
 
 
 class CallbackQuery(Model, frozen=True):
-    """The parameters that an identity provider sends back with the browser (RFC 6749, RFC 9207)."""
+    """The parameters that an identity provider adds when it sends the browser back (RFC 6749, RFC 9207)."""
 
     state: str = ""
     code: str = ""
@@ -77,7 +77,7 @@ async def login_page(caller: Caller, query: LoginQuery) -> Reply:
 
 
 async def callback(caller: Caller, request: Request, query: CallbackQuery) -> Reply:
-    """Where an identity provider sends the browser back"""
+    """Finish a sign-in, when an identity provider sends the browser back"""
     config = caller.node.config
     over = cookies.flow_cookie(config, "", 0)
     return_to = "/"
@@ -111,7 +111,7 @@ for _path, _name in ((CALLBACK, "auth.callback"), (f"{CALLBACK}/{{id}}", "auth.c
 
 @route("GET", ARRIVAL, operation="page.sign_in", name="auth.arrival", media=HTML, errors=(400,))
 async def arrival_page(caller: Caller, request: Request) -> Reply:
-    """Choose a handle, the first time an identity provider names somebody"""
+    """Choose a handle, at the first sign-in by an identity provider"""
     flow = cookies.read_cookie(request, cookies.flow_name(caller.node.config))
     return _arrival(caller, await logins.find_arriving(caller, flow))
 
@@ -127,7 +127,7 @@ async def arrival_page(caller: Caller, request: Request) -> Reply:
     errors=(400, 403, 409, 507),
 )
 async def arrive(caller: Caller, request: Request, body: ArrivalForm) -> Reply:
-    """Create the account of somebody whom an identity provider named"""
+    """Create the account of a person who signs in by an identity provider for the first time"""
     config = caller.node.config
     cookies.require_own_page(config, request)
     flow = cookies.read_cookie(request, cookies.flow_name(config))
@@ -179,7 +179,8 @@ def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> 
 
 
 async def _to_provider(caller: Caller, name: str, return_to: str) -> Reply:
-    """Send the browser to an identity provider; if the provider is down, show that on the sign-in page."""
+    """Send the browser to an identity provider. If the provider does not answer, show that on the sign-in
+    page."""
     try:
         begun = await logins.begin(caller, name, return_to)
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""The page on which a person approves or denies the sign-in of a terminal (RFC 8628)."""
+"""The page on which a user approves or denies the sign-in of a terminal (RFC 8628)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HERE = "/cli/authorize"
 
 
 class AuthorizeQuery(Model, frozen=True):
-    """The query of the approval page. `again`: a decision was sent after the session had ended, and had no
-    effect."""
+    """The query of the approval page. `again`: whether the page says that the decision sent last had no
+    effect because the session had ended."""
 
     user_code: str | None = None
     again: bool = False

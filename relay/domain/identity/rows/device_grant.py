@@ -1,4 +1,4 @@
-"""SQL statements on device codes, with which terminals sign in through a browser."""
+"""SQL statements on device codes, which terminals use to sign in through a browser."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from relay.db.schema.account import device_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceCodeRow:
-    """A device code, with which a terminal signs in through a browser. `state`: pending, approved, denied.
-    `interval` in seconds, times in milliseconds."""
+    """A device code, which a terminal uses to sign in through a browser. `state`: pending, approved or
+    denied. `interval` is in seconds, times are in milliseconds."""
 
     hash: bytes
     user_code: str

@@ -12,8 +12,8 @@ from relay.db.schema.account import account, device_key, login, login_flow
 
 @dataclass(slots=True, frozen=True)
 class FlowRow:
-    """An unfinished sign-in. `link_account`: the account to link the provider to; `subject`: the person that
-    the provider has named and who must choose a handle. `expires_at`: milliseconds."""
+    """An unfinished sign-in. `link_account`: the account to which the provider is to be linked. `subject`:
+    the person whom the provider has named and who must choose a handle. `expires_at` is in milliseconds."""
 
     provider: str
     state_hash: bytes

@@ -15,7 +15,8 @@ _THIS = and_(auto_merge.c.repo_id == _REPO, auto_merge.c.number == bindparam("of
 
 
 class AutoRow(NamedTuple):
-    """A signed merge that waits. `principal`, `body`: JSON of its caller and of its finalizing request."""
+    """A signed merge that waits. `principal`: its caller, as JSON. `body`: the request that finalizes it, as
+    JSON."""
 
     number: int
     prepare_id: str

@@ -1,4 +1,4 @@
-"""SQL statements on the events of a repository, for its owner."""
+"""SQL statements on the events of a repository, which its owner may read."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ _EXPIRING = (
 
 
 def _delete_some(table: Table, over: Any) -> Delete:
-    """A statement that deletes at most `limit` rows that satisfy the condition `over`, so that each
-    transaction is short."""
+    """A statement that deletes at most `limit` rows for which the condition `over` holds. The limit keeps
+    each transaction short."""
     key = [*table.primary_key.columns]
     matching = select(*key).where(over).limit(bindparam("limit"))
     return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(matching))
@@ -165,8 +165,8 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 
 def rows_below_repositories() -> dict[Table, ColumnElement[bool]]:
-    """Every table whose rows depend on a repository by foreign keys, directly or indirectly, with the
-    condition for the rows of `repo_id`; parents first."""
+    """Every table whose rows depend on a repository by foreign keys, directly or indirectly. Returns for each
+    the condition for the rows of `repo_id`; parents come before the tables that depend on them."""
     conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
         if table is repo:

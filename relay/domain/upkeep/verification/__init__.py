@@ -1,9 +1,10 @@
-"""The audit: all stored bytes match their digests, and everything that is referred to is stored.
+"""The audit: checks that all stored bytes match their digests, and that everything to which something refers
+is stored.
 
 It reads everything: each object against its digest, each seal against its key and its place in history, each
-tree against its root, each live lane against its log. It recounts the usage that counts against quotas, and
-compares the roles of organisations' admins with the memberships. Clients may work meanwhile; the collector
-must not run.
+tree against its root, each live lane against its log. It also recounts the usage that counts against quotas,
+and compares the roles of organisations' admins with the memberships. Clients may work meanwhile; the
+collector must not run.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """Yields one line for each error. Unreadable rows of a damaged database are errors too; the rest is still
-    checked."""
+    """Yields one line for each error that the audit finds. Unreadable rows of a damaged database are errors
+    too; the rest is still checked."""
     for line in await db.damages():
         yield f"database: {line}; {WAY_OUT}"
     for part in PARTS:

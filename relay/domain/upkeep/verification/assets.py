@@ -1,4 +1,6 @@
-"""Checks releases: the repository has the bytes of each asset, in the size recorded in its row."""
+"""Checks that the repository of each release has the bytes of its assets, in the size that their rows
+record.
+"""
 
 from __future__ import annotations
 

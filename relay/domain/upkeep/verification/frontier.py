@@ -1,5 +1,5 @@
-"""Checks live frontiers: every lane's log gives the text of its row, and the repository has the objects of
-all rows.
+"""Checks live frontiers. The log of every lane must give the text of its row, and the repository must have
+the objects of all rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
-    """The errors of one branch's frontier, a sentence each."""
+    """Find the errors of one branch's frontier. Returns a sentence for each."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
@@ -61,7 +61,8 @@ async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
 async def _wrong_directories(
     tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
 ) -> list[str]:
-    """The directories whose file count is wrong. Files of the branch's base are counted separately."""
+    """Find the directories whose stored file count is wrong. Returns a sentence for each. Files of the
+    branch's base are counted separately."""
     counted: Counter[str] = Counter()
     for lane in changed:
         for parent in paths.parents(lane.path):
@@ -75,8 +76,8 @@ async def _wrong_directories(
 
 
 async def _wrong_files(tx: Tx, repo_id: str, living: list[LaneRow]) -> list[str]:
-    """Sentences about wrong rows, such as: the repository lacks the bytes of a file, or the genesis of an
-    edited text."""
+    """Find wrong rows of files. Returns a sentence for each, for example that the repository lacks the bytes
+    of a file, or the genesis of an edited text."""
     plain = {lane.digest for lane in living if lane.kind != "chunked" and not lane.edited}
     named = sorted(plain | {lane.genesis for lane in living if lane.kind == "text"})
     held = {bytes(d): s for d, s in await tx.all(rows.HELD, repo_id=repo_id, digests=named)} if named else {}

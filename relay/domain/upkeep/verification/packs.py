@@ -1,4 +1,4 @@
-"""Checks packs: every frame of the index is stored, and every object matches its digest."""
+"""Checks packs. Every frame of the index must be stored, and every object must match its digest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks seals: signature, id, payload and row agree, parents exist, and no two seals of a branch have the
-same place.
+"""Checks seals. Signature, id, payload and row must agree, and parents must exist. No two seals of a branch
+may have the same parent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ async def _find_generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 
 async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
-    """For each repository the repositories, including itself, whose seals it may have taken over."""
+    """For each of these repositories, find the repositories from which it may have copied seals. Each
+    repository also counts itself."""
     lineages = {repo_id: {repo_id} for repo_id in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
         lineages[repo_id].add(of_id)
@@ -108,8 +109,8 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 
 async def _find_shared_places(tx: Tx) -> list[str]:
-    """Sentences about seals of one branch that have the same parent, one for each parent. Branches that were
-    moved back, or deleted and created again, are left out, because they may have such seals."""
+    """Find seals of one branch that have the same parent. Returns a sentence for each such parent. Branches
+    that were moved back, or deleted and created again, are left out, because they may have such seals."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):

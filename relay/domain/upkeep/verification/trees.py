@@ -1,4 +1,6 @@
-"""Checks trees: every directory below every sealed root matches its digest, and its files are stored."""
+"""Checks trees. Every directory below every sealed root must match its digest, and its files must be
+stored.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ AT_ONCE = 256  # directories
 
 
 class _Wanted(NamedTuple):
-    """A directory to check. Directories with an equal digest are checked once, at one of their paths."""
+    """A directory to check. Directories with the same digest are checked only once, at one of their paths."""
 
     digest: bytes
     path: str
@@ -73,7 +75,8 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 def _split_lots(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
-    """Splits the directories into lots that are read at once; those that are not stored come first."""
+    """Splits the directories into lots, each of which is read at once. Directories that are not stored come
+    first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
     for directory in lot:
         by_digest.setdefault(directory.digest, []).append(directory)
@@ -99,7 +102,7 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
 def _check_directories(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
-    """Verify directories. Returns their subdirectories, their files by repository and path, and errors."""
+    """Verify directories. Returns (subdirectories, files by repository and path, errors)."""
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []
@@ -123,9 +126,10 @@ def _check_directories(
 
 
 def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
-    """Check a directory's digest. Returns (keys, partial, directory): the tree key that the digest was made
-    with (all candidates if the directory is partial or missing), whether the repository has only part of it,
-    and the decoded directory (None if missing). Raises SvcError for a wrong digest."""
+    """Check a directory's digest. Returns (keys, partial, directory). `keys`: the tree key that the digest
+    was made with, or all candidates if the directory is partial or missing. `partial`: whether the repository
+    has only part of it. `directory`: the decoded directory, or None if it is missing. Raises SvcError for a
+    wrong digest."""
     if raw is None:
         return place.keys, False, None
     directory = tree.decode(raw)
@@ -140,7 +144,7 @@ def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, .
 
 
 async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
-    """The error if the partial tree `root` is not a part of the signed tree `whole`; None if it is."""
+    """Check that the partial tree `root` is a part of the signed tree `whole`. Returns the error, or None."""
     name = f"tree {root.hex()[:12]} of repository {repo_id}"
     try:
         if await drive(tree.signed(root, {}), store.read_many) != whole:

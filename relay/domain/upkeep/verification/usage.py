@@ -18,7 +18,7 @@ Sums = tuple[int, ...]
 
 
 class Repo(NamedTuple):
-    """The usage of one repository. `real`: the recounted usage; `counted`: the recorded usage. Both are
+    """The usage of one repository. `real`: the recounted usage. `counted`: the recorded usage. Both are
     (bytes, objects, whether the repository counts as deleted)."""
 
     owner_id: str
@@ -27,7 +27,7 @@ class Repo(NamedTuple):
 
 
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
-    """Yields a line for each account and repository with wrong numbers."""
+    """Yields a line for each account and repository whose recorded usage is wrong."""
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _read_counted(tx)
     for repo_id, repo in repos.items():
@@ -71,7 +71,7 @@ async def _repair(tx: Tx, account_id: str, repo_ids: list[str]) -> None:
 
 
 async def _read(tx: Tx, only: Collection[str] | None) -> dict[str, Repo]:
-    """The usage of all repositories, or of `only` these, by id."""
+    """Read the usage of all repositories, or of those in `only`. Returns it by repository id."""
     repos: dict[str, Repo] = {}
     every = tx.all(rows.REAL) if only is None else tx.all(rows.REAL_OF, ids=sorted(only))
     for repo_id, owner_id, deleted, size, objects, *recorded in await every:
@@ -85,7 +85,8 @@ async def _read_counted(tx: Tx) -> dict[str, Sums]:
 
 
 def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
-    """The usage of each owner's repositories added up, by account id, in the order of NAMES."""
+    """Add up the usage of each owner's repositories. Returns the sums by account id, in the order of
+    NAMES."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for repo in repos.values():
         size, objects, deleted = repo.real

@@ -1,4 +1,4 @@
-"""SQL statements on webhooks, their deliveries, and the rows that messages are made of."""
+"""SQL statements on webhooks, their deliveries, and the rows from which messages are made."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class DeliveryRow:
 
 
 class ToSend(NamedTuple):
-    """The data of one attempt. `alive`: id of the repository, None if requests about it are refused."""
+    """The data of one attempt of a delivery. `alive`: id of the repository, or None if requests about the
+    repository are refused."""
 
     state: str
     attempts: int
