@@ -1,11 +1,10 @@
-"""Every row of a database in one file, independent of the kind of database (version 2 of backups).
+"""The file of a backup that holds every row of a database, for every kind of database (version 2 of backups).
 
 file = zstd( item… )                     item = u32 length, big-endian ‖ msgpack
 item = {"table": …, "columns": […]}      a table begins; after the tables that it refers to
      | [[value, …], …]                   some of its rows
      | nil                               the end
-value = nil | boolean | integer of 64 bits | text | bytes
-"""
+value = nil | boolean | integer of 64 bits | text | bytes"""
 
 from __future__ import annotations
 
