@@ -6,4 +6,5 @@ are in a bucket, an empty bucket. These may be of another kind than those of the
     DIR/manifest.json         what belongs to the backup, with sizes and BLAKE3
     DIR/<id>/database         every row, as of one moment (`tables`)
     DIR/<id>/private/…        the signer's key and the secrets of `--dev`
-    DIR/objects/NAME-SIZE.pack"""
+    DIR/objects/NAME-SIZE.pack
+"""

@@ -134,5 +134,5 @@ class Attempts:
         limiter.spend(f"{self.name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """Return the token of an attempt that succeeded."""
+        """Return the token of an attempt that succeeded, because only failed attempts count."""
         limiter.give_back(f"{self.name} {key}")
