@@ -1,5 +1,5 @@
-"""The route table. A route names its operation; the operation's row in `localstore.core.model.rights` says who
-may call the route.
+"""The route table. A route names its operation; the operation's row in `localstore.core.model.rights` says
+who may call the route.
 
     @serves(endpoints.LIST, operation="ref.list")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
