@@ -5,7 +5,8 @@
         async with view.write() as tx: ...
 
 The gate creates them for each request. A job that merges later for a caller creates them again
-(`relay.domain.merging.auto`)."""
+(`relay.domain.merging.auto`).
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class Caller:
     reserved for the request; a service reserves more before it loads much. `sight`: the repository's row, if
     the gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name
     that a program gave to the piece of its work that this request belongs to (SVC_TURN). `_held`: the
-    transaction with the effect of the request; it stays open until the answer is stored in it."""
+    transaction with the effect of the request; it stays open until the answer is stored in it.
+    """
 
     node: Node
     principal: Principal | None
@@ -144,7 +146,8 @@ class Caller:
         The transaction spends the request's nonce, so that a replay changes nothing, and reads state and role
         again under the lock. For a request with an Idempotency-Key it stays open until `conclude` stores the
         answer in it; if the request was carried out before, AnsweredBefore is raised. `effect=False`: commit
-        at once; the rows are not the effect of the request and stay even if the request fails."""
+        at once; the rows are not the effect of the request and stay even if the request fails.
+        """
         await self.conclude(None)
         held = self.node.db.write(*self._lock_names(), *names)
         tx = await held.__aenter__()

@@ -3,7 +3,8 @@
 The database is copied first and the packs second, because packs only grow while the collector is paused.
 Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; no
 file is changed. After an interruption the older backup, if there was one, is still whole. The next attempt
-reuses the packs that were copied."""
+reuses the packs that were copied.
+"""
 
 from __future__ import annotations
 

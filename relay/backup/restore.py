@@ -1,7 +1,8 @@
 """Makes a node from a backup: a new data folder, an empty database, and an empty bucket if packs are in one.
 
 Packs are restored first. Then the data folder appears as a whole. The rows are inserted last, in one
-transaction, so that nothing can be served before all of them are there."""
+transaction, so that nothing can be served before all of them are there.
+"""
 
 from __future__ import annotations
 

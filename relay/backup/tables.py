@@ -4,7 +4,8 @@ file = zstd( item… )                     item = u32 length, big-endian ‖ msg
 item = {"table": …, "columns": […]}      a table begins; after the tables that it refers to
      | [[value, …], …]                   some of its rows
      | nil                               the end
-value = nil | boolean | integer of 64 bits | text | bytes"""
+value = nil | boolean | integer of 64 bits | text | bytes
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The lines of requests are collected and written together, at most `DELAY` seconds after they were made: a
 write for each line took a third of the CPU time of a small answer. A warning or an error is written at once,
-after the lines that wait."""
+after the lines that wait.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ file that TR_OIDC_PROVIDERS names.
 
 [{"name": "google", "issuer": "https://accounts.google.com", "client_id": "…",
   "client_secret_file": "/run/secrets/google"},
- {"name": "github", "kind": "github", "client_id": "…", "client_secret_file": "/run/secrets/github"}]"""
+ {"name": "github", "kind": "github", "client_id": "…", "client_secret_file": "/run/secrets/github"}]
+"""
 
 from __future__ import annotations
 

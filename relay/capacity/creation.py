@@ -2,7 +2,8 @@
 are counted in the transaction that creates them, so that refused and failed requests do not count.
 
 The write transaction of a view counts the operations in `COUNTED`. Services count everything else by calling
-`count`."""
+`count`.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ transaction of the effect.
 
 The bytes of a repository are the uncompressed sizes of the objects that it reaches. An object counts once for
 each repository, even if several repositories share it. A deleted repository does not count against the limit,
-but stays stored until it is purged: live and deleted repositories together may have twice the limit."""
+but stays stored until it is purged: live and deleted repositories together may have twice the limit.
+"""
 
 from __future__ import annotations
 

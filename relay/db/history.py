@@ -4,7 +4,8 @@ The history of a seal consists of its parents and merge sources, and of their hi
 only if the repository has them. History is listed from the newest to the oldest seal, in an order that never
 changes: a seal comes before all its ancestors. For this order each seal has a listed time, which is never
 before that of an ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk
-down to a time returns every newer seal."""
+down to a time returns every newer seal.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
     Both kinds of step are in one FROM, because a recursion may have only one. PostgreSQL needs LATERAL, to
     look up parents and sources for each seal instead of reading both tables whole. SQLite has no LATERAL;
-    there, two rows of the walk step from each seal."""
+    there, two rows of the walk step from each seal.
+    """
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
             seal_parent.c.seal_id == walk.c.id

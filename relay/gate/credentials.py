@@ -4,7 +4,8 @@ device key alone.
 The verification of a token is cached by its digest. Whether the session and account of the token are still
 active is read from the database for every request. Changes with a token, and every request with only a device
 key, are signed (`localstore.core.identity.request_signature`). The Caller keeps the nonce of a signed change,
-and the effect of the change spends it."""
+and the effect of the change spends it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ class Credentials:
         stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other
         routes. Raises Forbidden for a token that is restricted to something else, and for a change by cookie
         from another site. Routes for git ignore cookies; for them, a repository outside a token's
-        restrictions is missing."""
+        restrictions is missing.
+        """
         headers = request.headers
         if "authorization" in headers:
             await self._by_token(caller, request, incoming, body, params)

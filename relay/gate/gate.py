@@ -1,7 +1,8 @@
 """The gate that every request to a route passes. It checks rate limit, credential, signature, visibility,
 rights and the shape of the body.
 
-Handlers run only after it. Services receive a Caller or a View and never see the HTTP request."""
+Handlers run only after it. Services receive a Caller or a View and never see the HTTP request.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The HTTP server. Its single entry finds the route of each request, sends the answer, and turns every error
 into an answer.
 
-Sanic provides the protocol; paths, methods, errors, headers and log lines are handled here."""
+Sanic provides the protocol; paths, methods, errors, headers and log lines are handled here.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def parse_range(
     bytes.
 
     Several ranges, other units and a stale If-Range give all bytes, as the RFC allows. Raises ValueError for
-    a range outside of `length` bytes."""
+    a range outside of `length` bytes.
+    """
     match = _RANGE.fullmatch(header.strip()) if header else None
     if match is None or (if_range is not None and if_range != etag):
         return None

@@ -3,7 +3,8 @@ differently, and bodies with so many small chunks that they cause too much work.
 
 A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, that many
 bytes, CRLF. Only SP and HTAB count as spaces, and only before and in an extension. The last chunk has the
-size 0 and no trailers."""
+size 0 and no trailers.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The cookies of a browser session, and checks that a request comes from the relay's own pages.
 
 The names are `__Host-session` and `__Secure-refresh` if the node is reached by TLS, and `tr_session` and
-`tr_refresh` on a development node with plain HTTP."""
+`tr_refresh` on a development node with plain HTTP.
+"""
 
 from __future__ import annotations
 

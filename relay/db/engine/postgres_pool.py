@@ -1,6 +1,7 @@
 """A small pool of connections, which are opened on demand and then reused.
 
-asyncpg's own pool costs one more task and round trip for each use."""
+asyncpg's own pool costs one more task and round trip for each use.
+"""
 
 from __future__ import annotations
 

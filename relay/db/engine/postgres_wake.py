@@ -3,7 +3,8 @@ and short texts that are not stored.
 
 Notifications are sent outside of transactions, because inside one the commit takes a lock of the whole
 server. They are sent at most once in COALESCE seconds. After a lost connection, listeners read the log
-again."""
+again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """SQLite through aiosqlite: one writer connection behind a lock, and readers that cannot write.
 
 The journal mode is WAL. Writers use BEGIN IMMEDIATE (with DEFERRED, 65 % of the transactions got SQLITE_BUSY;
-see design/relay) and synchronous=FULL, so that a change survives a power loss once it is acknowledged."""
+see design/relay) and synchronous=FULL, so that a change survives a power loss once it is acknowledged.
+"""
 
 from __future__ import annotations
 
