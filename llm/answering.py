@@ -182,7 +182,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
             answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
             if answer.status != 200:
                 raise error_of(await runner.whole(answer), answer.status, runner)
-        reply = _Told(work)
+        reply = _AnswerLines(work)
         async with aclosing(events(runner, answer)) as source:
             async for event in source:
                 for line in reply.hear(event):
@@ -194,7 +194,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
     yield reply.last(began, load_ns, cut, context)
 
 
-class _Told:
+class _AnswerLines:
     """Turns the engine's events into lines of an answer, and collects counts and times for the last line."""
 
     def __init__(self, work: Work) -> None:

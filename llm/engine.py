@@ -38,7 +38,7 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
             ended = ended or bool(event.get("stop"))
             yield event
     if not ended:
-        raise runner.died()
+        raise runner.mark_dead()
 
 
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:

@@ -111,13 +111,13 @@ class Front:
                 needed = int(request.path != WATCHED)
                 self._open, self._needing = self._open + 1, self._needing + needed
                 if needed:
-                    self.idle.used(self._needing)
+                    self.idle.set_open_requests(self._needing)
                 try:
                     return await handler(request, **parts)
                 finally:
                     self._open, self._needing = self._open - 1, self._needing - needed
                     if needed:
-                        self.idle.used(self._needing)
+                        self.idle.set_open_requests(self._needing)
             except (Refused, SvcError) as error:
                 return self._refuse(request, error)
             except OSError as error:
@@ -189,7 +189,7 @@ class Front:
 
     def find(self, text: str | None) -> Installed:
         """The installed model with this name. Raises Refused if the name is missing or unknown."""
-        named = wire.required(text, "model")
+        named = wire.require(text, "model")
         try:
             return self.models.find(self.name(named))
         except ModelMissing:
@@ -259,7 +259,7 @@ class Front:
 
     async def _copy(self, request: Request) -> HTTPResponse:
         call = wire.decode(await self.body(request), wire.Copy)
-        source, target = self.find(call.source), self.name(wire.required(call.destination, "destination"))
+        source, target = self.find(call.source), self.name(wire.require(call.destination, "destination"))
         self.models.put(target, source.record)
         return self.empty(request)
 

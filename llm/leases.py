@@ -24,7 +24,7 @@ class Idle:
         self._open = 0
         self._since = time.monotonic()
 
-    def used(self, open_requests: int) -> None:
+    def set_open_requests(self, open_requests: int) -> None:
         """Record the number of open requests, each time that it changes."""
         self._open = open_requests
         self._since = time.monotonic()

@@ -35,7 +35,7 @@ def main() -> NoReturn:
             Models(llm_home()),
             sys.argv[1],
             None,
-            _Told(),
+            _StepPrinter(),
         )
     except SvcError as error:
         _print({"error": error.detail})
@@ -44,7 +44,7 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-class _Told:
+class _StepPrinter:
     """Prints the steps of a pull: each new step at once, the progress of a blob at most ten times a
     second."""
 

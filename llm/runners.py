@@ -102,7 +102,7 @@ class Runner:
         try:
             answer = await ask(self.port, self.key, method, path, body)
         except Broken:
-            raise self.died() from None
+            raise self.mark_dead() from None
         self.heard = time.monotonic()
         return answer
 
@@ -113,7 +113,7 @@ class Runner:
                 self.heard = time.monotonic()
                 yield piece
         except Broken:
-            raise self.died() from None
+            raise self.mark_dead() from None
 
     async def whole(self, answer: Answer) -> bytes:
         return b"".join([piece async for piece in self.pieces(answer)])
@@ -136,7 +136,7 @@ class Runner:
                     self.process.kill()
                 return
 
-    def died(self) -> Died:
+    def mark_dead(self) -> Died:
         """Mark the runner as unusable, and return the error for a request whose connection to it broke."""
         self._broken = True
         what = "did not answer and was ended" if self.hung else "ended unexpectedly"

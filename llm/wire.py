@@ -27,7 +27,7 @@ class Named(msgspec.Struct, kw_only=True):
 
     @property
     def named(self) -> str:
-        return required(self.model or self.name, "model")
+        return require(self.model or self.name, "model")
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -137,7 +137,7 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise Refused(400, f"the body is not what this route takes: {error}") from None
 
 
-def required(value: str | None, member: str) -> str:
+def require(value: str | None, member: str) -> str:
     if not value:
         raise Refused(400, f"{member} is required")
     return value
