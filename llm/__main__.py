@@ -1,4 +1,4 @@
-"""`python -m llm PORT`: starts the keeper of the server on a port (`llm.keeper`)."""
+"""The command `python -m llm PORT`: starts the keeper of the server on a port (`llm.keeper`)."""
 
 from __future__ import annotations
 

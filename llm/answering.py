@@ -1,5 +1,5 @@
-"""Generates text for /api/chat and /api/generate: makes a request to the engine from the client's body, and
-the lines that the client reads from the engine's events."""
+"""Generates text for /api/chat and /api/generate. It makes a request to the engine from the client's body,
+and turns the engine's events into the lines that the client reads."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ CHAT, COMPLETION, INFILL = "/v1/chat/completions", "/completion", "/infill"
 class Work(msgspec.Struct, kw_only=True):
     """A request to the engine, and how to answer the client.
 
-    `chat`: the lines of the answer have the form of /api/chat. `truncate`: shorten a prompt that is too long.
-    `before`: tokens of an earlier conversation that the prompt continues. `keeps_context`: the last line
-    contains all tokens so far."""
+    `chat`: whether the lines of the answer have the form of /api/chat. `truncate`: whether to shorten a
+    prompt that is too long. `before`: tokens of an earlier conversation that the prompt continues.
+    `keeps_context`: whether the last line contains all tokens so far."""
 
     path: str
     body: dict[str, Any]
@@ -41,8 +41,8 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …), by its header and
-    template."""
+    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …). The file's header and
+    the chat template show it."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]
@@ -69,8 +69,8 @@ def template_of(installed: Installed) -> str:
 
 
 def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
-    """The request to the engine for a body of /api/chat. Raises Refused for an invalid body. `label`: name of
-    the model in the answer."""
+    """Make the request to the engine from a body of /api/chat. `label`: name of the model in the answer.
+    Raises Refused for an invalid body."""
     earlier = [msgspec.convert(message, Message) for message in installed.record.messages]
     messages = [*earlier, *(request.messages or [])]
     if installed.record.system and not any(message.role == "system" for message in messages):
@@ -84,8 +84,8 @@ def work_of_chat(request: Chat, installed: Installed, label: str) -> Work:
 
 
 def work_of_generate(request: Generate, installed: Installed, label: str) -> Work:
-    """The request to the engine for a body of /api/generate. Raises Refused for an invalid body. `label`:
-    name of the model in the answer."""
+    """Make the request to the engine from a body of /api/generate. `label`: name of the model in the answer.
+    Raises Refused for an invalid body."""
     if request.template:
         raise Refused(
             400, "template: the template of a request is not used; make a model with it: /api/create"
@@ -182,7 +182,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
             answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
             if answer.status != 200:
                 raise error_of(await runner.whole(answer), answer.status, runner)
-        reply = _Told(work)
+        reply = _AnswerLines(work)
         async with aclosing(events(runner, answer)) as source:
             async for event in source:
                 for line in reply.hear(event):
@@ -194,7 +194,7 @@ async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGe
     yield reply.last(began, load_ns, cut, context)
 
 
-class _Told:
+class _AnswerLines:
     """Turns the engine's events into lines of an answer, and collects counts and times for the last line."""
 
     def __init__(self, work: Work) -> None:
@@ -278,8 +278,8 @@ class _Told:
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
-    """Turn a chat into a prompt of tokens that continues an earlier conversation. Returns all tokens of the
-    prompt."""
+    """Replace the chat in the request by its prompt in tokens, after the tokens of an earlier conversation.
+    Returns all tokens of the prompt."""
     prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)
@@ -291,7 +291,7 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
 
 
 async def _render_chat(work: Work, runner: Runner) -> list[int]:
-    """The tokens of a chat, after the model's template was applied to its messages."""
+    """The tokens of a chat. The model's template turns its messages into text first."""
     template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
     }

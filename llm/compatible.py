@@ -1,4 +1,5 @@
-"""The routes /v1 of OpenAI: passes bodies to the engine, and its answers back, byte for byte."""
+"""The /v1 routes of OpenAI. They pass each body to the engine and its answer back to the client, byte for
+byte."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _PASSED = {
 
 
 class Compatible:
-    """The handlers of the routes /v1."""
+    """The handlers of the /v1 routes."""
 
     def __init__(self, front: Front) -> None:
         self._front = front

@@ -21,15 +21,15 @@ class Cut(NamedTuple):
 
 
 def _room(body: dict[str, Any], runner: Runner) -> int:
-    """The number of tokens that a prompt may have, so that the context has room for an answer."""
+    """The number of tokens that a prompt may have, so that the context also has space for an answer."""
     holds = runner.plan.context
     most = body.get("max_tokens") or 0
     return holds - min(max(int(most), holds // 8, 1), holds // 2)
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten a chat, in place, until it fits: drop the oldest messages, then the beginning of the last one.
-    System messages stay. Returns the numbers of tokens."""
+    """Shorten a chat in place until it fits the context. The oldest messages are dropped first, then the
+    beginning of the last message; system messages stay. Returns the numbers of tokens before and after."""
     room = _room(body, runner)
     before = count = await _count(body, runner)
     messages = body["messages"]
@@ -59,8 +59,8 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten the prompt of a request that has no chat, in place, by dropping its beginning. Returns the
-    numbers of tokens."""
+    """Shorten the prompt of a request without a chat in place, by dropping its beginning. Returns the numbers
+    of tokens before and after."""
     prompt = body.get("prompt")
     tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
     room = _room(body, runner)

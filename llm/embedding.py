@@ -23,8 +23,8 @@ async def embed(
     runners: Runners, call: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
 ) -> dict[str, Any]:
     """Compute the embeddings of these texts. Returns the answer of /api/embed. `dimensions`: length of the
-    vectors; None: as the model makes them. `began`: when the request came (`time.monotonic_ns`). Raises
-    Refused."""
+    vectors; None for the length that the model makes. `began`: when the request came (`time.monotonic_ns`).
+    Raises Refused."""
     keep = wire.seconds(call.keep_alive)
     context = wire.context_of({**installed.record.parameters, **(call.options or {})})
     if len(texts) > _TEXTS:
@@ -79,8 +79,8 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first `dimensions` numbers of the vector, scaled to length 1. The vector itself if it is not
-    longer, or `dimensions` is None."""
+    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that is not longer is
+    returned unchanged, and so is every vector if `dimensions` is None."""
     if dimensions is None or dimensions >= len(vector):
         return vector
     shortened = vector[:dimensions]

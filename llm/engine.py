@@ -1,5 +1,5 @@
 """Reads the answers of the engine (the library that generates text): its stream of events, its errors, and
-tokens of texts."""
+the tokens of a text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TOO_LONG = "exceed_context_size_error"
 
 
 async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any], None]:
-    """Yields the events of the engine's answer. Raises Refused if one is an error, or the answer breaks
-    off."""
+    """Yields the events of the engine's answer. Raises Refused if an event is an error, or if the answer ends
+    too early."""
     rest = b""
     ended = False
     async for piece in runner.pieces(answer):
@@ -38,11 +38,12 @@ async def events(runner: Runner, answer: Answer) -> AsyncGenerator[dict[str, Any
             ended = ended or bool(event.get("stop"))
             yield event
     if not ended:
-        raise runner.died()
+        raise runner.mark_dead()
 
 
 def error_of(data: bytes, status: int, runner: Runner) -> Refused:
-    """The error to answer to the client for an error of the engine. `data`: body of the engine's answer."""
+    """The error with which the client is answered when the engine reports an error. `data`: body of the
+    engine's answer."""
     try:
         answer = msgspec.json.decode(data)
         error = answer.get("error", answer)
@@ -82,8 +83,8 @@ def too_long(tokens: int, holds: int, runner: Runner) -> Refused:
 
 
 async def tokens_of(runner: Runner, text: str, *, special: bool = False) -> list[int]:
-    """The tokens of a text, by the model's tokenizer. `special`: whether names of control tokens in the text
-    become those tokens."""
+    """The tokens of a text, made by the model's tokenizer. `special`: whether names of control tokens in the
+    text become these tokens."""
     body = {"content": text, "parse_special": special, "add_special": False}
     answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(body))
     data = await runner.whole(answer)

@@ -1,5 +1,5 @@
-"""Chooses the environment variables for the server's programs, without tokens or anything else that belongs
-to svc."""
+"""Chooses the environment variables that the programs of the server get. Tokens and everything else that
+belongs to svc are left out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _OF_NETWORK = (
 def clean_environment(
     environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
 ) -> dict[str, str]:
-    """The variables of `environment` that a program of the server may see. `ollama`: also variables for
-    ollama and the network; `network`: also variables for the network, such as proxies, for programs that
-    download models."""
+    """The variables of `environment` that a program of the server may see. `network`: include variables for
+    the network, such as proxies, for programs that download models. `ollama`: include these, and the
+    variables of ollama."""
     prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))
     return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

@@ -1,5 +1,5 @@
-"""`python -m llm.front FD PORT`: answers the API of Ollama and the /v1 of OpenAI. FD is the listening socket,
-which the keeper opened. The process ends when its input closes.
+"""The command `python -m llm.front FD PORT`: answers the API of Ollama and the /v1 of OpenAI. FD is the
+listening socket, which the keeper opened. The process ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ class Front:
                 needed = int(request.path != WATCHED)
                 self._open, self._needing = self._open + 1, self._needing + needed
                 if needed:
-                    self.idle.used(self._needing)
+                    self.idle.set_open_requests(self._needing)
                 try:
                     return await handler(request, **parts)
                 finally:
                     self._open, self._needing = self._open - 1, self._needing - needed
                     if needed:
-                        self.idle.used(self._needing)
+                        self.idle.set_open_requests(self._needing)
             except (Refused, SvcError) as error:
                 return self._refuse(request, error)
             except OSError as error:
@@ -128,8 +128,8 @@ class Front:
         return answer
 
     async def _answer_failure(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer to a request that raised an error outside of its handler: an unknown path or method, a
-        broken request, or a bug."""
+        """The answer to a request for which no handler answers: for an unknown path or method, a broken
+        request, or a bug."""
         status = error.status_code if isinstance(error, SanicException) else 500
         request.ctx.headers = {}
         try:
@@ -189,7 +189,7 @@ class Front:
 
     def find(self, text: str | None) -> Installed:
         """The installed model with this name. Raises Refused if the name is missing or unknown."""
-        named = wire.required(text, "model")
+        named = wire.require(text, "model")
         try:
             return self.models.find(self.name(named))
         except ModelMissing:
@@ -210,7 +210,7 @@ class Front:
 
     async def stream(self, request: Request, source: AsyncGenerator[dict[str, Any], None]) -> None:
         """Send lines of JSON to the client as `source` yields them. An error before the first line is
-        answered with its status, a later error as a line."""
+        answered with its HTTP status, a later error as a line."""
         async with aclosing(source):
             first = await anext(source)
             response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
@@ -223,7 +223,7 @@ class Front:
     async def _next_line(
         self, request: Request, source: AsyncGenerator[dict[str, Any], None]
     ) -> dict[str, Any] | None:
-        """The next line of an answer, which may be an error; None after the last line."""
+        """The next line of an answer; None after the last line. An error of `source` becomes a line."""
         try:
             return await anext(source, None)
         except Refused as error:
@@ -259,7 +259,7 @@ class Front:
 
     async def _copy(self, request: Request) -> HTTPResponse:
         call = wire.decode(await self.body(request), wire.Copy)
-        source, target = self.find(call.source), self.name(wire.required(call.destination, "destination"))
+        source, target = self.find(call.source), self.name(wire.require(call.destination, "destination"))
         self.models.put(target, source.record)
         return self.empty(request)
 
@@ -329,8 +329,9 @@ class Front:
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
-        """Answer a request that uses a model. `work`: the text to generate; None: only load the model, or
-        unload it if `keep_alive` is 0, and answer `empty`. Returns the response; None if it was streamed."""
+        """Answer a request that uses a model. `work`: the text to generate. If it is None, the model is only
+        loaded, or unloaded if `keep_alive` is 0, and the answer is `empty`. Returns the response; None if it
+        was streamed."""
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:
@@ -382,7 +383,7 @@ async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
 
 
 async def _join_lines(source: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
-    """All lines of an answer joined into one, for a client that does not want a stream."""
+    """Join all lines of an answer into one, for a client that does not want a stream."""
     text, thinking, calls, last = [], [], [], {}
     async with aclosing(source):
         async for last in source:
@@ -405,8 +406,8 @@ def say(line: str) -> None:
 
 
 async def serve(front: Front, bound: socket.socket, ended: asyncio.Event) -> int:
-    """Answer requests on the socket `bound` until `ended` is set, or nobody needs the server. Returns the
-    exit code."""
+    """Answer requests on the socket `bound`. Returns the exit code when `ended` is set or the server is not
+    needed any more."""
     app = front.build()
     server: Any = await app.create_server(
         sock=bound, return_asyncio_server=True, access_log=False, backlog=1024, noisy_exceptions=False

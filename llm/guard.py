@@ -1,7 +1,8 @@
-"""Decides who may send requests: programs on this machine, and web pages that were loaded from it.
+"""Decides which requests are accepted: those of programs on this machine, and of web pages that were loaded
+from it.
 
 A page of any site can send requests to 127.0.0.1, and any site can make its name resolve to that address. So
-the header Host must name this machine, and a foreign Origin is refused.
+the header Host must name this machine, and an Origin of another site is refused.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 
 
 def require_local(host: str, origin: str | None) -> dict[str, str]:
-    """Raises Refused for a foreign Host or Origin. Returns the response headers that let an allowed page read
-    the answer. `origin`: None if the request has no Origin header."""
+    """Raise Refused if the headers Host or Origin name another machine. Returns the response headers that let
+    an allowed page read the answer. `origin`: None if the request has no Origin header."""
     if not _HOST.fullmatch(host):
         raise Refused(
             403, f"the Host {host[:100]!r} is not this machine; ask http://localhost or http://127.0.0.1"

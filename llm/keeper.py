@@ -1,8 +1,8 @@
 """The keeper of a server: it holds the port, the lock and the log, and runs the front or an installed ollama.
 
-The listening socket belongs to the keeper: while a front that died is restarted, clients wait in the socket's
-queue and are answered by the next front. A front that hangs is killed. If fronts end too often, the server
-ends.
+The listening socket belongs to the keeper. So while a front that died is restarted, clients wait in the
+socket's queue and are answered by the next front. A front that hangs is killed. If fronts end too often, the
+server ends.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _LOOK = 1.0
 
 
 def main(words: list[str]) -> int:
-    """Run a server until a signal ends it. Returns the exit code. `words`: PORT; then `shown` to print the
-    log too; then `ollama=PATH` to run that program instead of the front."""
+    """Run a server until a signal ends it. Returns the exit code. `words`: first PORT; then `shown` to print
+    the log too; then `ollama=PATH` to run that program instead of the front."""
     port, more = int(words[0]), words[1:]
     ollama = next((word.partition("=")[2] for word in more if word.startswith("ollama=")), "")
     folder = llm_home() / str(port)
@@ -156,8 +156,8 @@ class _Keeper:
                 return ENDED_IDLE
 
     def _watch(self, child: subprocess.Popen[bytes], over: threading.Event) -> None:
-        """Kill the front if it hangs, until `over` is set. A front that has not answered yet may still be
-        starting, so it is left alone."""
+        """Kill the front if it stops answering; return when `over` is set. A front that has never answered
+        may still be starting and is not killed."""
         answered, missed = False, 0
         while not over.wait(ASK_SECONDS):
             if _answers(self._port):

@@ -1,5 +1,5 @@
-"""Decides whether anybody still needs the server. An app that does holds a lease: a locked file, whose lock
-the system ends with the app.
+"""Decides whether the server is still needed. An app that needs it holds a lease: a locked file, whose lock
+the system releases when the app ends.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ STAYING_SECONDS = 30.0  # between two looks at a server that stays
 
 
 class Idle:
-    """Watches the leases of the server on a port. A server that was started to run without leases is never
-    idle."""
+    """Watches the leases of the server on a port. A server that was started to run without leases never
+    counts as idle."""
 
     def __init__(self, home: Path, port: int) -> None:
         self._folder = home / str(port)
         self._open = 0
         self._since = time.monotonic()
 
-    def used(self, open_requests: int) -> None:
-        """Record the new number of open requests. Called whenever it changes."""
+    def set_open_requests(self, open_requests: int) -> None:
+        """Record the number of open requests, each time that it changes."""
         self._open = open_requests
         self._since = time.monotonic()
 
     def over(self, now: float) -> bool:
-        """Whether nobody has needed the server for IDLE_SECONDS. `now`: `time.monotonic()`."""
+        """Whether the server was not needed for IDLE_SECONDS. `now`: `time.monotonic()`."""
         if self._open or stays(self._folder) or held(self._folder):
             self._since = now
         return now - self._since > IDLE_SECONDS
 
     async def wait(self) -> None:
-        """Return once nobody needs the server."""
+        """Return once the server is not needed any more."""
         while not self.over(time.monotonic()):  # noqa: ASYNC110 - leases are files, which wake nobody
             await asyncio.sleep(STAYING_SECONDS if stays(self._folder) else LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""The server's log, which has the output of its processes."""
+"""The server's log, which gets the output of all its processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localstore.models import log
 
 
 class Log(log.Log):
-    """A log whose lines are also written to the file descriptor `echo`, if given."""
+    """A log whose lines are also written to the file descriptor `echo`, unless that is None."""
 
     def __init__(self, file: Path, echo: int | None = None) -> None:
         super().__init__(file)

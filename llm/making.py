@@ -34,8 +34,8 @@ def sha256_of(digest: str) -> str:
 
 
 async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:
-    """Receive an uploaded blob and store it under its SHA-256. Raises Refused if the bytes do not match it,
-    BadModel if the blob is not a model."""
+    """Receive an uploaded blob and store it under its SHA-256. Raises Refused if the bytes do not match the
+    digest, and BadModel if the blob is not a model."""
     if models.about(sha256) is not None:
         async for _ in pieces:
             pass
@@ -65,8 +65,8 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
 
 
 def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
-    """The record of the model that a body of /api/create describes. `find`: returns the installed model with
-    a name. Raises Refused."""
+    """Make the record of the model that a body of /api/create describes. `find`: returns the installed model
+    with a name. Raises Refused."""
     for name in ("quantize", "adapters"):
         if getattr(request, name):
             raise Refused(501, f"{name}: making models this way is not in this version of svc")

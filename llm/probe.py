@@ -1,7 +1,7 @@
-"""`python -m llm.probe`: loads the engine and prints the devices that it can use, or ends with an error.
+"""The command `python -m llm.probe`: loads the engine and prints the devices that it can use, or ends with an
+error.
 
-It is a process of its own, because an engine that was built for another processor ends its process by a
-signal.
+It is a separate process, because a signal ends a process that loads an engine built for another processor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors that the front answers to clients: a status and a sentence."""
+"""Errors that the front sends to clients: a status and a sentence."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class Refused(Exception):
 
 
 class Died(Refused):
-    """Raised if the process of a model ended before or during its answer."""
+    """Raised if the process of a model ended before its answer was complete."""

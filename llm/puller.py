@@ -1,8 +1,8 @@
-"""`python -m llm.puller NAME`: downloads a model for POST /api/pull, with the SVC_HOME in which the server
-was started.
+"""The command `python -m llm.puller NAME`: downloads a model for POST /api/pull, with the SVC_HOME in which
+the server was started.
 
-It prints the lines of the answer, at most ten a second for each blob. It ends when its input closes, even if
-the front was killed. The next pull continues with the bytes received so far.
+It prints the lines of the answer, for each blob at most ten a second. It ends when its standard input closes,
+even if the front was killed. The next pull continues with the bytes received so far.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> NoReturn:
             Models(llm_home()),
             sys.argv[1],
             None,
-            _Told(),
+            _StepPrinter(),
         )
     except SvcError as error:
         _print({"error": error.detail})
@@ -44,7 +44,7 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-class _Told:
+class _StepPrinter:
     """Prints the steps of a pull: each new step at once, the progress of a blob at most ten times a
     second."""
 

@@ -1,4 +1,4 @@
-"""Answers POST /api/pull: a process of its own (`llm.puller`) downloads the model, and its output is the
+"""Answers POST /api/pull. A separate process (`llm.puller`) downloads the model, and its output is the
 answer.
 """
 
@@ -21,8 +21,8 @@ KEPT = ("SVC_HOME", VARIABLE, REGISTRIES)  # of the environment, beside what eve
 
 
 async def lines(name: str) -> AsyncGenerator[dict[str, Any], None]:
-    """Pull the model `name`, and yield the lines of the answer. The pull ends if the caller stops. Raises
-    Refused if it fails."""
+    """Pull the model `name`, and yield the lines of the answer. If the caller closes this generator, the pull
+    ends. Raises Refused if the pull fails."""
     variables = {label: os.environ[label] for label in KEPT if label in os.environ}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "llm.puller", name,

@@ -1,8 +1,8 @@
-"""`python -m llm.runner`: the process of one loaded model, with the engine's own HTTP server.
+"""The command `python -m llm.runner`: the process of one loaded model, with the engine's own HTTP server.
 
 Its argument is a `Task` in JSON; LLM_RUNNER_KEY is the key that requests must carry. It prints one line of
-JSON, `{"url": …}` or `{"error": …}`, and ends when its input closes, even if the front was killed. The
-engine's server is never shut down, because that can hang; the process just ends.
+JSON, `{"url": …}` or `{"error": …}`. It ends when its standard input closes, even if the front was killed.
+The engine's server is never shut down, because that can hang; the process just ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Loads models into runners (processes), lends runners to requests, and ends those that are not needed.
+"""Loads models into runners, which are processes, lends runners to requests, and ends runners that are not
+needed.
 
-A runner that is answering is never ended for another model, which waits instead. A runner that dies or hangs
-is dropped, and the next request loads the model again.
+A runner that is answering is never ended to load another model; the other model waits. A runner that dies or
+hangs is dropped, and the next request loads its model again.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ INSTALL = "install the engine: pip install 'svc[llm]'"
 
 
 def embeds_only(header: Header) -> bool:
-    """Whether the model only makes embeddings. Its header then names a way of pooling."""
+    """Whether the model can only make embeddings. The header of such a model names a way of pooling."""
     return f"{header.architecture}.pooling_type" in header.fields
 
 
 class Runner:
-    """The process of one loaded model. `plan`: how it was loaded. `busy`: number of requests that use it now.
-    `keep`: seconds for which it stays loaded without requests."""
+    """The process of one loaded model. `plan`: how the model was loaded. `busy`: number of requests that use
+    it now. `keep`: seconds for which it stays loaded without requests."""
 
     def __init__(self, installed: Installed, plan: memory.Plan, context: int | None) -> None:
         self.installed, self.plan, self._asked = installed, plan, context
@@ -64,8 +65,7 @@ class Runner:
 
     @property
     def batch(self) -> int:
-        """The number of tokens of a prompt that the engine reads at once; also the largest text that it can
-        embed."""
+        """How many tokens of a prompt the engine reads at once. A text for an embedding cannot be longer."""
         return (
             self.plan.context if embeds_only(self.installed.about.header) else min(BATCH, self.plan.context)
         )
@@ -81,7 +81,8 @@ class Runner:
             return True
 
     def serves(self, installed: Installed, context: int | None) -> bool:
-        """Whether this runner can answer a request for this model with this length of context (None: any)."""
+        """Whether this runner can answer a request for this model. `context`: the length of context that the
+        request needs, in tokens; None for any length."""
         if self.ended or installed.record != self.installed.record:
             return False
         if context is None or context == self._asked:
@@ -96,12 +97,12 @@ class Runner:
         )
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
-        """Send a request to the engine, and return its answer with the body unread. Raises Refused if the
-        runner dies or hangs."""
+        """Send a request to the engine, and return its answer, whose body is not read yet. Raises Refused if
+        the runner dies or hangs."""
         try:
             answer = await ask(self.port, self.key, method, path, body)
         except Broken:
-            raise self.died() from None
+            raise self.mark_dead() from None
         self.heard = time.monotonic()
         return answer
 
@@ -112,13 +113,13 @@ class Runner:
                 self.heard = time.monotonic()
                 yield piece
         except Broken:
-            raise self.died() from None
+            raise self.mark_dead() from None
 
     async def whole(self, answer: Answer) -> bytes:
         return b"".join([piece async for piece in self.pieces(answer)])
 
     async def watch_silence(self) -> None:
-        """Watch the runner while requests wait, and kill it if it does not respond. Their connections then
+        """Kill the runner if it does not respond while requests wait. The connections of these requests then
         break."""
         while True:
             await asyncio.sleep(max(self.heard + SILENT_SECONDS - time.monotonic(), HEALTH_SECONDS / 10))
@@ -135,7 +136,7 @@ class Runner:
                     self.process.kill()
                 return
 
-    def died(self) -> Died:
+    def mark_dead(self) -> Died:
         """Mark the runner as unusable, and return the error for a request whose connection to it broke."""
         self._broken = True
         what = "did not answer and was ended" if self.hung else "ended unexpectedly"
@@ -164,8 +165,8 @@ class Runners:
         keep: float,
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
-        """Call `use` with a runner of the model, and yield its items. If the runner dies before the first
-        item, another one is tried once. `context`, `keep`: as for `lend`."""
+        """Call `use` with a runner of the model, and yield the items of its result. If the runner dies before
+        the first item, another runner is tried, once. `context`, `keep`: as for `lend`."""
         for last in (False, True):
             begun = False
             try:
@@ -181,8 +182,8 @@ class Runners:
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
         """A context that yields a runner with the model loaded, and counts as a request to it. `context`: the
-        requested length in tokens; None: any. `keep`: seconds for which the model then stays loaded without
-        requests. Raises Refused."""
+        length of context that is needed, in tokens; None for any. `keep`: seconds for which the model stays
+        loaded afterwards without requests. Raises Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep
@@ -191,7 +192,8 @@ class Runners:
             await asyncio.shield(self._release(runner))
 
     async def unload(self, name: str) -> bool:
-        """End the runner of the model `name` as soon as no request uses it. Returns whether there was one."""
+        """End the runner of the model `name` as soon as no request uses it. Returns whether there was such a
+        runner."""
         async with self._lock(name):
             runner = self._loaded.get(name)
             if runner is None:
@@ -271,8 +273,8 @@ class Runners:
             return runner
 
     async def _room(self, installed: Installed, context: int | None) -> memory.Plan:
-        """Make room in memory for the model, by ending idle runners and waiting for busy ones. Returns the
-        plan for loading it. Raises Refused if it can never fit."""
+        """Free enough memory for the model, by ending idle runners and waiting for busy ones. Returns the
+        plan for loading the model. Raises Refused if the model does not fit even without other models."""
         while True:
             plan = memory.plan(installed, context, memory.available())
             if plan is not None:

@@ -1,4 +1,4 @@
-"""What the front sends to a new runner (its task), and what the runner reports once it has started."""
+"""The task that the front sends to a new runner, and the report of the runner once it has started."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ KEY_VARIABLE = "LLM_RUNNER_KEY"
 
 
 class Task(msgspec.Struct, kw_only=True):
-    """How to load a model. `context`: tokens of one conversation; `batch`: tokens of a prompt read at once;
-    `slots`: number of conversations at once. `mean_pooling`: average the embeddings of tokens, because the
-    model does not say how to join them. `template`: replaces the model's own; "": keep that."""
+    """The task of a runner: how to load a model. `context`: length of one conversation in tokens; `batch`:
+    how many tokens of a prompt the engine reads at once; `slots`: number of conversations at the same time.
+    `mean_pooling`: average the embeddings of tokens, because the model does not say how to join them.
+    `template`: the chat template; "" for the model's own."""
 
     path: str
     name: str
@@ -25,8 +26,7 @@ class Task(msgspec.Struct, kw_only=True):
 
 
 class Started(msgspec.Struct, kw_only=True):
-    """The report of a runner after its start: its address `url`, or the `error` because of which it did not
-    start."""
+    """The report of a runner after its start. `url`: its address; `error`: why it did not start."""
 
     url: str = ""
     error: str = ""

@@ -1,7 +1,7 @@
-"""Sends requests of the front to a runner on this machine. Each has a connection of its own, whose closing
-stops the runner's work on it.
+"""Sends requests of the front to a runner on this machine. Each request has its own connection; closing it
+makes the runner stop working on the request.
 
-It does not use httpx, which would cost several times the CPU for each token that passes.
+It does not use httpx, which would take several times as much CPU time for each token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bodies of requests to /api, and how their members are written in requests to the engine."""
+"""The bodies of requests to /api, and the translation of their members for requests to the engine."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 class Named(msgspec.Struct, kw_only=True):
-    """A body that names a model. `name`: older spelling of `model`."""
+    """A body that names a model. `name`: an older name of the member `model`."""
 
     model: str | None = None
     name: str | None = None
 
     @property
     def named(self) -> str:
-        return required(self.model or self.name, "model")
+        return require(self.model or self.name, "model")
 
 
 class Call(msgspec.Struct, kw_only=True):
-    """The members that bodies of requests to generate and to embed have in common."""
+    """The members that bodies of requests for text and for embeddings have in common."""
 
     model: str | None = None
     stream: bool | None = None
@@ -127,7 +127,8 @@ class OfEngine(msgspec.Struct, kw_only=True):
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """The body of a request, decoded from JSON as `kind`. Raises Refused if it is not valid for that."""
+    """Decode the body of a request from JSON as the struct `kind`. Raises Refused if the body is not valid
+    for it."""
     if not data.strip():
         raise Refused(400, "missing request body")
     try:
@@ -136,7 +137,7 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise Refused(400, f"the body is not what this route takes: {error}") from None
 
 
-def required(value: str | None, member: str) -> str:
+def require(value: str | None, member: str) -> str:
     if not value:
         raise Refused(400, f"{member} is required")
     return value
@@ -144,7 +145,7 @@ def required(value: str | None, member: str) -> str:
 
 def seconds(value: float | str | None) -> float:
     """The seconds for which a model stays loaded without requests. `value`: seconds, or a duration such as
-    `5m` or `1h30m`; negative: for ever; None: the default. Raises Refused if it is none of these."""
+    `5m` or `1h30m`. A negative value means for ever, None the default. Raises Refused for other values."""
     if value is None:
         return KEEP_SECONDS
     if isinstance(value, str):
@@ -208,8 +209,8 @@ def options_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def context_of(options: dict[str, Any]) -> int | None:
-    """The length of the context in tokens, from the option `num_ctx`; None if it is not given. Raises Refused
-    for a wrong value."""
+    """The length of the context in tokens from the option `num_ctx`; None if the option is missing or 0.
+    Raises Refused for a wrong value."""
     value = options.get("num_ctx")
     if value is None:
         return None
@@ -221,8 +222,8 @@ def context_of(options: dict[str, Any]) -> int | None:
 
 
 def format_of(shape: Any) -> dict[str, Any]:
-    """The member `response_format` for the engine, from the member `format` of a body; {} without a format.
-    Raises Refused for a wrong value."""
+    """The member `response_format` of a request to the engine, made from the member `format` of a body.
+    Returns {} if the body names no format. Raises Refused for a wrong value."""
     if shape is None or shape == "":
         return {}
     if shape == "json":
@@ -238,8 +239,8 @@ _IMAGES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"BM",
 
 
 def picture(data: str) -> dict[str, Any]:
-    """A picture in a message, as the engine expects it. `data`: base64, also as a `data:` URL. Raises Refused
-    if it is no picture."""
+    """Make a picture of a message into the form that the engine expects. `data`: base64, or a `data:` URL
+    with base64. Raises Refused if it is no picture."""
     text = data.partition(",")[2] if data.startswith("data:") else data
     try:
         head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4), validate=True)

@@ -11,8 +11,8 @@ NEEDED = "sqlalchemy"
 
 
 def main() -> None:
-    """Run a command of the node. If the server's libraries are missing, say how to install them and exit with
-    1."""
+    """Run a command of the node. If a library that the server needs is missing, print how to install it and
+    exit with 1."""
     if find_spec(NEEDED) is None:
         sys.exit("relay: the server's libraries are not installed; run: pip install 'svc[relay]'")
     from relay.run.cli import main as run

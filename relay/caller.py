@@ -4,7 +4,7 @@
         view.require("write")
         async with view.write() as tx: ...
 
-The gate creates them for each request, and the job that continues a waiting request creates them again
+The gate creates them for each request. A job that merges later for a caller creates them again
 (`relay.domain.merging.auto`).
 """
 
@@ -49,8 +49,8 @@ def repo_name(repo_id: str) -> str:
 
 class Principal(msgspec.Struct, frozen=True):
     """A signed-in caller. `via`: how the caller authenticated (cookie, token, or the device key itself).
-    `narrowed`: the holder of the token restricted it. `expires_at`: end of the credential, `session_ends`:
-    end of its session, which may be later; both in milliseconds."""
+    `narrowed`: the holder of the token restricted it. `expires_at`: when the credential ends; `session_ends`:
+    when its session ends, which may be later. Both are in milliseconds."""
 
     account_id: str
     handle: str | None
@@ -81,11 +81,11 @@ class Sight(NamedTuple):
 class Caller:
     """The caller of one request.
 
-    `nonce`: (key id, nonce) of a signed request, used up when the request takes effect. `lease`: memory
-    reserved for the request; a service adds to it before it loads much. `sight`: the repository's row, if the
-    gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name that a
-    program gave to the piece of its work this request belongs to (SVC_TURN). `_held`: the open transaction of
-    the effect, which is committed together with the stored answer.
+    `nonce`: (key id, nonce) of a signed request, spent when the request takes effect. `lease`: memory
+    reserved for the request; a service reserves more before it loads much. `sight`: the repository's row, if
+    the gate has read it together with the session. `once`: the request's Idempotency-Key. `turn`: the name
+    that a program gave to the piece of its work that this request belongs to (SVC_TURN). `_held`: the
+    transaction with the effect of the request; it stays open until the answer is stored in it.
     """
 
     node: Node
@@ -108,8 +108,8 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """Who pays for the work of a request: the id of the account; for guests, who may be many, and for
-        anonymous callers their network."""
+        """The key of whoever pays for the work of this request: the account id of a user. For guests and
+        anonymous callers it is their network, because one person may be many of them."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -120,8 +120,8 @@ class Caller:
         return network_of(self.address)
 
     def role_of(self, row: Row) -> Role | None:
-        """The caller's role in the repository of this row, None without one; limited by the credential: with
-        a read-only token it is `read`."""
+        """The caller's role in the repository of this row; None if the caller has none. A credential may
+        limit the role: with a read-only token it is `read`."""
         role = repos.to_role(row)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
@@ -134,19 +134,19 @@ class Caller:
 
     @property
     def author(self) -> Author:
-        """The author recorded with every event of this request."""
+        """The author that is recorded with every event of this request."""
         who = self.principal
         return Author(who.account_id, who.device_key_id, self.turn) if who else Author(turn=self.turn)
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
-        """A context with a write transaction that locks the caller's account (for a `View`: its repository)
-        and `names`.
+        """A context with a write transaction that locks `names` and the caller's account (for a `View`: its
+        repository instead).
 
-        It uses up the request's nonce, so that a replay changes nothing, and reads state and role again under
-        the lock. With an Idempotency-Key it raises AnsweredBefore if the request was carried out before;
-        otherwise it stays open until `conclude` stores the answer in it. `effect=False`: commit at once,
-        because these rows are not the effect of the request and stay even if the request fails.
+        The transaction spends the request's nonce, so that a replay changes nothing, and reads state and role
+        again under the lock. For a request with an Idempotency-Key it stays open until `conclude` stores the
+        answer in it; if the request was carried out before, AnsweredBefore is raised. `effect=False`: commit
+        at once; the rows are not the effect of the request and stay even if the request fails.
         """
         await self.conclude(None)
         held = self.node.db.write(*self._lock_names(), *names)
@@ -170,12 +170,13 @@ class Caller:
         self.nonce = None
 
     async def count_created(self, tx: Tx, what: str, new: int = 1) -> None:
-        """Count resources that the caller creates in this transaction (`relay.capacity.creation`). Raises
-        RateLimited."""
+        """Count `new` resources of the kind `what` that the caller creates in this transaction
+        (`relay.capacity.creation`). Raises RateLimited above the limit."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
     async def conclude(self, answer: StoredAnswer | None) -> None:
-        """Commit the effect and, if given, the answer with it. None: do not store an answer."""
+        """Commit the open transaction with the effect of the request. `answer`: stored in the same
+        transaction; None to store none."""
         if self._held is None:
             return
         (held, tx), self._held = self._held, None
@@ -189,7 +190,8 @@ class Caller:
         self.nonce = None
 
     async def abandon(self, error: BaseException) -> None:
-        """Roll back an effect whose answer cannot be sent; the client may send the request again."""
+        """Roll back the open transaction with the effect of the request, because its answer cannot be sent.
+        The client may send the request again."""
         if self._held is not None:
             (held, _), self._held = self._held, None
             with contextlib.suppress(type(error)):
@@ -203,8 +205,8 @@ class Caller:
             self.nonce = None
 
     async def _look_again(self, tx: Tx) -> None:
-        """Repeat the gate's checks inside the transaction, because the session may have ended while the
-        request waited. Raises Unauthorized."""
+        """Repeat the gate's checks of the session inside the transaction, because the session may have ended
+        while the request waited. Raises Unauthorized."""
         if self.principal is not None:
             await self.recheck(tx)
 
@@ -220,12 +222,12 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Called before the commit. Raises if the service has not made the checks that the gate leaves to
-        services."""
+        """Raise an error if the service has not made a check that the gate leaves to services. Called before
+        each commit."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if an earlier request has spent the nonce of this request. For refusals, which open
-        no write transaction."""
+        """Raise NotBound if an earlier request has spent the nonce of this request. Requests that are refused
+        without a write transaction call it."""
         if self.nonce is None:
             return
         key_id, value = self.nonce
@@ -268,8 +270,9 @@ class View(Caller):
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
-        """Set `repo` and `role` to their state in this transaction and repeat the refusals of the gate. A
-        credential that merely expired while the request waited is accepted."""
+        """Set `repo` and `role` to their state in this transaction, and repeat the checks of the gate. A
+        credential that merely expired while the request waited is accepted. Raises NotFound if the repository
+        is now hidden or missing."""
         row = await self.recheck(tx, self.repo.id)
         if row[0] is None:
             raise NotFound
@@ -315,8 +318,9 @@ class View(Caller):
         return may.anonymous if me is None else may.guest if me.is_guest else may.stranger
 
     def require_author(self, account_id: str) -> None:
-        """Raise Forbidden unless the caller has the role that the operation needs or is `account_id`. Every
-        operation whose row of rights says `author` calls this inside its transaction."""
+        """Raise Forbidden unless the caller is the account `account_id` or has the role that the operation
+        needs. Every operation that the table of rights allows to an `author` calls this inside its
+        transaction."""
         may = self.operation
         if may.least is not None and not self.has(may.least) and self.me.account_id != account_id:
             self.require(may.least)
@@ -345,8 +349,8 @@ class View(Caller):
         return self.policy is None or self.policy.sees(path)
 
     def require_whole(self) -> None:
-        """Raise FilteredView if paths are hidden from the caller; for answers from which single paths cannot
-        be left out."""
+        """Raise FilteredView if paths are hidden from the caller. Called for answers that cannot be given
+        without these paths."""
         if self.policy is not None:
             raise FilteredView(
                 f"some paths of {self.repo.full_name} are for its writers only, and this is not "

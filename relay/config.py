@@ -123,7 +123,7 @@ class Config:
     ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
-        """This configuration with the port that was bound. With port 0 in `--dev`, the origin is known only
+        """This configuration with the port that was bound. With `--dev` and port 0, the origin is known only
         after binding."""
         if self.port == port:
             return self
@@ -223,8 +223,8 @@ def _client_builds(env: Environment) -> Path | None:
 
 
 def _read_networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
-    """The addresses and networks that the variable `name` lists, separated by commas. Raises StartRefused for
-    other text."""
+    """The addresses and networks in the variable `name`, which separates them by commas. Raises StartRefused
+    for other text."""
     parts = [part.strip() for part in (env.get(name) or "").split(",")]
     try:
         return tuple(ipaddress.ip_network(part) for part in parts if part)
@@ -233,7 +233,7 @@ def _read_networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network |
 
 
 def read_quotas(variables: Mapping[str, str]) -> Quota:
-    """The limits of accounts, without reading the rest of the configuration."""
+    """The limits of accounts. The rest of the configuration is not read."""
     return _read_quota(Environment(variables), False)
 
 
@@ -261,8 +261,8 @@ def _read_creations(env: Environment) -> dict[str, int]:
 
 
 def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
-    """(URL of the database that `relay migrate` changes, URL with which it is served afterwards), without
-    reading the rest of the configuration."""
+    """Returns (URL of the database that `relay migrate` changes, URL with which relays open this database
+    afterwards). The rest of the configuration is not read."""
     env = Environment(variables)
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
@@ -270,7 +270,7 @@ def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str
 
 
 def read_storage(variables: Mapping[str, str], data: Path | None) -> Storage:
-    """Where packs are stored, without reading the rest of the configuration."""
+    """Where packs are stored. The rest of the configuration is not read."""
     env = Environment(variables)
     try:
         return _read_storage(env, (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute())
@@ -284,8 +284,8 @@ def _read_storage(env: Environment, folder: Path) -> Storage:
 
 
 def _database_url(env: Environment, folder: Path, *names: str) -> str:
-    """The database URL in the first of the variables `names` that is set, by default that of a SQLite file in
-    `folder`. POSTGRES_PASSWORD is added if the URL has no password."""
+    """The database URL in the first of the variables `names` that is set; without one, the URL of a SQLite
+    file in `folder`. POSTGRES_PASSWORD is added to a URL without a password."""
     candidates = (env.secret(name) for name in names)
     url = next(filter(None, candidates), None) or f"sqlite:///{folder / 'relay.db'}"
     return urls.with_password(urls.check(url), env.secret("POSTGRES_PASSWORD"))
@@ -370,7 +370,7 @@ def _read_s3(env: Environment) -> S3 | None:
 
 
 def _read_tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
-    """Certificate and key if the node terminates TLS itself; None behind a proxy, where neither file
+    """(certificate, key) if the node itself terminates TLS. None behind a proxy, where neither file
     exists."""
     named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")
     if dev and not any(named):

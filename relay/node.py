@@ -1,4 +1,4 @@
-"""The running node: all parts that services need. It is passed to them and never imported."""
+"""The running node with all parts that services need. Services get it as an argument and never import it."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """The parts of a node. `lists`: locks for work on long lists of digests. `files`: numbers of files below
+    """The parts of a node. `lists`: locks for work on long lists of digests. `files`: counts of files below
     directories. `directories`: cache of directories for merges. `outcomes`: results of merges. `joins`:
     merged texts. `found_moves`: moved files. `named`: digests that filtered views of trees name.
     `comparisons`: changed files of two trees. `filtered_owners`: owners of lines in filtered views.
-    `workers`: compare texts. `streams`: turns for answers of many files. `git_packs`, `git_refs`: places for
-    readers with git. `git_builds`: running builds of their repositories. `stopping`: set first at shutdown;
-    `/readyz` reports it while running requests finish."""
+    `workers`: processes that compare texts. `streams`: limits concurrent answers of many files. `git_packs`,
+    `git_refs`: limit concurrent requests of git. `git_builds`: running builds of repositories for git.
+    `stopping`: set first at shutdown; `/readyz` then reports it while running requests finish."""
 
     config: Config
     db: Database

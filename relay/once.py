@@ -1,7 +1,7 @@
 """Idempotency-Key: a request that is repeated with its key gets the first answer and changes nothing.
 
 Handlers take no part in this. The gate reads the key of every request that changes something for an account,
-and replies with the stored answer if there is one. Otherwise `Caller.write` checks again under its lock and
+and replies with the stored answer if there is one. Otherwise `Caller.write` checks again under its lock. It
 keeps its transaction open until the gate stores the answer in it, encrypted.
 
 A key belongs to an account, is valid for 30 days and stands for one method, path, query and body. Refusals
@@ -72,7 +72,7 @@ class StoredAnswer:
 
 
 class AnsweredBefore(Exception):  # no error: the answer of this request
-    """Raised inside the transaction if this request was carried out before; contains the stored answer."""
+    """Raised inside the transaction if this request was carried out before. Contains the stored answer."""
 
     def __init__(self, answer: StoredAnswer) -> None:
         super().__init__()
@@ -81,8 +81,8 @@ class AnsweredBefore(Exception):  # no error: the answer of this request
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """The Idempotency-Key of a request. `key`: None if the client sent none; then nothing is stored.
-    `request`: BLAKE3 of the request for which the key stands."""
+    """The Idempotency-Key of a request. `key`: None if the client sent none; then no answer is stored.
+    `request`: BLAKE3 of the method, path, query and body for which the key stands."""
 
     account_id: str = ""
     key: str | None = None
@@ -90,8 +90,9 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None, key: str | None = None) -> Once:
-        """The key of this request: its header, or `key`, the field of a form. Raises Invalid for a key that
-        is not 1 to 255 printable ASCII characters, or if there is no account to which it could belong."""
+        """The Idempotency-Key of this request. `key`: the value of a form's field, used instead of the
+        header. Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or if there is no
+        account to which the key could belong."""
         key = key or request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE
@@ -103,7 +104,7 @@ class Once:
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
     async def find(self, look: Look) -> StoredAnswer | None:
-        """The stored answer to this request; None without one. Raises Invalid when the key was used for
+        """The stored answer to this request; None if there is none. Raises Invalid when the key was used for
         another request."""
         if self.key is None:
             return None
@@ -119,8 +120,8 @@ class Once:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
     async def keep(self, tx: Tx, answer: StoredAnswer) -> None:
-        """Store the answer in the transaction of its effect. Raises QuotaExceeded for an account with too
-        many keys."""
+        """Store the answer in the transaction with the effect of the request. Raises QuotaExceeded for an
+        account with too many keys."""
         if self.key is None:
             return
         name, now = self._name(), now_ms()

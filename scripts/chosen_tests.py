@@ -2,9 +2,9 @@
 
 python -m scripts.chosen_tests
 
-If a whole check has passed before (`./scripts/check` sets the mark `refs/checked/whole`), these are the files
-that the changes since then can reach, the nearest first, as many as fit the time. Without a mark they are all
-files that are quick. What is left out is printed on stderr, with the command that runs it.
+`./scripts/check` sets the git ref `refs/checked/whole` when all checks have passed. If it exists, the chosen
+files are those that the changes since then can reach, the nearest first, as many as fit the time. Without it,
+they are all files that are quick. The files left out are printed on stderr, with the command that runs them.
 
 A test file reaches a source file that it imports, directly or through others. A test that starts programs
 (`svc`, the relay, the app) reaches all their sources, but from farther away than any import.
@@ -53,8 +53,8 @@ READ = (
 
 
 class Choice(NamedTuple):
-    """`files`: the test files to run, the nearest first. `left`: test files that are not run, although the
-    changes reach them."""
+    """The choice of test files. `files`: those to run, the nearest first. `left`: those that are not run,
+    although the changes reach them."""
 
     files: list[str]
     left: list[str]
@@ -77,7 +77,8 @@ def main() -> int:
 
 
 def changed_files(root: Path) -> list[str] | None:
-    """Paths that differ from the mark, and files that git does not track; None without a mark or git."""
+    """The paths that differ from the last whole check (`refs/checked/whole`), and files that git does not
+    track. None without that ref or without git."""
     if _git(root, "rev-parse", "--quiet", "--verify", MARK) is None:
         return None
     differing = _git(root, "diff", "--name-only", "-z", MARK) or ""
@@ -90,7 +91,7 @@ def test_files(root: Path) -> list[str]:
 
 
 def quick(files: Iterable[str]) -> Choice:
-    """The test files that take little time each; the others are in `left`."""
+    """Choose the test files that take little time each. The others are in `left`."""
     chosen, left = [], []
     for file in files:
         (chosen if schedule.seconds(file) <= QUICK else left).append(file)
@@ -98,7 +99,7 @@ def quick(files: Iterable[str]) -> Choice:
 
 
 def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
-    """The test files to run: the nearest first until the time is used up, and all that were changed
+    """Choose the nearest test files until the time is used up, and all test files that were changed
     themselves. `distance`: test file → steps to the nearest change."""
     spent, files, left = 0, list(ALWAYS), []
     own = set(changed)
@@ -115,7 +116,8 @@ def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
 
 
 def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
-    """Test file → number of steps to the nearest changed file. Test files that reach none are left out."""
+    """Test file → number of steps to the nearest changed file. Test files that reach no changed file are left
+    out."""
     changed, tests = list(changed), list(tests)
     graph = _Graph(tests)
     nearest: dict[str, int] = {}
@@ -144,12 +146,13 @@ def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
 
 
 def _is_of_all(name: str) -> bool:
-    """Whether every test may depend on this file, such as pyproject.toml, a lock or a shell script."""
+    """Whether every test may depend on this file, such as pyproject.toml, a lock file or a shell script."""
     return "/" not in name or (name.startswith("scripts/") and not name.endswith(".py"))
 
 
 class _Graph:
-    """Which module imports which. A conftest counts as imported by the test files below it."""
+    """The graph of which module imports which. A conftest counts as imported by the test files in its folder
+    and below."""
 
     def __init__(self, tests: Iterable[str]) -> None:
         self._imports = grimp.build_graph(*OURS, "scripts", "tests", cache_dir=None)

@@ -1,5 +1,5 @@
-"""Prints docstrings drawn at random, to check that each is understood alone:
-`python -m scripts.docstrings SEED [COUNT]`. The same seed draws the same ones from the same tree."""
+"""Prints docstrings drawn at random, to check that each is understood alone: `python -m scripts.docstrings
+SEED [COUNT]`. The same seed draws the same docstrings from the same tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def main() -> None:
 
 
 def documented() -> Iterator[tuple[str, str, str]]:
-    """Yields (file and line, signature, docstring) of everything in the rooms that has a docstring."""
+    """Yields (file and line, signature, docstring) of every module, class and function in the rooms that has
+    a docstring."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -19,6 +19,6 @@ def classes() -> list[type[SvcError]]:
 
 
 def _below(root: type[SvcError]) -> list[type[SvcError]]:
-    """The class and its subclasses, without errors of the relay's start, which are never sent."""
+    """The class and its subclasses, without errors at the relay's start, which are never sent."""
     ours = [child for child in root.__subclasses__() if child.__module__.startswith("localstore.")]
     return [root, *(leaf for child in ours for leaf in _below(child))]

@@ -1,8 +1,8 @@
 """Measures how the relay is divided into subjects, and the share of import lines: `python -m
 scripts.figures`. docs/design/012-wiring.md says why.
 
-Lines are counted in files; a subject is a folder of `relay/domain`; a noun is a module of
-`localstore/core/model` that declares endpoints.
+A subject is a folder of `relay/domain`; a noun is a module of `localstore/core/model` that declares
+endpoints. Lines are counted in files.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def imports_of_subjects(graph: grimp.ImportGraph) -> dict[str, set[str]]:
 
 
 def ball(above: dict[str, set[str]]) -> set[str]:
-    """The largest set of subjects that all import one another, directly or through others; empty if there is
-    no cycle. `above`: subject → subjects that it imports."""
+    """The largest set of subjects that all import one another, directly or through others; empty if no
+    imports form a cycle. `above`: subject → subjects that it imports."""
     reached = {subject: reach(above, subject) for subject in above}
     balls = [
         {other for other in reached[subject] if subject in reached[other]}
@@ -115,7 +115,7 @@ def subjects_of_nouns(tables: Iterable[Path]) -> dict[str, set[str]]:
 
 
 def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
-    """The folders of the relay that have something about the noun: its subjects, and SQL statements and
+    """The folders of the relay that are about the noun: its subjects, and the folders of SQL statements and
     tables that are named after it."""
     shared = ROOT / "relay" / "db"
     schema = shared / "schema"
@@ -126,7 +126,7 @@ def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
 
 
 def forwards(route: Route) -> bool:
-    """Whether the route's handler is in a table of routes, and only calls its rule with its own
+    """Whether the route's handler is in a table of routes and only calls a function of the rules with its own
     parameters."""
     file = ROOT / f"{route.handler.__module__.replace('.', '/')}.py"
     if file.name != "routes.py":
@@ -142,8 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module of a subject has rules, because it is neither its SQL statements, its table of routes
-    nor its pages."""
+    """Whether a module of a subject has rules. All its modules have, except its SQL statements, its table of
+    routes and its pages."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)

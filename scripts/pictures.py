@@ -3,8 +3,8 @@
     python -m scripts.pictures FOLDER [--size 80x24 --size 140x40] [--theme terminal] [--only issues]
         [--colours 16]
 
-It makes its own relay, and a repository with issues, a proposal and checks, and draws what a terminal
-emulator shows as PNG files. It uses a font of this machine (DejaVu Sans Mono).
+It makes its own relay, and a repository with issues, a proposal and checks. It draws the screen of a terminal
+emulator as PNG files, with a font of this machine (DejaVu Sans Mono).
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
 
 
 def remark(folder: Path, env: dict[str, str]) -> None:
-    """Comment on lines of the proposal, one of which is gone."""
+    """Comment on lines of the proposal. One of these lines no longer exists."""
     number = str(len(TITLES) + 1)
     on = ("pr", "comment", number, "--path", "src/pool.py")
     svc(folder, env, *on, "--line", "17", "-b", "Is `stale` cheap? It runs for **each** idle connection.")
@@ -266,7 +266,7 @@ def remark(folder: Path, env: dict[str, str]) -> None:
 
 
 def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
-    """Have somebody else open issues and comment, so that the account's inbox has something."""
+    """Have another account open issues and comment, so that the account's inbox has entries."""
     with tempfile.TemporaryDirectory() as home:
         theirs = {**env, "SVC_HOME": home}
         svc(Path(home), theirs, "login", "--device-key", "--handle", "maria")

@@ -3,8 +3,8 @@
     python -m scripts.reference            # write the files
     python -m scripts.reference --check    # print which are out of date; exit 1 if one is
 
-What the code cannot say is written here: the meaning of each environment variable. A variable that the code
-reads and this file does not describe, or the reverse, is an error.
+Only the meanings of environment variables, which are not in the code, are written here. It is an error if the
+code reads a variable that is not described here, or if a described variable is not read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MADE = "<!-- Made from the code by: python -m scripts.reference -->\n\n"
 
 def limits() -> str:
     """The page on limits: every named number of `localstore/core/model/limits.py`, with the comment beside
-    it."""
+    the number."""
     from localstore.core.model import limits as values
 
     source = Path(values.__file__).read_text("utf-8")
@@ -50,7 +50,7 @@ def limits() -> str:
 
 def _rates() -> str:
     """The part of the page on limits that says how often something may be done: requests, sockets and
-    attempts."""
+    attempts to guess a secret."""
     from relay import domain as modules
     from relay.http import limiter
     from relay.http.routing import TABLE
@@ -78,7 +78,7 @@ def _rates() -> str:
 
 
 def errors() -> str:
-    """The page on errors, as a tree: code, HTTP status, exit code, meaning."""
+    """The page on errors as a tree, with the code, HTTP status, exit code and meaning of each."""
     text = [
         "# Errors\n",
         "The relay answers an error as `application/problem+json` (RFC 9457) with `type`, `title`,",
@@ -100,7 +100,7 @@ def errors() -> str:
 
 
 def routes() -> str:
-    """The page on routes, by noun."""
+    """The page on routes, grouped by noun."""
     from relay import domain as modules
     from relay.http.routing import TABLE
 
@@ -150,7 +150,7 @@ def _type_name(kind: object) -> str:
 
 
 def _who(operation: Operation) -> str:
-    """Who may do the operation, in words, by the table of rights."""
+    """A text that says who may do the operation, by the table of rights."""
     if operation.about == "node":
         return "anybody"
     if operation.about == "browser":
@@ -171,7 +171,7 @@ def _who(operation: Operation) -> str:
 
 
 def rights() -> str:
-    """The page with the table of rights, which also has operations without a route."""
+    """The page with the table of rights, including operations without a route."""
     from localstore.core.model.rights import CALLERS, OPERATIONS
     from relay import domain as modules
     from relay.http.routing import TABLE
@@ -230,8 +230,8 @@ _GUIDE_LIST = re.compile(r"(?s)(<!-- pages -->\n).*?(<!-- /pages -->)")
 
 
 def guide() -> str:
-    """The text of docs/guide/README.md, with each page of the folder listed in the order that its first line
-    states. Raises ValueError for a page that does not begin with `<!-- Guide ORDER: SUMMARY -->`."""
+    """The text of docs/guide/README.md. It lists each page of the folder in the order that the page's first
+    line states. Raises ValueError for a page that does not begin with `<!-- Guide ORDER: SUMMARY -->`."""
     pages = []
     for path in sorted(GUIDE.glob("*.md")):
         if path.name == "README.md":

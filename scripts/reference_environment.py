@@ -1,4 +1,4 @@
-"""Writes the page on environment variables, and checks it against the names that the code reads."""
+"""Writes the page on environment variables, and compares it with the names that the code reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Variable(NamedTuple):
-    """The description of a variable. `default`: its value, or the effect, if it is not set. `strict`: `relay
-    serve` cannot start without it."""
+    """The description of a variable. `default`: its value, or the effect, if it is not set. `strict`: whether
+    `relay serve` cannot start without it."""
 
     default: str
     meaning: str
@@ -191,12 +191,12 @@ CLIENT: dict[str, Variable] = {
 
 
 class Mismatch(Exception):
-    """Raised if the page and the code do not name the same variables."""
+    """Raised if the page describes other variables than the code reads."""
 
 
 def environment() -> str:
-    """The page on environment variables. Raises Mismatch unless it has exactly the variables that the code
-    reads."""
+    """The page on environment variables. Raises Mismatch unless the page has exactly the variables that the
+    code reads."""
     asked, secret = relay_variables()
     _compare("relay", set(RELAY), asked)
     _compare("client", set(CLIENT), client_variables())
@@ -220,7 +220,7 @@ def environment() -> str:
 
 
 class _Asked(Mapping[str, str]):
-    """An environment that records the names that were read from it."""
+    """An environment that records which names were read from it."""
 
     def __init__(self, values: dict[str, str]) -> None:
         self.values_ = values
@@ -238,7 +238,7 @@ class _Asked(Mapping[str, str]):
 
 
 def relay_variables() -> tuple[set[str], set[str]]:
-    """(the variables that the relay's configuration reads, those of them that can also be given as a
+    """(the variables that the relay's configuration reads, those of them whose value may also come from a
     file)."""
     from relay import config
 
@@ -249,7 +249,8 @@ def relay_variables() -> tuple[set[str], set[str]]:
 
 
 def client_variables() -> set[str]:
-    """The variables that the client's source names: SVC_…, and the common variables of terminals."""
+    """The variables that the client's source names: those called SVC_…, and the common variables of
+    terminals."""
     found: set[str] = set()
     for room in ("svc", "localstore", "tui", "llm"):
         for path in (ROOT / room).rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Finds the commands that the sentences of each error name, in the code."""
+"""Finds, in the code, the commands that the messages of each error name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 
 
 def remedies() -> dict[str, list[str]]:
-    """Error code → the commands that its sentences name, sorted. Raises LookupError if a command does not
+    """Error code → the commands that its messages name, sorted. Raises LookupError if a command does not
     exist."""
     found: dict[str, set[str]] = {}
     for code, command, _ in sentences():
@@ -30,7 +30,7 @@ def remedies() -> dict[str, list[str]]:
 
 @functools.cache
 def sentences() -> set[tuple[str, str, str]]:
-    """For each sentence of an error that names a command: (error code, command, sentence with `…` in place of
+    """The messages of errors that name a command, as (error code, command, message with `…` in place of
     values)."""
     known = {kind.__name__: kind for kind in classes()}
     return {
@@ -44,8 +44,8 @@ def sentences() -> set[tuple[str, str, str]]:
 
 
 def _sentences(module: ast.Module, known: dict[str, type[SvcError]]) -> Iterator[tuple[str, str]]:
-    """Yields (error code, text) of each text in an error class, or where an error is raised. `known`: error
-    classes by name."""
+    """Yields (error code, text) for each text in an error class, and for each text with which an error is
+    raised. `known`: error classes by name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             kind = known.get(getattr(node.func, "id", getattr(node.func, "attr", "")))

@@ -2,13 +2,13 @@
 
     python -m scripts.release FOLDER --key FILE [--next PUBLIC]
 
-The list is `release.json`. The file has the client's packages and the libraries that they need, from this
-environment, which is installed from the lock. It runs with the same minor version of Python, unpacks itself
-once into the user's cache, and is replaced by `svc upgrade`. Builds of the same version for other machines
-stay in the list.
+The list is `release.json`. The file contains the client's packages and the libraries that they need. These
+come from this environment, which is installed from the lock file. The file runs with the same minor version
+of Python, unpacks itself once into the user's cache, and is replaced by `svc upgrade`. Builds of the same
+version for other machines stay in the list.
 
 The build is signed with the release key (`scripts/release_key.py`). The program trusts that key and the next
-one: it is only replaced by builds that one of them has signed.
+one: only builds that one of these keys has signed can replace it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def main() -> int:
 
 
 def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: str = __version__) -> Build:
-    """Build the program and write it, then the list with it, into `folder`. Returns the build. It is signed
-    with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
+    """Build the program, and write it and the list with it into `folder`. Returns the build. The build is
+    signed with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
     commit = stamp.commit()
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         raise NotBuilt("a build names the commit of its sources; build in a checkout of git")
@@ -103,7 +103,8 @@ def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: 
 
 
 def write(program: Path, version: str, trusted: Sequence[str]) -> None:
-    """Write the program as one executable file. `trusted`: the public keys whose builds may replace it."""
+    """Write the program as one executable file. `trusted`: the public keys whose builds may replace the
+    program."""
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary)
         stamp.copy(sources, stamp.EDITIONS[0])
@@ -151,7 +152,7 @@ def _listed(folder: Path, version: str, made: Build) -> ClientRelease:
 
 
 def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the file, path) of each of the client's own files."""
+    """Yields (name in the program file, path) of each of the client's own files."""
     for package in CLIENT:
         for path in sorted((sources / package).rglob("*")):
             if path.is_file():
@@ -159,8 +160,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the file, path) of the files of all distributions that the client's packages import,
-    and of those that these need."""
+    """Yields (name in the program file, path) of the files of all distributions that the client needs: those
+    that its packages import, and those that these depend on."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
@@ -189,8 +190,7 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Yields the project's requirements that name extras of the wanted distributions, such as
-    httpx[socks]."""
+    """Yields the project's requirements with extras, such as httpx[socks], for the wanted distributions."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:
@@ -212,7 +212,7 @@ def _plain(name: str) -> str:
 
 
 def _require_starts(program: Path, version: str, home: Path) -> None:
-    """Raise NotBuilt unless the program runs on its own, outside of this environment."""
+    """Raise NotBuilt unless the program runs without this environment."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     told = subprocess.run(
         [sys.executable, "-I", "-S", str(program), "--help"],

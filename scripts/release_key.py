@@ -1,7 +1,7 @@
 """Makes the key that signs builds of svc: python -m scripts.release_key FILE
 
-The file has the secret and is readable by its owner only; keep it off the relays that offer the builds. The
-public half is printed: `./scripts/build --release FOLDER --key FILE --next PUBLIC` builds programs that trust
+The file contains the secret and only its owner can read it; keep it off the relays that offer the builds. The
+public key is printed: `./scripts/build --release FOLDER --key FILE --next PUBLIC` builds programs that trust
 it as the next key.
 """
 
@@ -36,7 +36,7 @@ def make(file: Path) -> DeviceKey:
 
 
 def read(file: Path) -> DeviceKey:
-    """The key in a file. Raises NoKey if it cannot be read or is no key."""
+    """Read the key in a file. Raises NoKey if the file cannot be read or has no key."""
     try:
         with file.open() as opened:
             text = opened.read(200)
@@ -51,7 +51,7 @@ def read(file: Path) -> DeviceKey:
 
 
 def public(text: str) -> str:
-    """The same text, if it is a public key. Raises NoKey if it is not."""
+    """Return the text unchanged if it is a public key. Raises NoKey if it is not."""
     try:
         check_ed25519(unb64u(text, KEY_BYTES))
     except Invalid:

@@ -1,4 +1,5 @@
-"""The first code of svc as one file: unpacks the packages once into the user's cache, then runs them."""
+"""The code that the one-file program of svc runs first. It unpacks the packages once into the user's cache,
+then runs them."""
 
 import os
 import shutil
@@ -24,8 +25,8 @@ def _cache() -> Path:
 
 
 def _unpacked(cache: Path) -> Path:
-    """The folder of the unpacked packages. It gets its name when it is complete, so that an interrupted start
-    leaves nothing half done."""
+    """The folder with the unpacked packages, unpacked now if it is missing. The folder gets its name when it
+    is complete, so an interrupted start leaves no incomplete folder of this name."""
     there = cache / DIGEST
     if not there.is_dir():
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -3,8 +3,8 @@
     python -m scripts.s3_server versitygw      # built from the Go module proxy, over a folder
     python -m scripts.s3_server swift          # OpenStack Swift with s3api, of Debian's packages swift-*
 
-Prints the variables with which the test suite uses it, then runs until it is interrupted. Swift has no
-conditional PUT; TEST_S3_CONDITIONAL_PUT says so. The stored data is deleted at the end.
+Prints the environment variables with which the test suite uses the server, then runs until it is interrupted.
+Swift has no conditional PUT; TEST_S3_CONDITIONAL_PUT says so. The stored data is deleted at the end.
 
     TEST_OBJECTS=s3 TEST_S3_ENDPOINT=… pytest tests/relay/objects
 """
@@ -57,7 +57,8 @@ def main() -> int:
 
 
 def versitygw(folder: Path, port: int, running: contextlib.ExitStack) -> str:
-    """Start versitygw on a folder. Returns the value of TEST_S3_CONDITIONAL_PUT. `running`: ends it."""
+    """Start versitygw on a folder. Returns the value of TEST_S3_CONDITIONAL_PUT for it. `running`: closing it
+    ends the server."""
     program = shutil.which("versitygw") or str(_built())
     (folder / "data").mkdir()
     running.enter_context(
@@ -82,7 +83,7 @@ def _built() -> Path:
 
 def swift(folder: Path, port: int, running: contextlib.ExitStack) -> str:
     """Start Swift: a proxy, and one server of each kind, with one replica. Returns the value of
-    TEST_S3_CONDITIONAL_PUT. `running`: ends them."""
+    TEST_S3_CONDITIONAL_PUT for it. `running`: closing it ends the servers."""
     ports = {name: free_port() for name in SERVERS}
     for name, at in ports.items():
         builder = folder / f"{name}.builder"
@@ -173,7 +174,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int) -> None:
-    """Wait until the server on this port answers anything."""
+    """Wait until the server on this port answers, whatever the answer is."""
     for _ in range(300):
         with contextlib.suppress(httpx.HTTPError):
             httpx.get(f"http://127.0.0.1:{port}/", trust_env=False)

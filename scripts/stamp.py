@@ -1,7 +1,7 @@
 """Writes the constants of `relay/base/edition.py` into a copy of the sources, and can build that copy.
 
-python -m scripts.stamp EDITION --into FOLDER      a stamped copy of the packages
-python -m scripts.stamp EDITION --build dist       the wheel of it
+python -m scripts.stamp EDITION --into FOLDER      a copy of the packages with these constants
+python -m scripts.stamp EDITION --build dist       the wheel of such a copy
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ EDITIONS: tuple[str, ...] = typing.get_args(edition.Edition)
 
 
 def stamped(source: str, name: str, commit: str, built_at: str) -> str:
-    """The text of `relay/base/edition.py` with these constants. `source`: its text now. Raises ValueError if
-    the edition does not exist, or the text lacks one of the constants."""
+    """The text of `relay/base/edition.py` with these constants. `source`: the text before. Raises ValueError
+    if the edition does not exist, or the text lacks one of the constants."""
     if name not in EDITIONS:
         raise ValueError(f"there is no edition {name}; the editions are {', '.join(EDITIONS)}")
     for constant, value in (("EDITION", name), ("COMMIT", commit), ("BUILT_AT", built_at)):
@@ -49,7 +49,7 @@ def copy(into: Path, name: str) -> None:
 
 
 def commit() -> str:
-    """The id of the commit of this checkout; `unknown` outside of one."""
+    """The id of the commit of this checkout; `unknown` outside of a checkout."""
     asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 

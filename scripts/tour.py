@@ -1,8 +1,9 @@
-"""Does the main work on a real tree, as a person would type it: what `./scripts/quickstart` shows.
+"""Does the main work of svc on a real tree, with the commands that a person would type.
 
-A relay starts in a temporary folder; alice signs in from the terminal, pushes this project's own source and
-some binaries, changes it on a second device, pulls, asks who wrote each line, and clones it, byte for byte.
-Every command is the real `svc`; its time is printed beside it.
+It is the program of `./scripts/quickstart`. A relay starts in a temporary folder. alice signs in from the
+terminal and pushes this project's own source and some binaries. She changes the source on a second device,
+pulls, asks who wrote each line, and clones it, byte for byte. Every command is the real `svc`; its time is
+printed beside it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ COLUMNS = 96  # of the terminal that commands write to; what is shown is indente
 
 
 class Failed(Exception):
-    """Raised if a step did not do what it should; the message says which."""
+    """Raised if a step had a wrong result; the message names the step."""
 
 
 class Device:
@@ -45,7 +46,8 @@ class Device:
         }
 
     def svc(self, *words: str, where: Path | None = None) -> str:
-        """Run `svc WORDS` in a terminal, print its output, and return it. Raises Failed if it fails."""
+        """Run `svc WORDS` in a terminal, print its output, and return the output. Raises Failed if the
+        command fails."""
         started = time.monotonic()
         code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
@@ -62,7 +64,7 @@ class Device:
 
 
 def in_terminal(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """Run a command whose output is a pseudo-terminal. Returns (exit code, output)."""
+    """Run a command with a pseudo-terminal as its output. Returns (exit code, output)."""
     here, there = os.openpty()
     termios.tcsetwinsize(there, (40, COLUMNS))
     process = subprocess.Popen(
@@ -82,7 +84,7 @@ def say(text: str) -> None:
 
 
 def start_relay(data: Path, python: str = sys.executable) -> tuple[subprocess.Popen[str], str]:
-    """Start a development relay on a free port. Returns (its process, its address, which it prints)."""
+    """Start a development relay on a free port. Returns (its process, its address)."""
     relay = subprocess.Popen(
         [python, "-P", "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(data)],
         stdout=subprocess.PIPE,
@@ -116,7 +118,7 @@ def make_tree(folder: Path) -> tuple[int, int]:
 
 
 def same(left: Path, right: Path) -> int:
-    """Compare two trees. Returns the number of files, if all are equal. Raises Failed if they differ."""
+    """Compare two trees. Returns the number of files if the trees are equal. Raises Failed if they differ."""
     names = sorted(str(p.relative_to(left)) for p in left.rglob("*") if p.is_file() and ".svc" not in p.parts)
     others = sorted(
         str(p.relative_to(right)) for p in right.rglob("*") if p.is_file() and ".svc" not in p.parts

@@ -1,4 +1,4 @@
-"""Private files that appear under their name only when they are complete and durable."""
+"""Writes private files so that each appears under its name only when it is complete and on the disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECE = 4 * MIB
 
 
 def reason(error: OSError) -> str:
-    """Why the disk refused, with the file if the system names it."""
+    """A text with the reason of the error, and the file's name if the system reports it."""
     what = error.strerror or str(error)
     return f"{what} ({error.filename})" if error.filename else what
 
@@ -51,8 +51,8 @@ def copy(source: Path, to: Path) -> None:
 
 
 class Writing:
-    """A file that is written under a temporary name and renamed to `to` when all of it is on the disk. An
-    exception leaves the temporary file behind; the next `Writing` of `to` replaces it."""
+    """Writes a file under a temporary name and renames it to `to` when all of it is on the disk. An exception
+    leaves the temporary file behind; the next `Writing` of `to` replaces it."""
 
     def __init__(self, to: Path) -> None:
         self._to = to

@@ -31,8 +31,8 @@ UPDATE cursor SET at = coalesce((SELECT min(id) FROM event), 0) - 1
 
 def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = None) -> None:
     """Create the schema of `revision` in the empty database at `url`, insert the rows of `tables`, and
-    migrate it to the newest schema. `served`: the URL with which relays will open the database. Raises
-    Invalid for rows that do not fit."""
+    migrate the database to the newest schema. `served`: the URL with which relays will open the database.
+    Raises Invalid for rows that do not fit the schema."""
     try:
         if urls.is_postgres(url):
             postgres.run(
@@ -82,8 +82,9 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
 
 
 async def _renumber_events(connection: Any, table: Rows) -> None:
-    """Insert events with new ids, in their order and below every id that this server will assign. Their old
-    ids, of another server or of SQLite, could collide with new ones."""
+    """Insert events with new ids. The new ids keep the order of the events and are lower than every id that
+    this server will assign. The old ids could collide with those, because SQLite or another server assigned
+    them."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
     others = ",".join(_quote(column) for column in table.columns if column != "id")

@@ -1,9 +1,9 @@
 """Makes a backup while relays serve.
 
-The database is copied first and the packs second: packs only grow while the collector is paused. Files are
-never changed: renaming `manifest.json` into place completes the new backup, and only then are files of the
-older one deleted. An interruption leaves one whole backup, or none yet, and the next attempt reuses the packs
-that were copied.
+The database is copied first and the packs second, because packs only grow while the collector is paused.
+Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; no
+file is changed. After an interruption the older backup, if there was one, is still whole. The next attempt
+reuses the packs that were copied.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Say = Callable[[str], None]
 
 
 async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
-    """Back a node up into `target`, which is empty or holds an older backup. The caller pauses the collector.
-    Packs that are there already are reused. Raises Invalid for a target inside the data folder, Unavailable
-    when something cannot be read or written; a cancel leaves the older backup."""
+    """Back a node up into the folder `target`, which is empty or holds an older backup. Packs that the folder
+    holds already are reused. The caller pauses the collector. A cancel leaves the older backup. Raises
+    Invalid for a target inside the data folder, and Unavailable when something cannot be read or written."""
     try:
         with _lock_folder(target, data):
             return await _make(data, db, packs, target, say)
@@ -104,8 +104,9 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 async def _copy_pack(
     packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, BackupPack]
 ) -> tuple[BackupPack, int]:
-    """Copy a pack into the folder unless it is there. Returns (pack, number of bytes copied). A pack under
-    its final name is complete, even from a backup that was not finished."""
+    """Copy a pack into the folder unless the folder has it. Returns (pack, number of bytes copied). A file of
+    the pack's final name and size is always complete, because it was renamed to that name after it was
+    written."""
     pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:
@@ -143,8 +144,8 @@ def _describe(folder: Path, path: str) -> SecretFile:
 
 @contextlib.contextmanager
 def _lock_folder(target: Path, data: Path) -> Iterator[None]:
-    """A context that locks the target folder for one backup at a time. Raises Invalid for a folder with other
-    content, or inside the data folder."""
+    """A context that locks the target folder, so that only one backup at a time is made in it. Raises Invalid
+    for a folder that has other content or lies inside the data folder."""
     if target.resolve().is_relative_to(data.resolve()):
         raise Invalid(
             f"{target} is inside the data folder {data} and would be lost together with it; name a folder "

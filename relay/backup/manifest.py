@@ -23,7 +23,8 @@ class SecretFile(msgspec.Struct, frozen=True):
 
 
 class BackupPack(msgspec.Struct, frozen=True):
-    """A pack: its name, the length up to which the database refers to it, and the BLAKE3 of these bytes."""
+    """A pack of a backup: its name, its size and the BLAKE3 of these bytes. The size ends after the last
+    frame that the database refers to; the node's pack may be longer."""
 
     name: str
     size: int
@@ -37,8 +38,8 @@ class BackupPack(msgspec.Struct, frozen=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """The manifest of a backup. `id`: name of the folder with its `database` and `private` files; `revision`:
-    revision of the database's schema."""
+    """The manifest of a backup. `id`: name of the folder with the `database` and `private` files of this
+    backup; `revision`: revision of the database's schema."""
 
     v: int
     id: str
@@ -50,13 +51,14 @@ class BackupManifest(msgspec.Struct, frozen=True):
     private: list[SecretFile]
 
     def size(self) -> int:
-        """Bytes of all files."""
+        """Size of all files of the backup in bytes."""
         sizes = [file.size for file in self.packs] + [file.size for file in self.private]
         return self.database.size + sum(sizes)
 
 
 def read(backup: Path) -> BackupManifest:
-    """The manifest in this folder. Raises Invalid if there is none, or if it has another version."""
+    """The manifest of the backup in this folder. Raises Invalid if there is no manifest, or one of another
+    version."""
     try:
         raw = (backup / MANIFEST).read_bytes()
         version = msgspec.json.decode(raw, type=_Versioned).v

@@ -1,7 +1,7 @@
 """Makes a node from a backup: a new data folder, an empty database, and an empty bucket if packs are in one.
 
-Packs are restored first, then the data folder appears as a whole, and the rows come last, in one transaction:
-until it commits there is no node to serve.
+Packs are restored first. Then the data folder appears as a whole. The rows are inserted last, in one
+transaction, so that nothing can be served before all of them are there.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
 
 
 async def _restore_packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
-    """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
+    """Restore the packs. Packs that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         expected = {pack.name: pack for pack in contents.packs}

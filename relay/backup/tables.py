@@ -1,4 +1,4 @@
-"""Every row of a database in one file, independent of the kind of database (version 2 of backups).
+"""The file of a backup that holds every row of a database, for every kind of database (version 2 of backups).
 
 file = zstd( item… )                     item = u32 length, big-endian ‖ msgpack
 item = {"table": …, "columns": […]}      a table begins; after the tables that it refers to

@@ -1,4 +1,4 @@
-"""Names, in answers of the relay, the account that did something."""
+"""Makes the member of an answer that names the account that did something."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _KINDS: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
 
 
 def to_actor(id: str, handle: str | None, kind: str) -> Actor:
-    """The account as answers name it: id, handle if it has one, and kind ("user" for any kind but guest and
-    org)."""
+    """Make the Actor that names an account in answers. `handle`: None if the account has none. `kind`: kept
+    if it is "guest" or "org", otherwise "user"."""
     return Actor(id=id, handle=handle, kind=_KINDS.get(kind, "user"))

@@ -1,4 +1,4 @@
-"""Batches of bounded size, for work whose amount a client decides."""
+"""Splits work whose amount a client decides into batches of bounded size."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 def split_batches(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """The items in order, in lists whose sizes add up to at most `most`. An item larger than `most` has a
-    list of its own."""
+    """Yields the items in order, in lists whose sizes add up to at most `most`. An item larger than `most` is
+    alone in its list."""
     part: list[T] = []
     total = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""Time as the relay writes it: integer milliseconds inside, RFC 3339 UTC outside."""
+"""Times of the relay: integers in milliseconds in its code and database, RFC 3339 UTC in answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rfc3339(ms: int) -> str:
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """The moment, which has a time zone, in milliseconds since 1970."""
+    """Convert a datetime that has a time zone to milliseconds since 1970."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

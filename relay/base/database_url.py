@@ -11,7 +11,7 @@ _POSTGRES = ("postgresql", "postgres")
 
 
 def check(url: str) -> str:
-    """Check the URL and return it unchanged. Raises StartRefused if it names no database of these two
+    """Check the URL and return it unchanged. Raises StartRefused unless it names a database of one of the two
     kinds."""
     if is_postgres(url):
         try:

@@ -26,7 +26,8 @@ class Environment:
         return self._variables.get(name) or None
 
     def secret(self, name: str) -> str | None:
-        """The value of NAME, or the text of the file NAME_FILE without its line end; None without both."""
+        """The value of the variable `name`, or the text of the file that NAME_FILE names, without its line
+        end. Returns None if neither variable is set."""
         value, file = self.get(name), self.get(f"{name}_FILE")
         if value is not None and file is not None:
             raise StartRefused(f"both {name} and {name}_FILE are set; keep one of them")

@@ -57,7 +57,7 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on. TR_REPO_*, forks and the time machine count as off while repositories are
-        off. Raises KeyError for an unknown flag, which is a bug of the caller."""
+        """Whether the flag is on. While repositories are off, the flags TR_REPO_*, forks and the time machine
+        count as off too. Raises KeyError for an unknown flag, which is a bug of the caller."""
         of_repos = name.startswith("TR_REPO_") or name in ("TR_FORK_ENABLED", TIME_MACHINE)
         return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])

@@ -17,14 +17,14 @@ def new_id() -> str:
 
 
 def new_repo_id() -> str:
-    """A new repository id of 20 hex digits: 48 bits of milliseconds, then randomness. Short, because each
-    object of the repository has a row with it."""
+    """A new repository id of 20 hex digits: 48 bits of milliseconds, then randomness. It is short, because
+    each object of the repository has a database row that contains it."""
     return f"{now_ms() << 32 | secrets.randbits(32):020x}"
 
 
 def new_branch_id() -> str:
-    """A new branch id of 16 random hex digits. Short, because every row of the branch's frontier contains
-    it."""
+    """A new branch id of 16 random hex digits. It is short, because every row of the branch's frontier
+    contains it."""
     return secrets.token_hex(8)
 
 

@@ -1,8 +1,8 @@
-"""Log lines: one JSON object each on standard error, so that nothing a client sends can forge a line.
+"""Writes log lines: one JSON object each on standard error, so that nothing a client sends can forge a line.
 
-The lines of requests are buffered and written together, at most `DELAY` after they were made: a write for
-each line was a third of the CPU of a small answer. A warning or an error is written at once, after the lines
-before it.
+The lines of requests are collected and written together, at most `DELAY` seconds after they were made: a
+write for each line took a third of the CPU time of a small answer. A warning or an error is written at once,
+after the lines that wait.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def configure(level: str) -> None:
 
 
 class _Lines:
-    """The buffered lines. `least_level`: the lowest level that is written."""
+    """Collects log lines and writes them together. `least_level`: the lowest level that is written."""
 
     def __init__(self) -> None:
         self.least_level = logging.WARNING
@@ -124,7 +124,8 @@ def _text(line: str | RequestLine) -> str:
 
 
 class _Forward(logging.Handler):
-    """Gives log records of libraries, which use the standard library, the form of our lines."""
+    """Writes log records of libraries, which use the standard library's logging, in the form of the relay's
+    own lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         exc_info = record.exc_info if record.exc_info and record.exc_info[0] else None

@@ -30,8 +30,8 @@ class _Count:
 
 @dataclass(slots=True)
 class _RouteTimes:
-    """Seconds spent on the requests of a route. `counts`: number of requests for each of the bounds, counted
-    at the lowest bound that their time does not exceed."""
+    """Times of the requests to one route. `total`: the sum of their seconds. `counts`: how many requests fell
+    into each bucket; a request falls into the bucket of the lowest bound that its time does not exceed."""
 
     total: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
@@ -64,7 +64,8 @@ class Metrics:
         self._sent.value += sent
 
     def collect(self) -> Iterable[Metric]:
-        """The metric families of the values counted by `observe`; called by the registry."""
+        """The metric families with the values that `observe` counted. The registry of the Prometheus library
+        calls this method."""
         requests = CounterMetricFamily(
             "relay_requests", "Requests by route and status", labels=["route", "status"]
         )

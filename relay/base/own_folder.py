@@ -1,4 +1,4 @@
-"""Marks folders that hold secrets of a relay, so that no working copy takes over their files."""
+"""Marks folders that hold secrets of a relay, so that no working copy includes their files."""
 
 from __future__ import annotations
 

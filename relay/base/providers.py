@@ -1,4 +1,5 @@
-"""Identity providers of a node: RAUTHY_URL with its companions, and the file that TR_OIDC_PROVIDERS names.
+"""Reads the identity providers of a node: the one of RAUTHY_URL and its related variables, and those in the
+file that TR_OIDC_PROVIDERS names.
 
 [{"name": "google", "issuer": "https://accounts.google.com", "client_id": "…",
   "client_secret_file": "/run/secrets/google"},
@@ -47,8 +48,8 @@ class Provider:
 
     @property
     def callback(self) -> str:
-        """The path to which the provider sends people back. Each provider has a different path, so that no
-        provider can pass off an answer of another as its own."""
+        """The path to which the provider sends the browser back. Each provider has its own path, so that a
+        provider cannot use the answer of another provider."""
         return CALLBACK if self.name == RAUTHY else f"{CALLBACK}/{self.name}"
 
     @property
@@ -57,7 +58,8 @@ class Provider:
 
 
 class _ProviderEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """A provider in the file. Without `client_secret_file` it is a public client."""
+    """A provider as the file describes it. Without `client_secret_file` the relay is a public client of the
+    provider."""
 
     name: str
     client_id: str
@@ -68,7 +70,8 @@ class _ProviderEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read(env: Environment, public_url: str, *, dev: bool) -> tuple[Provider, ...]:
-    """The providers, in the order of their buttons. Raises StartRefused for settings that cannot work."""
+    """The identity providers, in the order of their sign-in buttons. Raises StartRefused for settings that
+    cannot work."""
     providers = [*_read_rauthy(env, public_url, dev), *_of_file(env, dev)]
     names = [provider.name for provider in providers]
     for name in names:

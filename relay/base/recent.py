@@ -16,9 +16,9 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by key; the least recently used are dropped. `weight`: returns the weight of a value, which must
-    not be 0. `most`: limit for the sum of all weights; `largest`: limit for one value, by default `most`. The
-    value of a key never changes."""
+    """A cache of values by key, which drops the least recently used values. `weight`: returns the weight of a
+    value, which must not be 0. `most`: limit for the sum of all weights; `largest`: limit for one value, by
+    default `most`. The value of a key must never change."""
 
     def __init__(self, most: int, weight: Callable[[V], int], largest: int | None = None) -> None:
         self._most, self._weight, self._held = most, weight, 0

@@ -1,6 +1,5 @@
-"""Long checks that requests share: a second request for the same check waits for the running check. A request
-that gave up waiting gets the result when the client repeats it.
-"""
+"""Lets requests share long checks: a second request for the same check waits for the running check. A check
+continues when the requests that wait for it time out, so a client that asks again later gets its result."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """Runs one task for each key; the task continues when requests give up. `patience`: seconds that a
-    request waits. `of_one`, `of_all`: the most tasks at a time, for one owner and in total. `busy`: message
-    for a request that waited too long."""
+    """Runs one task for each key. The task continues when the requests that wait for it time out. `patience`:
+    seconds that a request waits. `of_one`, `of_all`: the most tasks at a time, for one owner and in total.
+    `busy`: message for a request that waited too long."""
 
     def __init__(
         self,
@@ -34,9 +33,9 @@ class SingleFlight:
         self._running: dict[Key, asyncio.Task[None]] = {}
 
     async def join(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the check of `key`; start it with `work` unless it is running. Raises what the check
-        raises, and Unavailable with a time to retry when it takes longer than one request may wait or too
-        many checks run."""
+        """Wait for the check of `key`. The coroutine `work` is run if no check of this key is running. Raises
+        what the check raises, and Unavailable with a time to retry if the check takes too long or too many
+        checks run."""
         task = self._running.get(key)
         if task is None and self._is_full(key[0]):
             work.close()

@@ -13,9 +13,9 @@ UIDS = 2_000_000_000  # unused by what distributions and systemd hand out
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """The settings of the app over SSH. Port 0: any free port. `sessions`: the most at a time. `uids`: first
-    user id for sessions if the relay runs as root. `idle`: seconds without a key press after which a session
-    ends."""
+    """The settings of the app over SSH. Port 0: any free port. `sessions`: the highest number of sessions at
+    a time. `uids`: first user id of the sessions if the relay runs as root. `idle`: seconds without a key
+    press after which a session ends."""
 
     host: str
     port: int

@@ -1,5 +1,5 @@
-"""Two ways to run work on threads: `run_on_thread` waits for its end even when cancelled, `run_in_pool`
-leaves one core free. `to_end` waits for the end of any work, also when cancelled."""
+"""Runs work on threads: `run_on_thread` waits for the end of the call even when cancelled, `run_in_pool`
+leaves one core free. `to_end` waits for the end of any work, even when cancelled."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ async def to_end(work: asyncio.Future[T]) -> T:
 
 
 async def run_on_thread(call: Callable[..., T], *arguments: object) -> T:
-    """Run `call` on a thread. It waits for the end of the call even if cancelled, so that the caller may then
-    close the objects that the call uses: SQLite crashes if its connection is closed under a running
-    statement."""
+    """Run `call` on a thread and wait for its end, even when cancelled. So the caller can safely close the
+    objects that the call uses: SQLite crashes if a connection is closed while it runs a statement."""
     return await to_end(asyncio.create_task(asyncio.to_thread(call, *arguments)))
 
 

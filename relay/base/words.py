@@ -1,6 +1,6 @@
-"""Splits texts into words for search. Their index is a table of the relay, because the text searches of
-SQLite and PostgreSQL split texts differently, and neither returns the newest matches without sorting all of
-them."""
+"""Splits texts into words for the search. The relay keeps the index of these words in a table of its own,
+because the text searches of SQLite and PostgreSQL split texts differently, and neither returns the newest
+matches without sorting all matches."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Limits on the number of things that an account creates within an hour, by kind, in all repositories. They
+"""Limits how many things of one kind an account creates within an hour, in all repositories together. They
 are counted in the transaction that creates them, so that refused and failed requests do not count.
 
-`COUNTED` names the operations that are counted by the write transaction of their view; services count all
-others themselves, with `count`.
+The write transaction of a view counts the operations in `COUNTED`. Services count everything else by calling
+`count`.
 """
 
 from __future__ import annotations

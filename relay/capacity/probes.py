@@ -21,14 +21,14 @@ class _Last:
 
 
 class Probes:
-    """The last result of each check, by name."""
+    """The last result of each health check, by the name of the check."""
 
     def __init__(self) -> None:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise the error with which `check` failed, if it failed. It runs now, unless it ran shortly before.
-        Raises TimeoutError if it does not end."""
+        """Raise the error with which the health check `name` failed, if it failed. `check` is called unless
+        it ran shortly before. An error of type TimeoutError means that the check did not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

@@ -1,9 +1,9 @@
-"""Quotas of accounts on this node and limits of sign-ups for each address, counted in the transaction of the
-effect.
+"""Counts what accounts use on this node, and limits sign-ups for each address. Everything is counted in the
+transaction of the effect.
 
 The bytes of a repository are the uncompressed sizes of the objects that it reaches. An object counts once for
-each repository, even if several share it. Deleted repositories stop counting against the limit, but stay
-stored until they are purged: live and deleted repositories together may have twice the limit.
+each repository, even if several repositories share it. A deleted repository does not count against the limit,
+but stays stored until it is purged: live and deleted repositories together may have twice the limit.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Quota:
     creations: Mapping[str, int] = field(default_factory=lambda: creation.DEFAULTS)
 
     def limit(self, used: UsageRow, what: What) -> int:
-        """The account's limit for `what`: its own limit if `used`, its row, has one, else the limit of this
-        node."""
+        """The account's limit for `what`. This is the account's own limit if its row `used` has one,
+        otherwise the limit of this node."""
         own: int | None = getattr(used, f"max_{what}")
         return own if own is not None else int(getattr(self, what))
 
     def check(self, used: UsageRow) -> None:
-        """Raise QuotaExceeded if `used` is more than the account may have."""
+        """Raise QuotaExceeded if the account's usage `used` is above a limit."""
         for what in WHATS:
             limit = self.limit(used, what)
             living, deleted = getattr(used, what), getattr(used, f"deleted_{what}")
@@ -69,8 +69,8 @@ class Quota:
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
     """Count `objects` objects of `size` bytes in total that a repository newly reaches (negative: no longer
-    reaches). Raises QuotaExceeded, which rolls the transaction back, if its owner then has more than `quota`
-    allows (None: no limit)."""
+    reaches). `quota`: the limits of this node; None for no limit. Raises QuotaExceeded, which rolls the
+    transaction back, if the owner is then above the limit."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:
@@ -87,8 +87,8 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
-    """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
-    quota."""
+    """Raise QuotaExceeded if these objects, as (digest, bytes), would exceed the quota. Nothing is
+    written."""
     usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
     used = rows.to_row(usage) if usage else _empty_usage("")
     try:
@@ -117,13 +117,14 @@ async def delete(tx: Tx, repo_id: str) -> None:
 
 
 async def restore(tx: Tx, repo_id: str) -> None:
-    """Count a restored repository. Never refused; its owner may be above the limit afterwards."""
+    """Count a restored repository against its owner's limit. Restoring is never refused, so the owner may be
+    above the limit afterwards."""
     await _move(tx, repo_id, False)
 
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
     """Move the counts of a repository from its old owner to its new owner. Raises QuotaExceeded if the new
-    owner has no room for it."""
+    owner would exceed a limit."""
     counts = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if counts is None:
         await _ensure_rows(tx, repo_id)
@@ -146,7 +147,8 @@ async def purge(tx: Tx, repo_id: str) -> None:
 
 
 async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False) -> None:
-    """Count a new account, or guest, of a network address. Raises QuotaExceeded for too many in a day."""
+    """Count a new account or guest against the network address that created it. Raises QuotaExceeded for too
+    many in a day."""
     key, limit = (f"guest {address}", quota.accounts * GUESTS) if guest else (address, quota.accounts)
     now = now_ms()
     await tx.many(rows.ENSURE_ADDRESS, [{"address": key, "accounts": 0, "expires_at": now + DAY}])

@@ -34,8 +34,8 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """A sentence about the kind of space that is short; None while there is enough space. Raises OSError
-        if the space cannot be read."""
+        """A sentence that says which space is short; None while there is enough. Raises OSError if the free
+        space cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._find_lack(), now

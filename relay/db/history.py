@@ -1,10 +1,10 @@
 """SQL statements that walk sealed history.
 
-The history of a seal consists of its parents, of those merge sources that the repository has and that are not
-parents, and of their histories. It is listed from the newest to the oldest, in an order that never changes: a
-seal comes before all its ancestors. For that each seal has a listed time, never before the listed time of an
-ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk down to some time
-returns everything newer.
+The history of a seal consists of its parents and merge sources, and of their histories. Merge sources count
+only if the repository has them. History is listed from the newest to the oldest seal, in an order that never
+changes: a seal comes before all its ancestors. For this order each seal has a listed time, which is never
+before that of an ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk
+down to a time returns every newer seal.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _rank(table: FromClause) -> ColumnElement[int]:
 
 
 def ordered_at(table: FromClause) -> ColumnElement[int]:
-    """The time of a seal in the order of history."""
+    """The time by which a seal is ordered in history."""
     return func.coalesce(table.c.order_at, table.c.created_at)
 
 
@@ -85,12 +85,12 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step up the history. Returns (the walk joined with the parents and merge sources of its seals,
-    whether a row's step was to a merge source).
+    """One step of a walk from seals to their parents and merge sources. Returns (the walk joined with these,
+    whether the step of a row went to a merge source).
 
-    Both steps are in one FROM, because a recursion may have only one. PostgreSQL looks up parents and sources
-    for each seal if they are LATERAL, and reads both tables whole otherwise; SQLite has no LATERAL, so two
-    rows of the walk go up from each seal.
+    Both kinds of step are in one FROM, because a recursion may have only one. PostgreSQL needs LATERAL, to
+    look up parents and sources for each seal instead of reading both tables whole. SQLite has no LATERAL;
+    there, two rows of the walk step from each seal.
     """
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
@@ -111,8 +111,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """The first-parent line of the seal in the parameter `head`: (seal id, number of steps down from `head`)
-    for the head, its first parent, that seal's first parent, and so on, at most `steps` down."""
+    """The seals reached from the seal in the parameter `head` by first parents alone, with the head itself:
+    rows of (seal id, number of steps from `head`), at most `steps` steps."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (
@@ -144,7 +144,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """Seals that changed a path, and seals without parents: (id, generation, root of the tree)."""
+    """The seals of a walk that changed a path, and those without parents: (id, generation, root of the
+    tree)."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

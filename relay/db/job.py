@@ -1,6 +1,5 @@
-"""SQL statements on jobs, which are leased: the jobs of a worker that dies become free when their lease ends.
-The holder of a job identifies itself by the lease, which changes with each renewal.
-"""
+"""SQL statements on jobs. A worker takes a job by a lease; if the worker dies, the job becomes free when the
+lease ends. The value of the lease identifies the holder, and changes with each renewal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of lists: `?limit` 1..100, default 30; `?cursor` is opaque to clients."""
+"""Pages of lists: `?limit` is 1 to 100, by default 30; `?cursor` is opaque to clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def page_size(limit: int | None) -> int:
 async def read_page(
     tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any
 ) -> Page[T]:
-    """The requested page (`query`) of a keyset. `params`: the other parameters of the keyset."""
+    """Read the page that `query` asks for. `rows`: the keyset with the statements of the list. `params`: the
+    other parameters of these statements."""
     size = page_size(query.limit)
     if query.cursor is None:
         page_rows = await tx.all(rows.first, **params, limit=size + 1)
@@ -48,8 +49,8 @@ class Cursor:
 
     @staticmethod
     def read(cursor: str | None, *default: str | int) -> tuple[str, ...]:
-        """The key in the cursor, or `default` on a first page. Raises Invalid unless its members have the
-        types of `default`."""
+        """The key in the cursor; `default` on the first page, where there is no cursor. Raises Invalid unless
+        the members of the key have the types of `default`."""
         if cursor is None:
             return default  # type: ignore[return-value]
         try:

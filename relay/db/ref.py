@@ -13,7 +13,7 @@ from relay.db.schema.ref import ref
 
 @dataclass(slots=True, frozen=True)
 class RefRow:
-    """A branch or tag. `seq` counts the live updates of a branch; `sealed_seq`: how many of them its head
+    """A branch or tag. `seq`: how many live updates a branch has had; `sealed_seq`: how many of them its head
     contains. `base`: root of the tree with which its live frontier began, None for an empty one."""
 
     id: str

@@ -32,7 +32,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class RepoRow(msgspec.Struct, frozen=True):
-    """A repository as the gate's one query reads it."""
+    """A repository, with the columns that the gate's query reads."""
 
     id: str
     owner_id: str

@@ -1,4 +1,4 @@
-"""SQL statements on seals, their parents and changes, and on seals that are prepared."""
+"""SQL statements on seals, their parents and changes, and on seals that are prepared but not signed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ID_DIGITS = 64
 
 @dataclass(slots=True, frozen=True)
 class SealRow:
-    """A seal with the key and its self-signed registration, which readers need to verify it. `root`: the tree
-    that the repository stores for the seal; `signed_root`: the tree that was signed. They differ if the
-    repository has some entries only as digests."""
+    """A seal with the public key that signed it and the key's self-signed registration, which readers need to
+    verify it. `root`: the tree that the repository stores for the seal; `signed_root`: the tree that was
+    signed. They differ if the repository has some entries only as digests."""
 
     id: str
     repo_id: str
@@ -51,7 +51,7 @@ class SealRow:
 
 
 class SealDraft(msgspec.Struct, frozen=True, array_like=True):
-    """A seal that is not signed yet. `changes`: (path, kind or None, digest, size)."""
+    """A seal before it is signed. `changes`: (path, kind or None, digest, size)."""
 
     id: str
     payload: bytes
@@ -119,8 +119,8 @@ FROM = seal.join(account, account.c.id == seal.c.account_id).join(
 
 
 def held_by(repo_id: Any) -> ColumnElement[bool]:
-    """The condition that a row of `seal` belongs to this repository: it was made there, or came with a fork
-    or a proposal."""
+    """The condition that a row of `seal` belongs to this repository: the seal was made there, or came there
+    with a fork or a proposal."""
     came = select(repo_seal.c.seal_id).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
     return or_(seal.c.repo_id == repo_id, came.correlate(seal).exists())
 
@@ -238,7 +238,8 @@ def to_prepared(columns: Row) -> PrepareRow:
 
 
 async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
-    """The full id for `text`: an id, or the beginning of exactly one id of this repository; else None."""
+    """The full seal id for `text`, which is an id or the beginning of exactly one id of this repository; None
+    for other text."""
     if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
         return None
     last = text.ljust(_ID_DIGITS, "f")
@@ -247,7 +248,7 @@ async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
 
 
 async def root_of(tx: Tx, repo_id: str, seal_id: str) -> bytes | None:
-    """The root of the tree of a seal of this repository; None if there is no such seal."""
+    """The root of the tree of a seal in this repository; None if the repository has no such seal."""
     heads = await tx.all(HEADS, repo_id=repo_id, ids=[seal_id])
     return bytes(heads[0][2]) if heads else None
 
@@ -263,7 +264,7 @@ async def find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """For each of these seals its merge sources that the repository holds, in order. `strategies`: the
+    """The merge sources of each seal that the repository has, in order: seal id → ids. `strategies`: the
     strategies that count as a merge; sources with an unknown strategy are included."""
     sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:

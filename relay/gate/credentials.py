@@ -1,10 +1,10 @@
-"""Identifies the sender of a request: by a session cookie, a capability token bound to a key, or only a
-device key.
+"""Identifies the sender of a request by a session cookie, by a capability token bound to a key, or by a
+device key alone.
 
-The verification of a token is cached by its digest; whether its session and account are still active is read
-from the database for every request. Changes with a token, and every request with only a device key, are
-signed (`localstore.core.identity.request_signature`); the nonce of a signed change is kept on the Caller and
-used up by its effect.
+The verification of a token is cached by its digest. Whether the session and account of the token are still
+active is read from the database for every request. Changes with a token, and every request with only a device
+key, are signed (`localstore.core.identity.request_signature`). The Caller keeps the nonce of a signed change,
+and the effect of the change spends it.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Credentials:
         """Identify the sender and set the principal of `caller`.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
-        stale cookie is ignored on open routes, because browsers send it without being asked, and refused on
-        other routes. Raises Forbidden for a token that is restricted to something else, and for a change by
-        cookie from another site. Routes for git ignore cookies, and treat a restricted token like one that
-        may not see the repository.
+        stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other
+        routes. Raises Forbidden for a token that is restricted to something else, and for a change by cookie
+        from another site. Routes for git ignore cookies; for them, a repository outside a token's
+        restrictions is missing.
         """
         headers = request.headers
         if "authorization" in headers:
@@ -143,7 +143,7 @@ class Credentials:
         )
 
     async def _authorize(self, text: str, params: dict[str, str]) -> Verdict:
-        """Verify the token `text`, and that the restrictions in it allow this request. Returns the verified
+        """Verify the token `text` and check that its restrictions allow this request. Returns the verified
         token. Raises Unauthorized or Forbidden."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _to_token_repo(params["id"]) if self._path_names_repository else None
@@ -173,8 +173,8 @@ class Credentials:
     async def _sign_in(
         self, caller: Caller, verdict: Verdict, via: Literal["cookie", "bearer"], params: dict[str, str]
     ) -> None:
-        """Set the principal and, if the route is about a repository, its row; both are read from the database
-        in one statement."""
+        """Set the principal and, if the route is about a repository, the repository's row. One statement
+        reads both from the database."""
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._reads_repository:
@@ -224,8 +224,8 @@ class Credentials:
         parsed: ParsedSignature,
         public: bytes,
     ) -> None:
-        """Raise NotBound unless `public` signed this request. The digest of a body that has not arrived yet
-        is compared later."""
+        """Raise NotBound unless the key `public` signed this request. If the body has not arrived yet, its
+        digest is compared later."""
         try:
             request_signature.verify(
                 parsed,
@@ -255,7 +255,7 @@ class Credentials:
 
 
 def _to_token_repo(repo_id: str) -> bytes | None:
-    """The repository id in the form that tokens use; None if it is not one."""
+    """The repository id in the form that tokens use; None if the text is not a repository id."""
     try:
         return bytes.fromhex(repo_id)
     except ValueError:
@@ -270,7 +270,8 @@ def _rounded_now(second: int) -> datetime:
 
 
 def _expected_authority(node: Node, request: Request) -> str:
-    """The authority that the signature must name. The Host header only selects among the node's own names."""
+    """The authority that the signature must name. The request's Host header only selects one of the node's
+    own names."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()
     return host if host in own else request_signature.authority_of(node.config.public_url)

@@ -1,5 +1,5 @@
-"""The gate that every request to a route passes: rate limit, credential, signature, visibility, rights, shape
-of the body.
+"""The gate that every request to a route passes. It checks rate limit, credential, signature, visibility,
+rights and the shape of the body.
 
 Handlers run only after it. Services receive a Caller or a View and never see the HTTP request.
 """
@@ -119,7 +119,7 @@ def handler_of(route: Route, node: Node) -> Handle:
 
 
 def _answering_git(handle: Handle) -> Handle:
-    """A handler that turns Unauthorized and NotFound into text for git."""
+    """A handler that answers like `handle`, but sends Unauthorized and NotFound as text that git can show."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> SentAnswer:
         try:
@@ -131,8 +131,8 @@ def _answering_git(handle: Handle) -> Handle:
 
 
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
-    """The result of `work`, run for a message of a socket under the rules of a request for this operation:
-    rate limits, current rights, and retries of transactions that the database aborted."""
+    """Run `work` for a message of a socket and return its result. The rules are those of a request for this
+    operation: rate limits, current rights, and retries of transactions that the database aborted."""
     node, op = caller.node, OPERATIONS[operation]
     node.limiter.admit_message(caller.network, caller.me.account_id)
     lease = Lease(node.buffers, caller.network)
@@ -161,8 +161,8 @@ async def _run_handler(route: Route, request: Request, caller: Caller, filled: d
 
 
 async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
-    """Retry an attempt whose transaction the database aborted. `pauses` is empty if the body streams, because
-    it can be read only once."""
+    """Run `attempt`, and again if the database aborted its transaction. `pauses`: seconds before each retry;
+    empty if the body streams, because it can be read only once."""
     for pause in (*pauses, None):
         try:
             return await attempt()
@@ -176,7 +176,7 @@ async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[f
 
 
 async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
-    """Open the WebSocket and run the handler; the socket closes when it returns or fails."""
+    """Open the WebSocket and run the handler. The socket closes when the handler returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
@@ -197,7 +197,7 @@ async def _converse(route: Route, request: Request, caller: Caller, filled: dict
 
 
 def _to_store(answer: SentAnswer) -> StoredAnswer | None:
-    """The answer in its stored form; None for a stream."""
+    """The answer in the form in which it is stored; None for a stream, which is not stored."""
     response = answer.response
     if response is None or answer.stream is not None:
         return None
@@ -215,8 +215,8 @@ def _repeat_answer(stored: StoredAnswer) -> SentAnswer:
 
 
 async def _read_marks(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read the turn and the Idempotency-Key of the request. Raises AnsweredBefore for a key with a stored
-    answer, even if its repository is now gone or hidden."""
+    """Read the turn and the Idempotency-Key of the request into `caller`. Raises AnsweredBefore for a key
+    with a stored answer, even if its repository is now gone or hidden."""
     caller.turn = _turn_of(request)
     if route.stream or not route.changes:
         return
@@ -234,8 +234,8 @@ def _turn_of(request: Request) -> str | None:
 
 
 def admit(operation: Operation, caller: Caller) -> Caller:
-    """Return the caller, if it may perform an operation that is not about a repository. Raises IdentityLevel
-    for a guest who may not, Forbidden for a token where a browser session is needed."""
+    """Return the caller if it may perform the operation, which is not about a repository. Raises
+    IdentityLevel for a guest who may not, and Forbidden for a token where a browser session is needed."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":
@@ -244,9 +244,9 @@ def admit(operation: Operation, caller: Caller) -> Caller:
 
 
 async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
-    """A view of the repository for this operation. The repository and the caller's role are read in one query
-    that applies the visibility rule: hidden and missing repositories give the same answer at the same cost. A
-    row that the gate has read together with the session is used."""
+    """A view of the repository for this operation. If the gate has read the repository's row together with
+    the session, that row is used. Otherwise one query reads the repository and the caller's role. Hidden and
+    missing repositories give the same answer at the same cost."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _read_sight(caller, repo_id)).row
@@ -254,9 +254,9 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
-    """A view of the repository at OWNER/NAME for this operation; NAME may be a name before a rename. Raises
-    NotFound if the repository is missing or hidden. `caller.sight`, if set by the gate, must be of these
-    names."""
+    """A view of the repository at OWNER/NAME for this operation. NAME may be an earlier name of the
+    repository. If the gate has set `caller.sight`, it must belong to the same OWNER/NAME. Raises NotFound if
+    the repository is missing or hidden."""
     if caller.sight is not None:
         return await _make_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""
@@ -290,8 +290,8 @@ async def _read_sight(caller: Caller, repo_id: str) -> Sight:
 
 
 def require_node_can(operation: Operation, node: Node) -> None:
-    """Raise EditionLacks if the edition lacks the operation, NoSpace if the operation needs space while the
-    node is short of it."""
+    """Raise EditionLacks if the node's edition lacks the operation, and NoSpace if the operation needs disk
+    space that the node does not have."""
     if not operation.in_edition(EDITION):
         raise EditionLacks(f"this node is {EDITION}; {operation.name} needs {operation.edition}")
     if operation.grows:
@@ -299,8 +299,8 @@ def require_node_can(operation: Operation, node: Node) -> None:
 
 
 def _require_plain(request: Request) -> None:
-    """Raise UnsupportedMediaType for a compressed body: a small one could unpack to a thousand times its
-    size."""
+    """Raise UnsupportedMediaType for a compressed body, because a small one could unpack to a thousand times
+    its size."""
     if _content_coding(request) != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
 
@@ -310,7 +310,7 @@ def _content_coding(request: Request) -> str:
 
 
 def _decode_segment(raw: str) -> str:
-    """Percent-decode one path parameter (Sanic does not) and refuse it if it is not UTF-8."""
+    """Percent-decode one path parameter, which Sanic does not do. Refuses a parameter that is not UTF-8."""
     if "%" not in raw:
         return raw  # printable ASCII, as all of a request line
     try:
@@ -327,8 +327,9 @@ class NoQuery(msgspec.Struct, frozen=True):
 
 
 def _read_query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
-    """The query of a request. `strict`: refuse parameters that the route does not know, so that a misspelt
-    filter or guard is not ignored. Pages are not strict, because other sites add parameters to links."""
+    """Read the query of a request into the struct `shape`. `strict`: refuse parameters that the route does
+    not know, so that a misspelt filter or condition is not ignored. Pages are not strict, because other sites
+    add parameters to links."""
     allowed = shape.__struct_encode_fields__ if strict else None
     parameters: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):

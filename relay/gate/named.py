@@ -8,8 +8,9 @@ from relay.db.engine.database import Database, Row
 
 
 async def row_at(db: Database, owner: str, name: str, account: str) -> Row | None:
-    """The repository at OWNER/NAME, which may be a name before a rename, as this account sees it ("" is an
-    anonymous caller). None if it is missing or hidden, after the same work."""
+    """The repository at OWNER/NAME as this account sees it. NAME may be an earlier name of the repository;
+    `account` is "" for an anonymous caller. Returns None if the repository is missing or hidden, after the
+    same work in both cases."""
     about = {"owner": owner.lower(), "name": name.lower(), "account": account}
     row = await db.lookup(repos.BY_NAME, **about)
     return row if row is not None else await db.lookup(repos.BY_ALIAS, **about, now=now_ms())

@@ -9,9 +9,9 @@ from sanic.request import Request
 
 
 def client_address(request: Request, proxy_hops: int) -> str:
-    """The caller's IP address. Behind `proxy_hops` reverse proxies it is the entry of X-Forwarded-For that
-    the outermost proxy wrote; entries that the client sent are ignored. A connection that was handed over by
-    the SSH listener (`relay.ssh.door`) came through no proxy."""
+    """The caller's IP address. Behind `proxy_hops` reverse proxies, it is the entry of X-Forwarded-For that
+    the outermost proxy wrote; entries that the client sent are ignored. A connection that the SSH listener
+    (`relay.ssh.door`) passed on came through no proxy."""
     if proxy_hops > 0 and not is_handed(request):
         hops = ",".join(request.headers.getall("x-forwarded-for", [])).split(",")
         if len(hops) >= proxy_hops and (address := _find_address(hops[-proxy_hops].strip())):
@@ -21,7 +21,8 @@ def client_address(request: Request, proxy_hops: int) -> str:
 
 @lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
-    """The key for counting limits: an IPv4 address, or the /64 network (address range) of an IPv6 address."""
+    """The key by which requests of an address are counted: the address itself for IPv4, its /64 network for
+    IPv6."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -38,7 +39,7 @@ def is_handed(request: Request) -> bool:
 
 
 def is_loopback(request: Request) -> bool:
-    """Whether the request comes from this machine, not through a proxy."""
+    """Whether the request comes from this machine and through no proxy."""
     if is_handed(request) or request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):
         return False
     address = _find_address(request.ip or "")

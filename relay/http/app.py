@@ -1,5 +1,5 @@
-"""The HTTP server: one entry for every request, which finds the route, answers, and turns every error into an
-answer.
+"""The HTTP server. Its single entry finds the route of each request, sends the answer, and turns every error
+into an answer.
 
 Sanic provides the protocol; paths, methods, errors, headers and log lines are handled here.
 """
@@ -77,10 +77,10 @@ def build(node: Node) -> Sanic[Any, Any]:
 
 class _App(Sanic[Any, Any]):
     """Sanic's connections without its routes, middleware and signals: every request is passed to a single
-    entry."""
+    function."""
 
     def finalize(self) -> None:
-        """Nothing to do: there are no Sanic routes."""
+        """Does nothing, because there are no Sanic routes."""
 
     @property
     def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
@@ -105,7 +105,7 @@ class _Server:
                 self._router.add(route.method, route.path, (route, handle))
 
     async def handle(self, request: StrictRequest) -> None:
-        """Answer one request. When this returns, the answer was sent or a WebSocket has ended."""
+        """Answer one request. Returns when the answer was sent or the WebSocket has ended."""
         ctx = request.ctx
         ctx.began, ctx.request_id = time.perf_counter(), _request_id()
         stream: Any = request.stream
@@ -154,7 +154,7 @@ class _Server:
             return SentAnswer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
-        """(handler, path parameters) for a request. A path whose routes are all switched off counts as
+        """(handler, path parameters) for a request. A path whose routes are all switched off is treated as
         unknown."""
         match = self._router.find(request.path)
         if match is None:
@@ -168,8 +168,8 @@ class _Server:
         return handle, params
 
     async def _send(self, request: Request, answer: SentAnswer) -> None:
-        """Send a stream. If sending fails in the middle, the connection is cut, so that the answer does not
-        look complete."""
+        """Send a streamed answer. If sending fails in the middle, the connection is cut, so that the answer
+        does not look complete."""
         assert answer.stream is not None  # noqa: S101  # the caller asked
         try:
             response = await request.respond(answer.response)
@@ -197,8 +197,8 @@ class _Server:
                 await answer.stream.aclose()
 
     def answer_unreadable(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer for a request that Sanic could not read, or a connection that failed while the answer
-        was sent."""
+        """The answer to a request that Sanic could not read, or whose connection failed while the answer was
+        sent."""
         ctx = request.ctx
         ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
@@ -239,8 +239,8 @@ class _WrongMethod(Exception):
 
 
 def _with_templates(templates: Templates, folders: tuple[str, ...], handle: Handle) -> Handle:
-    """A handler that first waits until the templates are compiled on a thread: compiled by `handle`, they
-    would hold up the event loop."""
+    """A handler that calls `handle` after the templates are compiled. They are compiled on a thread, so that
+    the event loop is not blocked."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> SentAnswer:
         await templates.ready(folders)
@@ -250,7 +250,8 @@ def _with_templates(templates: Templates, folders: tuple[str, ...], handle: Hand
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a person sees the refusal: at the address of a page, or if a browser requests HTML."""
+    """Whether a refusal should be shown as a page: for the address of a page, or if a browser requests
+    HTML."""
     first, _, rest = request.path[1:].partition("/")
     if first in PREFIXES and rest.count("/") >= 1:
         return True
@@ -263,7 +264,7 @@ def _request_id() -> str:
 
 
 def _common_headers(request: Request, response: HTTPResponse) -> None:
-    """Set the headers that every answer has. A Content-Security-Policy that the route has set stays."""
+    """Set the headers that every answer has. A Content-Security-Policy that the route has set is kept."""
     headers = response.headers
     page = (response.content_type or "").startswith("text/html")
     headers["x-request-id"] = request.ctx.request_id
@@ -274,8 +275,8 @@ def _common_headers(request: Request, response: HTTPResponse) -> None:
 
 
 async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
-    """Answer, then read the rest of the body for a moment, so that a client that is still sending can read
-    the answer; then the connection closes."""
+    """Send the answer, then read the rest of the body for a moment and close the connection. A client that is
+    still sending can so read the answer."""
     stream: Any = request.stream
     stream.keep_alive = False
     sent = await request.respond(response)

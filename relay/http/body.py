@@ -1,4 +1,4 @@
-"""Request bodies: limited while they arrive, with a deadline, and compared with the signature.
+"""Reads request bodies with a limit and a deadline, and compares them with the signature.
 
 Sanic's limit does not apply to streamed routes, and on other routes it answers an oversized body with a
 reset. So every route streams, and this module is the only reader.
@@ -36,7 +36,7 @@ class _Hash(Protocol):
 
 
 class Incoming:
-    """The body of one request; implements `relay.http.routing.Upload`. `length`: the announced bytes, None
+    """The body of one request; implements `relay.http.routing.Upload`. `length`: its bytes as announced, None
     for a chunked body; `received`: bytes read so far. `gzip`: the body is compressed, and the limit applies
     to the unpacked bytes."""
 
@@ -57,19 +57,20 @@ class Incoming:
             raise _too_large(max_body)
 
     def expect(self, signed: ContentDigest) -> None:
-        """Set the digest that the request's signature covers; `finish` compares it with the body."""
+        """Set the digest of the body that the request's signature covers. `finish` compares it with the
+        body."""
         self._signed = signed
         self._hash = hashlib.sha256() if signed.algorithm == "sha-256" else blake3()
 
     async def read(self) -> bytes:
-        """The whole body, which has at most the route's limit, so callers may keep it in memory."""
+        """The whole body. It is no larger than the route's limit, so callers may keep it in memory."""
         if not _has_body(self._request):
             self._ended = True
             return b""
         return await self._collect(self._read_parts())
 
     async def whole(self) -> bytes:
-        """The whole of a streamed body that fits in memory."""
+        """The whole body of a route that streams, for a caller that knows that it fits in memory."""
         return await self._collect(self.chunks())
 
     async def _collect(self, arriving: AsyncIterator[bytes]) -> bytes:
@@ -87,8 +88,8 @@ class Incoming:
             yield part
 
     def promise(self, toc: bytes) -> None:
-        """Set the table of contents of a pack, whose digest is signed; the digests in it cover the rest of
-        the body."""
+        """Set the table of contents of a pack, whose digest is signed. The digests in the table cover the
+        rest of the body."""
         self._promised = toc
 
     async def finish(self) -> None:
@@ -156,7 +157,8 @@ class Incoming:
 
 
 def skip_arrived(request: Request) -> bool:
-    """Drop an unread body that has arrived completely. Returns whether nothing is left to read."""
+    """Drop a body that nothing has read, if all of it has arrived. Returns whether nothing is left to
+    read."""
     stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
@@ -170,8 +172,8 @@ def skip_arrived(request: Request) -> bool:
 
 
 async def drain(request: Request) -> None:
-    """Read and drop the rest of a refused body, within limits, so that the client reads the answer instead of
-    a reset connection. Beyond the limits the connection closes."""
+    """Read and drop the rest of a refused body, so that the client reads the answer instead of a reset
+    connection. If the body exceeds limits of size or time, the connection is closed."""
     stream: Any = request.stream
     budget = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):

@@ -1,7 +1,6 @@
-"""Limits the memory that clients make the relay hold: bodies that are arriving, and answers that are being
+"""Limits the memory that the relay uses for bodies that are arriving and for answers that clients have not
 read. Without the limit, clients that send all but the last byte of large bodies, or never read large answers,
-would control how much memory the process uses.
-"""
+would control how much memory the process uses."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ PATIENCE, BEGUN_PATIENCE = 5.0, 30.0  # seconds that an answer waits for memory;
 
 
 class Buffers:
-    """Bytes held now, in total and for each address."""
+    """The memory in use for bodies and answers, in bytes, in total and for each address."""
 
     def __init__(self, total: int = TOTAL, each: int = FOR_AN_ADDRESS) -> None:
         self._total, self.each = total, each
@@ -29,7 +28,8 @@ class Buffers:
         self._freed = asyncio.Event()
 
     def reserve(self, address: str, size: int) -> None:
-        """Reserve bytes. Raises Unavailable when the limit would be exceeded; earlier reservations stay."""
+        """Reserve `size` bytes for the address. Raises Unavailable when this would exceed the limit; earlier
+        reservations stay."""
         held = self._held.get(address, 0) + size
         if held > self.each or self._sum + size > self._total:
             raise Unavailable("too many large requests at once; try again in a moment")
@@ -50,7 +50,7 @@ class Buffers:
         return size
 
     def has_room(self, address: str, size: int) -> bool:
-        """Whether there is room for an answer with this number of bytes now."""
+        """Whether an answer of this number of bytes fits into the limits now."""
         share, of = ANSWERS
         return (
             self._held.get(address, 0) + size <= self.each and self._sum + size <= self._total * share // of
@@ -68,7 +68,7 @@ class Buffers:
 
 
 class Passing(Protocol):
-    """A turn that can be given away and taken again."""
+    """A turn of a request to use the CPU, which can be given away and taken again."""
 
     def release(self) -> None: ...
     async def take_again(self) -> None: ...
@@ -76,9 +76,9 @@ class Passing(Protocol):
 
 @dataclass(slots=True)
 class Lease:
-    """The memory held for one request; `release` it when the answer is sent. `turn`: a turn that the request
-    has and others wait for; it is given away while the lease waits for memory. `walked`: CPU seconds that the
-    walk of a tree used within the turn, which are added to those of the turn."""
+    """The memory reserved for one request; call `release` when the answer is sent. `turn`: the request's turn
+    to use the CPU, if it has one; it is given to other requests while the lease waits for memory. `walked`:
+    CPU seconds of the turn that a walk of a tree has used."""
 
     buffers: Buffers
     address: str
@@ -91,9 +91,10 @@ class Lease:
         self.size += size
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
-        """Reserve memory for an answer, waiting until there is room. Returns how many bytes were reserved,
-        for `give_back`: at most the address's limit minus what this request holds already, because more would
-        wait for memory that only this request can release. Raises Unavailable after `patience` seconds."""
+        """Reserve memory for an answer, waiting until enough is free. Returns the number of reserved bytes,
+        which `give_back` takes. It is at most the address's limit minus what this request holds already: more
+        would wait for memory that only this request can release. Raises Unavailable after `patience`
+        seconds."""
         size = min(size, self.buffers.each - self.size)
         turn = None if self.buffers.has_room(self.address, size) else self.turn
         if turn is not None:

@@ -10,7 +10,8 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
 def not_modified(if_none_match: str | None, etag: str) -> bool:
-    """Whether If-None-Match names `etag` (a quoted strong tag). Tags compare weakly, as for GET."""
+    """Whether the header If-None-Match names `etag` (a quoted strong tag). Tags are compared weakly, as GET
+    requires."""
     if if_none_match is None:
         return False
     held = [tag.strip().removeprefix("W/") for tag in if_none_match[:8192].split(",")]
@@ -20,7 +21,8 @@ def not_modified(if_none_match: str | None, etag: str) -> bool:
 def parse_range(
     header: str | None, if_range: str | None, etag: str | None, length: int
 ) -> tuple[int, int] | None:
-    """The bytes [start, end) that a Range header asks for, as (start, end); None for all bytes.
+    """The range of bytes that a Range header asks for, as (start, end) with `end` excluded; None for all
+    bytes.
 
     Several ranges, other units and a stale If-Range give all bytes, as the RFC allows. Raises ValueError for
     a range outside of `length` bytes.
@@ -43,7 +45,8 @@ def parse_range(
 
 
 async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterator[bytes]:
-    """Bytes [start, end) of a stream, which is read no further and closed."""
+    """Yields the bytes of a stream from `start` up to, without, `end`, then closes the stream without reading
+    the rest."""
     position = 0
     try:
         async for part in stream:

@@ -1,5 +1,5 @@
-"""A strict reader of chunked bodies (RFC 9112, 7.1): refuses everything that two readers could interpret
-differently, and bodies whose chunks are too small for the work they cause.
+"""A strict reader of chunked bodies (RFC 9112, 7.1). It refuses everything that two readers could interpret
+differently, and bodies with so many small chunks that they cause too much work.
 
 A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, that many
 bytes, CRLF. Only SP and HTAB count as spaces, and only before and in an extension. The last chunk has the
@@ -38,8 +38,8 @@ class ChunkedBody:
         self.busy = False  # whether `take` stopped so that other requests have a turn
 
     def read_content(self, arrived: bytearray) -> bytes:
-        """Remove the next content from the front of `arrived`, with its framing. Empty if more must arrive
-        first, or the body has ended. Raises Malformed."""
+        """Remove the next content and its framing from the front of `arrived`. Returns the content. Returns
+        no bytes if more must arrive first, or if the body has ended. Raises Malformed."""
         parts: list[bytes] = []
         at, most = 0, self._chunks + AT_ONCE
         self.busy = False

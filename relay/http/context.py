@@ -1,4 +1,5 @@
-"""Data about a request while it is handled, for its log line, the counters and the release of its memory."""
+"""Data that is kept about a request while it is handled. The log line, the counters and the release of its
+memory use it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The cookies of a browser session, and checks that a request comes from our own pages.
+"""The cookies of a browser session, and checks that a request comes from the relay's own pages.
 
-`__Host-session` and `__Secure-refresh` if the node is reached by TLS; `tr_session` and `tr_refresh` on a
-development node with plain HTTP.
+The names are `__Host-session` and `__Secure-refresh` if the node is reached by TLS, and `tr_session` and
+`tr_refresh` on a development node with plain HTTP.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def refresh_name(config: Config) -> str:
 
 
 def flow_name(config: Config) -> str:
-    """The name of the cookie for an unfinished sign-in by an identity provider."""
+    """The name of the cookie for a sign-in by an identity provider that is not finished."""
     return "__Host-login" if config.secure else "tr_login"
 
 
 def read_cookie(request: Request, name: str) -> str | None:
-    """The value of the cookie `name`; None if the request has no such cookie, or an empty one. It is read
-    from the raw bytes of the head and the name must match byte for byte: a text reader trims Unicode spaces,
-    and would accept a cookie `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if
-    the cookie comes twice, because nobody can tell which of them is ours."""
+    """The value of the cookie `name`; None if the request has no such cookie, or an empty one. The name is
+    compared byte for byte with the raw head: a reader of text trims Unicode spaces, and would accept a cookie
+    `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if the cookie comes twice,
+    because it is not known which of them this node set."""
     name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")
@@ -53,12 +53,12 @@ def read_cookie(request: Request, name: str) -> str | None:
 
 
 def session_cookie(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
-    """Set-Cookie for the capability token (text)."""
+    """The Set-Cookie value for the capability token, which is text."""
     return _cookie(config, session_name(config), token, "/", "Lax", seconds)
 
 
 def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> str:
-    """Set-Cookie for the refresh token, sent to one path only."""
+    """The Set-Cookie value for the refresh token. Browsers send this cookie to one path only."""
     return _cookie(config, refresh_name(config), token, REFRESH_PATH, "Strict", seconds)
 
 
@@ -74,8 +74,8 @@ def cleared_cookies(config: Config) -> tuple[str, str]:
 
 
 def require_own_page(config: Config, request: Request) -> None:
-    """Raise Forbidden unless the request comes from a page of this node: the Origin header, if present, must
-    be ours; otherwise Fetch Metadata must say same-origin. SameSite alone is not enough."""
+    """Raise Forbidden unless the request comes from a page of this node. The Origin header, if present, must
+    name this node; without it, Fetch Metadata must say same-origin. SameSite alone is not enough."""
     origins = request.headers.getall("origin", [])
     sites = request.headers.getall("sec-fetch-site", [])
     ours = _own_origins(config).issuperset(origins) if origins else sites == ["same-origin"]
@@ -84,8 +84,9 @@ def require_own_page(config: Config, request: Request) -> None:
 
 
 def own_navigation(config: Config, request: Request) -> bool:
-    """Whether a person or one of our pages opened this page. Browsers with Fetch Metadata report it. Other
-    browsers send the refresh cookie, which is SameSite=Strict, only in this case."""
+    """Whether a person or a page of this node, and not another site, opened this page. Browsers with Fetch
+    Metadata report it. For other browsers the result is True: when another site opens a page, they do not
+    send the refresh cookie, because it is SameSite=Strict."""
     sites = set(request.headers.getall("sec-fetch-site", []))
     origins = request.headers.getall("origin", [])
     return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)

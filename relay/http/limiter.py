@@ -40,8 +40,9 @@ class _Bucket:
 
 
 class Limiter:
-    """Buckets in the memory of this process. `clock`: returns seconds and never goes back. `enabled` False
-    (TR_RATE_LIMITS): no rates are limited, neither here nor by rows of the database."""
+    """The token buckets, in the memory of this process. `clock`: returns seconds and never goes back.
+    `enabled`: if False (TR_RATE_LIMITS), no rate is limited, including those that are counted in the
+    database."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self.enabled = enabled
@@ -49,7 +50,8 @@ class Limiter:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def admit(self, route: Route, address: str) -> None:
-        """Count a request against its address, before anything else of it is read. Raises RateLimited."""
+        """Count a request against its address. Called before anything else of the request is read. Raises
+        RateLimited."""
         if not self.enabled:
             return
         self.spend(f"address {address}", ORDINARY, route.cost)
@@ -63,12 +65,14 @@ class Limiter:
             self.spend(f"account {account_id}", ORDINARY, route.cost)
 
     def admit_message(self, address: str, account_id: str) -> None:
-        """Count a socket message that does the work of a request. Raises RateLimited."""
+        """Count a socket message that does the work of a request, against its address and its account. Raises
+        RateLimited."""
         self.spend(f"address {address}", ORDINARY, 1)
         self.spend(f"account {account_id}", ORDINARY, 1)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
+        """Take `cost` tokens from the bucket `key`. Raises RateLimited, with the seconds until the tokens are
+        there, if the bucket has too few."""
         if not self.enabled:
             return
         bucket = self._refill(key, rate)
@@ -79,7 +83,7 @@ class Limiter:
         bucket.tokens -= cost
 
     def _refill(self, key: str, rate: Rate) -> _Bucket:
-        """Refill the bucket for the time since its last use."""
+        """Add to the bucket the tokens for the time since its last use. Returns the bucket."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -93,8 +97,8 @@ class Limiter:
         return bucket
 
     def debt(self, key: str, rate: Rate, cost: float) -> float:
-        """Take `cost` tokens, even more than there are. Returns the seconds until the bucket is back at zero,
-        for callers that can be made to wait."""
+        """Take `cost` tokens from the bucket `key`, even more than it has. Returns the seconds until the
+        bucket is back at zero, for callers that can be made to wait."""
         if not self.enabled:
             return 0.0
         bucket = self._refill(key, rate)
@@ -102,7 +106,7 @@ class Limiter:
         return max(0.0, -bucket.tokens / rate.per_second)
 
     def frames(self, session_id: str, address: str, count: int) -> float:
-        """The seconds that a socket has to wait after this many frames from its client."""
+        """Count frames from the client of a socket. Returns the seconds that the socket has to wait."""
         mine = self.debt(f"socket {session_id}", SOCKET, count)
         return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
@@ -114,8 +118,8 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for guesses: at most `most` attempts at once, refilled within `seconds`. `what`: the counted
-    attempts in words, for docs/reference/limits.md."""
+    """A limit for attempts to guess a secret: at most `most` attempts at once, refilled within `seconds`.
+    `what`: the counted attempts in words, for docs/reference/limits.md."""
 
     ALL: ClassVar[dict[str, Attempts]] = {}
 
@@ -125,9 +129,10 @@ class Attempts:
         self.ALL[name] = self
 
     def count(self, limiter: Limiter, key: str) -> None:
-        """Count an attempt before it is made, so that concurrent ones are counted too. Raises RateLimited."""
+        """Count an attempt against `key`. Called before the attempt, so that concurrent attempts are counted
+        too. Raises RateLimited."""
         limiter.spend(f"{self.name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """Return the token of an attempt that succeeded."""
+        """Return the token of an attempt that succeeded, because only failed attempts count."""
         limiter.give_back(f"{self.name} {key}")

@@ -1,4 +1,4 @@
-"""Errors as application/problem+json (RFC 9457), and the one constant 404."""
+"""Makes answers for errors: application/problem+json (RFC 9457), and the one constant 404."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
-    """The answer for an error to git, which shows its text to the user. git asks for a password only after a
-    401 with this challenge."""
+    """The answer with which git is refused; git shows its text to the user. A 401 has the challenge without
+    which git does not ask for a password."""
     if isinstance(error, NotFound):
         return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
     headers = {**NO_STORE, "www-authenticate": 'Basic realm="svc", charset="UTF-8"'}
@@ -59,8 +59,8 @@ def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
 
 
 def rate_headers(error: SvcError) -> dict[str, str]:
-    """The headers of a 429: Retry-After, RateLimit and RateLimit-Policy of the current draft, and the three
-    names of the previous draft. {} for other errors."""
+    """The headers of a 429: Retry-After, RateLimit and RateLimit-Policy as in the current draft, and the
+    three headers of the previous draft. Returns {} for other errors."""
     if not isinstance(error, RateLimited):
         return {}
     wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)
@@ -81,14 +81,14 @@ def method_not_allowed(allow: str) -> HTTPResponse:
 
 
 def plain(status: int, title: str, detail: str) -> HTTPResponse:
-    """The answer to a request that cannot be read, such as a malformed request line, header or transfer
-    coding. It never reaches the route table."""
+    """The answer to a request that cannot be read, such as one with a malformed request line, header or
+    transfer coding. Such a request never reaches the route table."""
     body = {"type": "about:blank", "title": title, "status": status, "code": "malformed", "detail": detail}
     return HTTPResponse(_ENCODER.encode(body), status, headers=dict(NO_STORE), content_type=MEDIA)
 
 
 def internal(request_id: str) -> HTTPResponse:
-    """The answer for a bug. The details are only in the log, under this request id."""
+    """The answer when the relay has a bug. The details are only in the log, under this request id."""
     body = {
         "type": "about:blank",
         "title": "Internal Server Error",

@@ -26,8 +26,8 @@ GZIP_LEVEL = 4  # 47 KB of coloured lines: 10.5 KB in 0.6 ms; level 2 11.3 KB in
 
 @dataclass(slots=True)
 class SentAnswer:
-    """An HTTP answer. `stream`: parts of the body, sent after the header of `response`; `response` is None
-    for a WebSocket."""
+    """An HTTP answer. `stream`: parts of the body, which are sent after the header of `response`. `response`
+    is None for a WebSocket."""
 
     response: HTTPResponse | None
     stream: AsyncIterator[bytes] | None = None
@@ -105,8 +105,8 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
 
 
 def in_pieces(request: Request, answer: SentAnswer) -> SentAnswer:
-    """A stream instead of a large body, so that a slow client keeps only a piece of it in the connection's
-    buffer. HEAD sends no body."""
+    """The answer with a large body turned into a stream. So a slow client keeps only a piece of the body in
+    the connection's buffer. Answers to HEAD and small answers are returned unchanged."""
     response = answer.response
     if (
         request.method == "HEAD"
@@ -136,8 +136,8 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _part(request: Request, reply: Reply, length: int, headers: dict[str, str]) -> tuple[int, int] | None:
-    """(start, end) of the bytes to send, None for all of them. Sets the headers about ranges in `headers`.
-    Only answers with an ETag have ranges."""
+    """The bytes to send, as (start, end); None for all bytes. Sets the headers about ranges in `headers`.
+    Only answers with an ETag can be sent in ranges."""
     if reply.etag is None or reply.status != 200 or request.method != "GET":
         return None
     headers["accept-ranges"] = "bytes"
@@ -166,7 +166,8 @@ async def _close(stream: AsyncIterator[bytes] | None) -> None:
 
 
 def _next_link(request: Request, cursor: str) -> str:
-    """The header `Link: <…>; rel="next"` (RFC 8288) of a page: the same request with another cursor."""
+    """The value of the header `Link: <…>; rel="next"` (RFC 8288) for a page of a list: the address of the
+    same request with the cursor of the next page."""
     query = [(k, v) for k, v in request.get_query_args(keep_blank_values=True) if k != "cursor"]
     target = urllib.parse.urlencode([*query, ("cursor", cursor)])
     return f'<{request.path}?{target}>; rel="next"'

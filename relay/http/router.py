@@ -1,8 +1,7 @@
-"""Finds the route of a path: a tree of segments, static segments before parameters, on the path as it was
-sent.
+"""Finds the route of a path in a tree of path segments. Literal segments are tried before parameters.
 
-Unlike in Sanic's router, a path matches only as written (`/ok/` is not `/ok`); `{name}` matches one non-empty
-segment and `{name...}` the non-empty rest. The gate decodes parameters.
+Unlike in Sanic's router, a path matches only as it was sent (`/ok/` is not `/ok`). `{name}` matches one
+non-empty segment and `{name...}` the non-empty rest. The gate decodes the parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}([^{}]*)")
 
 @dataclass(slots=True)
 class _Branch(Generic[T]):
-    """A parameter segment, `{name}` and the literal text after it, as in `{sha}.tar.gz`."""
+    """A path segment with a parameter, `{name}`, and the literal text after it, as in `{sha}.tar.gz`."""
 
     name: str
     suffix: str
@@ -58,7 +57,8 @@ class Router(Generic[T]):
         methods[method] = leaf
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
-        """(leaves by method, parameters) of the most literal match with the path; None if nothing matches."""
+        """(leaves by method, parameters) of the path that was added and matches with the most literal
+        segments; None if no path matches."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 
@@ -99,5 +99,5 @@ def parameters_of(path: str) -> tuple[str, ...]:
 
 
 def allow_header(methods: Iterable[str]) -> str:
-    """The value of the Allow header."""
+    """The value of the header Allow, which lists the methods."""
     return ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))

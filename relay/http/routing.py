@@ -1,5 +1,5 @@
-"""The route table. A route names its operation; its row in `localstore.core.model.rights` says who may call
-it.
+"""The route table. A route names its operation; the operation's row in `localstore.core.model.rights` says
+who may call the route.
 
     @serves(endpoints.LIST, operation="ref.list")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
@@ -10,16 +10,16 @@ A service function whose parameters are those of the route is the handler itself
 
     serves(endpoints.LIST, operation="label.list")(label.list_labels)
 
-`serves` is for the endpoints that `localstore.core` declares; `route` is for pages, their forms, sockets and
-paths that other programs have fixed.
+`serves` declares the endpoints of `localstore.core`. `route` declares everything else: pages, their forms,
+sockets, and paths that other programs have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
-(rarely), `raw` (the bytes of an optional body), `socket` (the route is a WebSocket, already open), and every
-path parameter. A Struct with another name is also the body, and if one path parameter remains, one handler
-parameter may have another name than it: `number` for `{n}`. The handler returns a Struct (JSON), None (204),
-or a `Reply` (bytes, stream, page, redirect). The table drives routing, the gate, validation and the OpenAPI
-document.
+(rarely), `raw` (the bytes of an optional body), `socket` (the open WebSocket of a route that is one), and
+every path parameter. A Struct with another name is also the body. If one path parameter remains, it fills the
+one parameter with another name: `{n}` may fill `number`. The handler returns a Struct (JSON), None (204), or
+a `Reply` (bytes, stream, page, redirect). Routing, the gate, validation and the OpenAPI document all use the
+table.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from relay.http.router import parameters_of
 
 @dataclass(slots=True)
 class Reply:
-    """Any answer except JSON with 200: another status, raw bytes, or a stream of known length (bytes).
-    `section`: opens the bytes [start, end) of a stream that can begin anywhere."""
+    """An answer that is not JSON with 200: another status, raw bytes, or a stream of known length (bytes).
+    `section`: returns a stream of the bytes [start, end), for content that can be read from any position."""
 
     body: Any = None
     status: int = 200
@@ -58,10 +58,10 @@ class Reply:
 
 
 class Upload(typing.Protocol):
-    """A streamed request body, limited while it arrives.
+    """A streamed request body, whose size is limited while it arrives.
 
-    `finish` must be awaited after the last chunk and before any effect: it compares the body with the digest
-    in the request's signature.
+    A handler must await `finish` after the last chunk and before any effect: it compares the body with the
+    digest in the request's signature.
     """
 
     length: int | None
@@ -113,13 +113,14 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether its method changes something (any but GET, HEAD and the like)."""
+        """Whether the method of the route changes something. GET, HEAD and the like do not."""
         return self.method not in SAFE_METHODS
 
     @property
     def keyed(self) -> bool:
-        """Whether the route supports an Idempotency-Key. Streamed bytes are stored by digest, so a repeat is
-        harmless; without an account there is no owner for a key."""
+        """Whether the route supports an Idempotency-Key. Routes for streamed bytes do not need one, because
+        bytes are stored by digest and a repeat is harmless. Routes without an account cannot have one,
+        because a key belongs to an account."""
         return self.changes and not self.stream and self.operation.about != "node"
 
     @property
@@ -132,8 +133,8 @@ TABLE: list[Route] = []
 
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
-    """Declare the route of an endpoint of `localstore.core`; `settings` are the other arguments of `route`.
-    Raises TypeError if the handler's parameters or result differ from the endpoint's."""
+    """Declare the route of an endpoint of `localstore.core`. `settings`: the other arguments of `route`.
+    Raises TypeError if the handler's parameters or result differ from those of the endpoint."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
@@ -159,7 +160,7 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
 
 
 def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """`serves` with this feature flag as default, for a subject whose routes have a flag."""
+    """Returns `serves` with this feature flag as default, for a module whose routes all have the flag."""
     return functools.partial(serves, flag=flag)
 
 
@@ -186,15 +187,15 @@ def route(
     """Declare a route.
 
     `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
-    rights; KeyError for an unknown name, TypeError for an operation on a repository at a path without one.
-    `flag`: the feature flag that must be on, otherwise the route always answers 404; operations on a
-    repository have TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals besides
+    rights. An unknown name raises KeyError; an operation on a repository at a path without one raises
+    TypeError. `flag`: the feature flag that must be on, otherwise the route always answers 404; operations on
+    a repository have TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals besides
     those that every such route has; `others`: statuses of success besides `status`. `max_body`: bytes.
     `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON. `per_minute`: a strict
     limit for each address. `forms`: the body may also come from an HTML form. `gzip`: the body may be
     compressed; `max_body` limits its unpacked size. `password`: the route reads the repository {owner}/{name}
     for git, so the token may come as a password, no request needs a signature, and refusals are text. `name`:
-    in logs and OpenAPI, by default noun and function; each route has a different name.
+    the route's unique name in logs and OpenAPI, by default noun and function.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -239,9 +240,9 @@ def route(
 
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
-    """The source of each parameter of the handler, by name. A Struct is the body unless it is the query; one
-    parameter with another name takes the one remaining path parameter. Raises TypeError for any further
-    parameter."""
+    """The source of each parameter of the handler: parameter name → "body", a path parameter, or a name of
+    FILLED. A Struct gets the body unless it is the query. One parameter may have another name than the path
+    parameter that it gets. Raises TypeError for a parameter without a source."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
@@ -260,6 +261,6 @@ def _sources_of(handler: Handler, path: str) -> dict[str, str]:
 
 
 def _noun_of(module: str) -> str:
-    """The noun of a module's routes: the name of the module, or of its folder in `relay.domain`."""
+    """The noun of the routes in a module: the module's name, or that of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
     return folder.rpartition(".")[2] if name in ("routes", "pages") else name

@@ -1,9 +1,9 @@
-"""Turns for pipelined requests: requests that arrive before the previous request on their connection was
-answered.
+"""Lets pipelined requests take turns. A pipelined request arrives before the previous request on its
+connection was answered.
 
 A client that waits for its answers leaves time for others. A client that writes thousands of requests at once
 would have all of them answered without a pause, because small answers never wait. So all pipelined requests
-of the process take turns at a bounded pace; hardly any client sends them.
+of the process take turns at a bounded pace. Hardly any honest client sends them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ class PipelineTurns:
         self._lock = asyncio.Lock()
 
     async def wait(self) -> None:
-        """Wait for the next turn, first come first served."""
+        """Wait for the next turn; requests get it in the order of their calls."""
         async with self._lock:
             await asyncio.sleep(EACH)

@@ -51,7 +51,8 @@ class Sockets:
 
     @contextlib.contextmanager
     def one(self, session_id: str, address: str) -> Iterator[None]:
-        """A context that counts one more socket. Raises RateLimited if there are too many."""
+        """A context that counts one more socket of the session and address. Raises RateLimited if too many
+        are open."""
         keys = {f"session {session_id}": OF_A_SESSION, f"address {address}": OF_AN_ADDRESS, "": AT_ONCE}
         for key, most in keys.items():
             if self._open[key] >= most:
@@ -67,9 +68,9 @@ class Sockets:
 
 
 class Socket:
-    """An open WebSocket. `connection`: Sanic's, which calls the methods at the end of this class. `protocol`:
-    parses and writes the frames. `toll`: is called with the number of frames that were just read, and returns
-    the seconds to wait before more is read."""
+    """An open WebSocket. `connection`: Sanic's connection, which calls the methods at the end of this class.
+    `protocol`: parses and writes the frames. `toll`: a function that is called with the number of frames that
+    were just read, and returns the seconds to wait before more is read."""
 
     def __init__(self, connection: Any, protocol: ServerProtocol, toll: Toll) -> None:
         self.ws_proto, self.loop = protocol, asyncio.get_running_loop()  # read by Sanic at shutdown
@@ -100,7 +101,7 @@ class Socket:
             await self._read()
 
     async def send(self, *texts: bytes) -> None:
-        """Send messages. Waits for a slow reader; ConnectionError when the socket has closed."""
+        """Send messages, waiting for a slow reader. Raises ConnectionError when the socket has closed."""
         if self.ws_proto.state is not OPEN:
             raise ConnectionError("the socket is closed")
         for text in texts:
@@ -108,8 +109,8 @@ class Socket:
         await self._flush()
 
     def send_at_once(self, texts: Sequence[bytes]) -> bool:
-        """Send messages if the client has read everything before. Returns False, without sending, if it has
-        not or if the socket is closed."""
+        """Send messages if the client has read everything sent before. Otherwise, and if the socket is
+        closed, returns False and sends nothing."""
         if (
             self.ws_proto.state is not OPEN
             or self._transport.is_closing()
@@ -140,7 +141,7 @@ class Socket:
         self._transport.abort()
 
     async def _read(self) -> None:
-        """Parse one step of the arrived bytes and answer control frames."""
+        """Parse some of the arrived bytes and answer control frames."""
         protocol = self.ws_proto
         protocol.receive_data(bytes(self._arrived[:STEP]))
         del self._arrived[:STEP]
@@ -196,7 +197,7 @@ class Socket:
             raise ConnectionError("the client has disconnected") from None
 
     def _ping(self) -> None:
-        """Send a ping, and disconnect a client that has been silent for too long."""
+        """Send a ping; disconnect the client if it has been silent for too long."""
         if self._arrived:
             self._heard = monotonic()  # the client waits for us
         if monotonic() - self._heard > 2 * PING_SECONDS:
@@ -223,7 +224,8 @@ class Socket:
         self._wake()
 
     def _last_received(self, data: bytes) -> None:
-        """Read, within limits, the bytes after our close frame until the client's close frame."""
+        """Parse bytes that arrive after the server's close frame, within limits, until the client's close
+        frame."""
         self._left -= len(data)
         if self._left < 0:
             self._transport.abort()

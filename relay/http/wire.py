@@ -1,9 +1,10 @@
-"""A strict HTTP/1.1 reader (RFC 9112): everything that a proxy in front and Sanic could interpret differently
-is refused, and the connection ends.
+"""A strict HTTP/1.1 reader (RFC 9112). It refuses everything that Sanic and a proxy in front of it could
+interpret differently, and ends the connection.
 
-Sanic splits header lines at any CRLF and at the first colon. By itself it accepts `Content-Length : 5` as an
-unknown header, a bare line feed as part of a value, and `0x5` as a chunk size. So heads are parsed here
-first. A head that is malformed is still passed to Sanic's parser, but refused regardless of the result.
+Sanic splits header lines at any CRLF and at the first colon. Without this reader it accepts `Content-Length :
+5` as an unknown header, a bare line feed as part of a value, and `0x5` as a chunk size. So this module parses
+heads first. It still passes a malformed head to Sanic's parser, but the request is refused whatever the
+result.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 class StrictRequest(Request):
     """A request that records whether its head was well formed. `relay.http.app` answers 400 if it was not,
-    and 431 if it was `crowded`: more fields than FIELDS, which are not read.
+    and 431 if it is `crowded`: then it has more than FIELDS header fields, which are not read.
 
     A target that cannot be parsed is replaced by `*`, because an error in this constructor would end the
     connection without an answer.
@@ -70,8 +71,8 @@ class StrictRequest(Request):
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """The head of a well-formed request. `body`: "chunked", or True for a body of `length` bytes, or None if
-    there is none."""
+    """The head of a well-formed request. `body`: "chunked" for a chunked body, True for a body of `length`
+    bytes, None for no body."""
 
     method: str
     target: str
@@ -82,8 +83,8 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> RequestHead | None:
-    """Parse everything before the empty line. Returns None if it is malformed, if two readers could derive
-    different lengths of its body, or if it has an unknown Expect."""
+    """Parse the head of a request: everything before the empty line. Returns None if it is malformed, if two
+    readers could derive different lengths of the body from it, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
@@ -126,8 +127,8 @@ class _StrictHttp(Http):
         self._chunks = ChunkedBody()
 
     def init_for_request(self) -> None:
-        """Prepare for the next request; called by Sanic. Notes whether its bytes arrived before the last
-        answer was sent."""
+        """Prepare for the next request; called by Sanic. Records whether bytes of that request arrived before
+        the last answer was sent."""
         super().init_for_request()  # type: ignore[no-untyped-call]
         self._early = self._answered and len(self.recv_buffer) > 0
 
@@ -198,7 +199,8 @@ class _StrictHttp(Http):
         return await self._read_sized(self.request_bytes_left)
 
     async def _read_sized(self, unread: int) -> bytes | bytearray:
-        """Return the received bytes without copying; Sanic would copy them twice."""
+        """The received bytes of the body, without a copy; Sanic would copy them twice. `unread`: bytes of the
+        body that are still to come."""
         if not self.recv_buffer:
             await self._receive_more()
         arrived = self.recv_buffer
@@ -226,8 +228,8 @@ class _StrictHttp(Http):
         return part or None
 
     async def answer(self, response: HTTPResponse) -> None:
-        """Send a whole answer, header and body in one write. Sanic cleans every header name and value, which
-        took 20 µs of a small answer; here only values that need it are cleaned."""
+        """Send a whole answer, header and body in one write. Only header names and values that need it are
+        cleaned, because Sanic's cleaning of all of them took 20 µs of a small answer."""
         headers = response.headers
         printable = all(map(str.isprintable, headers.values()))
         if self.expecting_continue or response.status in (204, 304) or not printable:
@@ -245,7 +247,7 @@ class _StrictHttp(Http):
         self.stage = Stage.IDLE
 
     async def error_response(self, exception: Exception) -> None:
-        """Do nothing if the client has disconnected: Sanic would try to answer, fail and log it."""
+        """Does nothing if the client has disconnected, because Sanic would try to answer, fail and log it."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             self.keep_alive, self.request_body = False, None
@@ -254,8 +256,8 @@ class _StrictHttp(Http):
 
 
 class StrictProtocol(WebSocketProtocol):
-    """Sanic's connection with the strict reader. It does the same as Sanic for every request, but without
-    searching configuration and signals."""
+    """Sanic's connection with the strict reader. It treats each request as Sanic does, but without looking up
+    configuration and signals."""
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more", "small", "turns")
@@ -282,8 +284,8 @@ class StrictProtocol(WebSocketProtocol):
             self._more.set_result(None)
 
     async def receive_more(self) -> None:
-        """Wait for bytes. Waking up costs the same for two bytes as for thousands, so a sender of many small
-        segments waits until several have arrived."""
+        """Wait for bytes. If the sender sends many small segments, wait until several have arrived, because
+        to wake up costs the same for two bytes as for thousands."""
         if self.small > SMALL_ARRIVALS:
             self.transport.pause_reading()
             await asyncio.sleep(SMALL_PAUSE)
@@ -300,15 +302,16 @@ class StrictProtocol(WebSocketProtocol):
         self._time = monotonic()
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection, or tell its WebSocket that the connection has ended. Called at the end of the
-        connection's task."""
+        """Close the connection; if it is a WebSocket, tell the socket that the connection has ended. Called
+        when the connection's task ends."""
         if self.websocket is not None:
             self.websocket.end_connection()
         else:
             super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
-        """Answer an upgrade request. Raises SanicException for an invalid one."""
+        """Answer a request that upgrades the connection to a WebSocket. Returns the socket. Raises
+        SanicException for an invalid request."""
         offered = [Subprotocol(name) for name in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
         answer = protocol.accept(self.sanic_request_to_ws_request(request))

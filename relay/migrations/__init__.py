@@ -1,6 +1,6 @@
-"""Schema migrations: forward only, run by `relay migrate` with the migration role's URL.
+"""Schema migrations, which only go forward. `relay migrate` runs them with the URL of the migration role.
 
-Only this package imports Alembic, and only if there is something to migrate, so that a start costs nothing.
+Only this package imports Alembic, and only if there is something to migrate, so that other starts stay fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ HEAD = _REVISIONS[-1]  # the revision this build runs on
 
 
 def read_revision(url: str) -> str | None:
-    """The revision of a database; None if it does not exist or was never migrated. Blocks."""
+    """The schema revision of a database; None if the database does not exist or was never migrated.
+    Blocks."""
     if urls.is_postgres(url):
         from relay.migrations import postgres
 
@@ -52,9 +53,9 @@ def check(url: str) -> None:
 
 
 def upgrade(url: str, served: str | None = None) -> str:
-    """Bring a database to HEAD and return its revision. Does nothing if it is at HEAD or newer; refuses a
-    database older than BASE. `served`: the URL that relays will use; if its role differs, that role gets the
-    rights to read and write."""
+    """Migrate a database to HEAD and return its revision. A database that is at HEAD or newer is left
+    unchanged; one that is older than BASE is refused. `served`: the URL that relays will use; if it has
+    another role, that role gets the rights to read and write."""
     revision = read_revision(url)
     if revision is not None:
         _require_base(revision)
@@ -89,7 +90,7 @@ def _upgrade(url: str) -> None:
 
 
 def run_alembic(revision: str, **attributes: Any) -> None:
-    """Bring a schema up to `revision`. `attributes`: `url` or `connection`, see `env`."""
+    """Migrate a schema up to `revision`. `attributes`: `url` or `connection`, as `env` takes them."""
     from alembic import command
     from alembic.config import Config as AlembicConfig
 

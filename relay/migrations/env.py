@@ -1,4 +1,5 @@
-"""Alembic's environment: one transaction for all revisions, so that a failed migration changes nothing.
+"""Alembic's environment. It runs all revisions in one transaction, so that a failed migration changes
+nothing.
 
 `relay.migrations` passes a URL (SQLite) or a connection whose transaction has begun (PostgreSQL).
 """

@@ -1,7 +1,7 @@
 """Migrates PostgreSQL under an advisory lock: if two processes migrate, the second has nothing left to do.
 
-Text is compared by its bytes, as in SQLite, whatever the collation of the database: cursors of lists and
-ranges of paths rely on it.
+Text is compared by its bytes, as in SQLite, whatever the collation of the database, because cursors of lists
+and ranges of paths rely on this order.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ async def _nothing(_: Any) -> None:
 
 
 def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing) -> None:
-    """Run `work`, then `then` on the driver's connection, in one transaction that holds the lock."""
+    """Run `work`, then `then` on the driver's connection, both in one transaction that holds the lock."""
     _with(url, lambda connection: _run(connection, work, then), keep=True)
 
 
 def grant(url: str, role: str | None) -> None:
-    """Allow the role `role` only to read and write. Does nothing for None and for the migrating role, which
-    already may."""
+    """Give the role `role` only the rights to read and write. Does nothing for None, nor for the role that
+    migrates, which has these rights."""
     if role is not None:
         _with(url, lambda connection: _grant(connection, role))
 
 
 def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> T:
-    """The result of `work`, run on a new connection and a new event loop. `keep`: `work` itself closes the
-    connection."""
+    """Run `work` on a new connection and a new event loop, and return its result. `keep`: `work` itself
+    closes the connection."""
 
     async def main() -> T:
         connection = await asyncpg.connect(url)
@@ -65,7 +65,8 @@ def _with(url: str, work: Callable[[Any], Awaitable[T]], keep: bool = False) -> 
 
 
 def _require_version(connection: Any) -> None:
-    """Raise StartRefused for an old server, on which some statements would fail later."""
+    """Raise StartRefused for a PostgreSQL server of an old version, on which some statements would fail
+    later."""
     version = connection.get_server_version()
     if version.major < OLDEST:
         raise StartRefused(
@@ -113,7 +114,7 @@ def _quote(name: str) -> str:
 
 
 class _ByBytes(PGTypeCompiler):
-    """Compiles columns of text with the collation C."""
+    """Compiles types of text columns with the collation C, which compares by bytes."""
 
     def visit_VARCHAR(self, type_: Any, **options: Any) -> str:  # noqa: N802  # SQLAlchemy's name
         return self._plain(super().visit_VARCHAR(type_, **options), type_)

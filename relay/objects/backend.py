@@ -1,7 +1,7 @@
-"""Where packs are stored: files of the data folder, or objects of an S3-compatible store.
+"""The interface of stores for packs: files of the data folder, or objects of an S3-compatible store.
 
 Packs are written once and read by ranges. Names are never reused. Bytes are durable after `append` with
-`sync`, or after a call of `sync`; only then may the index refer to them.
+`sync=True`, or after a call of `sync`; only then may the index refer to them.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class PackInfo:
 
 
 class PackGone(Unavailable):
-    """Raised if a pack does not exist or ends before the range; it may have been rewritten under another
-    name."""
+    """Raised if a pack does not exist or ends before the range that is read. Its frames may have been moved
+    to another pack."""
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:
-    """The result of a call that is short enough for the event loop."""
+    """Call `call` directly and return its result, because it is short enough for the event loop."""
     return call(*arguments)
 
 
 def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> None:
-    """Pass whole pieces to `use`, one after the other."""
+    """Call `use` with each piece as a whole, one after the other."""
     for piece in pieces:
         use(memoryview(piece))
 
@@ -56,35 +56,36 @@ class Packs(Protocol):
     """A store of packs. Every method raises Unavailable when the store does not answer or refuses."""
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
-        """Write bytes; durable on return if `sync`, else after `sync` of the returned places."""
+        """Write bytes. They are durable when this returns if `sync`, otherwise after a call of `sync`.
+        Returns their positions."""
 
     async def sync(self, places: Sequence[PackPosition]) -> None:
-        """Make these places durable."""
+        """Make the bytes at these positions durable."""
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Bytes at (offset, length) of a durable pack. Raises PackGone."""
+        """The bytes at each (offset, length) of a durable pack. Raises PackGone."""
 
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """The result of `use`, which is called with the stored frames at (offset, length) and may read only
-        parts of them. `run`: decides where `use` runs. Raises PackGone."""
+        """Call `use` with the stored frames at each (offset, length), of which it may read only parts, and
+        return its result. `run`: calls `use`, on a thread or directly. Raises PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
     ) -> None:
-        """Call `use` with these bytes in order, off the event loop. A piece is valid during its call only.
-        PackGone is raised before the first call."""
+        """Call `use` with the bytes of the ranges, in order and off the event loop. A piece is valid only
+        during its call. Raises PackGone before the first call, never later."""
 
     def list_packs(self) -> AsyncIterator[PackInfo]:
-        """Every stored pack, also those that no index refers to."""
+        """Yields every stored pack, including those that no index refers to."""
 
     async def delete(self, names: Collection[str]) -> None:
         """Delete the packs with these names; missing packs are ignored."""
 
     async def adopt(self, name: str, file: Path) -> None:
-        """Store a whole pack durably under the name that it had in another store. Used by restores, before
-        relays serve."""
+        """Store a whole pack durably under the name that it had in another store. Restoring a backup uses
+        this before relays serve."""
 
     async def check(self) -> None:
         """Raise Unavailable unless the store can be reached now."""

@@ -1,9 +1,11 @@
-"""Reclaims space: packs with little live content are rewritten, packs without frames are deleted.
+"""Reclaims space: packs with little content that is referred to are rewritten, packs without frames are
+deleted.
 
-Order: new frames durable → one transaction that points the objects to them → the old file is deleted. A crash
-in between leaves bytes that no row refers to, which a later run deletes. Only packs without writes since
-`before` are touched: running uploads may have frames in younger packs. A process knows only which packs it is
-sending itself; if others share the database, the old file is deleted by the next run.
+The order is: new frames are made durable; one transaction points the objects to them; the old file is
+deleted. A crash in between leaves bytes that no row refers to, which a later run deletes. Only packs without
+writes since `before` are touched, because running uploads may have frames in younger packs. A process knows
+only which packs it is sending itself. If other processes share the database, the next run deletes the old
+file.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _NAMES = 1000
 
 @dataclass(slots=True, frozen=True)
 class _Old:
-    """A frame of a pack, with the number of raw bytes that are still referred to."""
+    """A frame of an old pack, with the number of its raw bytes that are still referred to."""
 
     offset: int
     stored_len: int
@@ -50,7 +52,7 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """The freed space, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
+    """The space that a run freed, in bytes as stored in packs. `emptied`: packs whose rows were deleted."""
 
     frames: int = 0
     rewritten: int = 0
@@ -60,9 +62,9 @@ class Freed:
 
 
 async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
-    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs with little live content,
-    delete packs without frames. `pause`: seconds between deleting a pack's rows and its file, for requests
-    that have read the rows."""
+    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs with little content that
+    is referred to, delete packs without frames. `pause`: seconds between deleting a pack's rows and its file,
+    for requests that have already read the rows."""
     freed = Freed()
     ages = {info.name: info.changed_at async for info in store.packs.list_packs()}
     after = 0
@@ -127,7 +129,7 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The stored frames that are live as a whole, and new frames with the live objects of the other
+    """The stored frames whose objects are all referred to, and new frames with such objects of the other
     frames."""
     frames: list[Frame] = []
     writer = PackWriter()
@@ -148,7 +150,7 @@ def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_O
 
 
 async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
-    """Update the places of objects to their new frames; objects deleted meanwhile stay deleted."""
+    """Point the rows of objects to their new frames. Objects that were deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
         mine = [frame for frame in placed if frame.place.pack == name]

@@ -1,4 +1,4 @@
-"""Packs for downloads: objects that a repository may reach, in stored frames if these contain nothing else.
+"""Makes packs for downloads, with objects that the repository may reach.
 
 A stored frame may also hold objects that were not asked for, or that only another repository may reach. It is
 sent unchanged only if the wanted objects fill it without a gap; from other frames the objects are extracted
@@ -33,7 +33,7 @@ _ROW, _STREAM = 256, 2 * MIB  # bytes in memory of the place of a frame, and of 
 
 @dataclass(slots=True)
 class Export:
-    """A pack to send. `length`: its bytes. `left`: number of requested objects that did not fit."""
+    """A pack to send. `length`: its size in bytes. `left`: number of requested objects that did not fit."""
 
     length: int
     left: int
@@ -55,8 +55,8 @@ class _Plan:
     unpacked: int = 0
 
     def add(self, group: list[Located], whole: bool) -> bool:
-        """Plan to send the objects of one frame (`group`): the frame unchanged if `whole`, else only these
-        objects, extracted from it. Returns False, without planning, if a limit would be exceeded."""
+        """Plan to send the objects of one frame, `group`. `whole`: send the frame unchanged; otherwise these
+        objects are extracted from it. Returns False and plans nothing if a limit would be exceeded."""
         size = sum(located.size for located in group)
         stored = group[0].stored_len if whole else size
         toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)
@@ -80,14 +80,14 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether the budget of this answer allows extracting `size` more bytes of objects, for which `reach`
-        bytes of frames are decompressed."""
+        """Whether this answer may extract `size` more bytes of objects and decompress `reach` more bytes of
+        frames for it."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """A pack of these objects, in the given order, with as many as fit. The caller may reach all of them.
-    `lease` holds the memory of the pack until the answer was sent."""
+    """Make a pack with as many of these objects, in the given order, as fit. The caller may reach all of
+    them. `lease` holds the memory of the pack until the answer was sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)
@@ -101,7 +101,7 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
-    """The frames to send whole and the frames to send in part, in order, up to the first that exceeds a
+    """Decide which frames are sent whole and which in part, in order, up to the first that exceeds a
     limit."""
     groups: dict[FrameKey, list[Located]] = {}
     for entry in located:
@@ -131,7 +131,7 @@ def _to_row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    """Extract objects and put them into new frames, with one portion in memory at a time."""
+    """Extract objects and put them into new frames, while only one portion of them is in memory."""
     writer = PackWriter()
     frames: list[Frame] = []
     for part in split_batches(groups, PORTION, _size_of):

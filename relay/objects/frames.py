@@ -1,4 +1,4 @@
-"""Extracts objects from stored frames, with a bounded cache of raw frames, because a frame has many small
+"""Extracts objects from stored frames. A bounded cache keeps raw frames, because one frame has many small
 objects of a tree.
 """
 
@@ -17,7 +17,8 @@ FrameKey = tuple[str, int]
 
 
 class FrameCache(Recent[FrameKey, bytes]):
-    """Cache of raw frames. `limit`: bytes. Frames larger than an eighth of it are not cached."""
+    """Cache of raw frames. `limit`: its size in bytes. Frames larger than an eighth of the limit are not
+    cached."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit, len, limit // 8)
@@ -26,10 +27,10 @@ class FrameCache(Recent[FrameKey, bytes]):
 def unpack_frames(
     groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
-    """(objects by digest, raw frames for the cache). `groups`: the objects of one frame each; `stored`: the
-    stored bytes of these frames. Frames of at most `keep` bytes are returned for the cache; larger frames are
-    decompressed only as far as needed, all in one buffer. Raises Unavailable for damaged frames; `verify`:
-    compare digests."""
+    """Decompress frames and cut out objects. Returns (objects by digest, raw frames for the cache). `groups`:
+    the objects of one frame each; `stored`: the stored bytes of these frames. Frames of at most `keep` bytes
+    are returned for the cache; larger frames are decompressed only as far as needed, all in one buffer.
+    `verify`: compare objects with their digests. Raises Unavailable for damaged frames."""
     objects: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
@@ -42,15 +43,15 @@ def unpack_frames(
 
 
 def bytes_to_unpack(group: Sequence[Located], keep: int) -> int:
-    """The number of raw bytes that must be decompressed of the frame that contains these objects: the whole
-    frame if it has at most `keep` bytes, else up to the end of the last object."""
+    """How many raw bytes of a frame must be decompressed for the objects of `group`: the whole frame if it
+    has at most `keep` bytes, otherwise up to the end of the last object."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(located.offset + located.size for located in group)
 
 
 def cut_objects(group: Sequence[Located], raw: bytes, verify: bool) -> dict[bytes, bytes]:
-    """The objects of one frame, cut out of its raw bytes, by digest. `verify`: raise Unavailable unless each
-    has its digest."""
+    """Cut the objects of one frame out of its raw bytes. Returns them by digest. `verify`: raise Unavailable
+    unless each object has its digest."""
     objects = {entry.digest: raw[entry.offset : entry.offset + entry.size] for entry in group}
     if verify:
         for entry in group:

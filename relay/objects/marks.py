@@ -11,7 +11,7 @@ _LOT = 10_000
 
 
 class Marks:
-    """A set of marked digests. Work runs on a thread; only a few MiB are in memory."""
+    """A set of marked digests. Its work runs on a thread, and only a few MiB are in memory."""
 
     def __init__(self) -> None:
         self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)

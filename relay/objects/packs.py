@@ -1,10 +1,10 @@
-"""Pack files: append only, never rewritten, names never reused.
+"""Pack files: they are only appended to, never rewritten, and their names are never reused.
 
 One thread writes. Requests that arrive during a write and its fdatasync share the next ones (group commit),
-so that a burst of small writes costs two syncs instead of one each. Each process starts its own pack file: an
-incomplete end after a crash is in a file that is never appended to, and no index row refers to it. After a
-failed write or sync the file is abandoned, because its content is unknown. A file without writes for IDLE is
-never written to again, so that any process may delete an old one.
+so that a burst of small writes costs two syncs instead of one each. Each process starts its own pack file. So
+if a crash leaves an incomplete end, it is in a file that is never appended to, and no index row refers to it.
+After a failed write or sync the file is abandoned, because its content is unknown. A file without writes for
+IDLE is never written to again, so that any process may delete an old one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Request:
 
 
 class _Open:
-    """The pack file being written."""
+    """The pack file that is being written."""
 
     def __init__(self, folder: Path) -> None:
         self.name = new_id()
@@ -76,8 +76,8 @@ class _Open:
 
 
 class PackFiles:
-    """One folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: size at which a file is
-    closed."""
+    """A folder of packs; implements `relay.objects.backend.Packs`. `roll_bytes`: size at which a pack file is
+    closed and the next one started."""
 
     def __init__(self, folder: Path, roll_bytes: int = ROLL_BYTES) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,12 +90,12 @@ class PackFiles:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
-        """Append pieces to a pack. They are durable on return if `sync`, else after `sync` of the returned
-        places. Raises Unavailable if writing fails."""
+        """Append pieces to a pack. They are durable when this returns if `sync`, otherwise after a call of
+        `sync`. Returns their positions. Raises Unavailable if writing fails."""
         return await self._ask(pieces, sync, ())
 
     async def sync(self, places: Sequence[PackPosition]) -> None:
-        """Make these places durable."""
+        """Make the bytes at these positions durable."""
         if places:
             await self._ask((), True, places)
 
@@ -170,8 +170,8 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[PackPosition] | Unavailable]:
-        """Write everything, then sync once. Returns, for each request, its places or its error. If a file
-        fails, all requests of the batch that wrote to it fail."""
+        """Write the pieces of all requests, then sync once. Returns, for each request, its positions or its
+        error. If a file fails, all requests that wrote to it fail."""
         written: list[list[PackPosition] | Unavailable] = []
         for request in batch:
             try:
@@ -203,7 +203,8 @@ class PackFiles:
         return self._open.write(pieces)
 
     def _roll(self) -> None:
-        """Close the file; bytes written without a sync become durable here."""
+        """Close the pack file that is being written. Bytes that were written without a sync become durable
+        here."""
         if self._open is None:
             return
         self._open.sync()
@@ -229,7 +230,8 @@ def _reading(name: str) -> Iterator[None]:
 
 
 def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Bytes at (offset, length) of a pack. OSError when the pack is gone or ends before."""
+    """The bytes at each (offset, length) of a pack. Raises OSError if the pack is gone or ends before the
+    range does."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         return [_read_all(fd, offset, length) for offset, length in ranges]
@@ -240,7 +242,8 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
 def _use_ranges(
     folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
 ) -> R:
-    """Check that all ranges exist, because `use` may read only a part of them, then apply `use`."""
+    """Check that all ranges exist, then call `use` and return its result. The check comes first because `use`
+    may read only a part of the ranges."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         size = os.fstat(fd).st_size
@@ -253,7 +256,8 @@ def _use_ranges(
 
 
 class _Local(threading.local):
-    """One buffer per thread: allocating memory for every piece costs more than hashing it."""
+    """One buffer for each thread, because allocating memory for every piece costs more than hashing the
+    piece."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(_SHOWN))

@@ -8,8 +8,8 @@ from relay.objects.packs import FOLDER, PackFiles
 
 
 async def open_packs(storage: Storage) -> Packs:
-    """The store of packs: files of the data folder, or the configured bucket. Raises StartRefused if that
-    cannot be used."""
+    """Open the store of packs: files of the data folder, or the configured bucket. Raises StartRefused if the
+    store cannot be used."""
     if storage.s3 is None:
         return PackFiles(storage.data / FOLDER)
     from relay.objects.s3 import S3Packs  # a large library that most nodes never load

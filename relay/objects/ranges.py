@@ -18,8 +18,8 @@ def is_plain(entry: Located) -> bool:
 
 
 def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """The objects in lots: each lot has at most SHOWN_OBJECTS neighbours of one pack, and either all of them
-    are plain (`is_plain`) or none."""
+    """Yields the objects in lots. Each lot has at most SHOWN_OBJECTS neighbours of one pack, and its objects
+    are either all plain (`is_plain`) or all not."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):
@@ -31,7 +31,7 @@ def find_runs(
     ranges: Sequence[tuple[FrameKey, int]], enough: int
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Yields the reads that cover the ranges, as (pack, [(offset, length), …]), each of about `enough` bytes.
-    Adjacent frames are merged, and longer reads are cut."""
+    Adjacent frames are read together, and longer reads are split."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in _cut(ranges, enough):
         if merged and (name != pack or size >= enough):

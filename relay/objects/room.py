@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 
 class Room:
-    """Memory for frames: `total` bytes, granted in the order of requests. They are held while frames are
-    decompressed and objects extracted, never while a client reads an answer."""
+    """A budget of `total` bytes of memory for frames, granted in the order of requests. The memory is held
+    while frames are decompressed and objects extracted, never while a client reads an answer."""
 
     def __init__(self, total: int) -> None:
         self._total = self._free = total
@@ -18,7 +18,7 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def of(self, size: int) -> AsyncIterator[None]:
-        """A context that holds `size` bytes; at most the total."""
+        """A context that holds `size` bytes of the budget, or the whole budget if `size` is larger."""
         size = min(size, self._total)
         if self._waiting or size > self._free:
             await self._turn(size)

@@ -1,10 +1,10 @@
-"""Packs as objects of an S3-compatible store, through obstore.
+"""Stores packs as objects of an S3-compatible store, through obstore.
 
-Frames are collected in memory until a write must be durable or PART_BYTES are reached; then they become one
+Frames are collected in memory until a write must be durable or PART_BYTES are reached. They then become one
 object, `packs/NAME`. Writes that arrive while an object is being stored share the next object, so that a push
-takes few requests. An object is never written twice: with `native` the store itself refuses that
-(If-None-Match); with `emulated` only the random name prevents it. The object `owner` names the node that owns
-the bucket, because the collector deletes packs that its database does not know.
+takes few requests. An object is never written twice: in the mode `native` the store itself refuses that
+(If-None-Match); in the mode `emulated` only the random name prevents it. The object `owner` names the node
+that owns the bucket, because the collector deletes packs that its database does not know.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AT_START = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}  # one lo
 
 
 class _Part:
-    """Frames that become one object. `done`: completes when the object is stored or has failed."""
+    """Frames that will be one object. `done`: completes when the object is stored or has failed."""
 
     def __init__(self) -> None:
         self.name = new_id()
@@ -60,7 +60,7 @@ class _Part:
 
 
 class S3Packs:
-    """Packs of one bucket; implements `relay.objects.backend.Packs`."""
+    """The packs in one bucket; implements `relay.objects.backend.Packs`."""
 
     def __init__(self, where: S3, put: ConditionalPut) -> None:
         self._where = where
@@ -125,8 +125,8 @@ class S3Packs:
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """The result of `use` for these ranges, all read in one request: more bytes cost less here than
-        another request."""
+        """Read the ranges and return the result of `use`. All ranges are read in one request, because more
+        bytes cost less here than another request."""
         result: R = await run(use, await self.read(name, ranges))
         return result
 
@@ -171,7 +171,8 @@ class S3Packs:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _send(self) -> None:
-        """Start storing the collected frames; wait while too many objects are being stored."""
+        """Start storing the collected frames as an object. Waits first while too many objects are being
+        stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
         part.done.add_done_callback(_consume_error)
@@ -197,8 +198,8 @@ class S3Packs:
             raise _to_unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """Accept an existing object with this random name if it has our bytes: then our request was repeated
-        after a lost answer. Raises Unavailable otherwise."""
+        """Raise Unavailable unless the existing object `name` has the size of ours. If it has, it was stored
+        by an earlier attempt of this request whose answer was lost."""
         try:
             stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
@@ -221,7 +222,8 @@ class S3Packs:
             )
 
     async def _require_conditional_put(self) -> None:
-        """Write a name twice, without retries: the second time must be refused as existing."""
+        """Raise an error unless the store refuses to write an existing object. Writes the same name twice,
+        without retries, to find out."""
         once, path = _connect(self._where, {"max_retries": 0}), f"probe/{new_id()}"
         refused = False
         try:
@@ -263,7 +265,7 @@ def _connect(where: S3, retries: dict[str, Any]) -> S3Store:
 
 
 def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Pieces in groups of at most PART_BYTES, unless a single piece is larger."""
+    """Yields the pieces in groups of at most PART_BYTES; a larger piece is a group of its own."""
     lot: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -277,13 +279,14 @@ def _group_pieces(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _consume_error(task: asyncio.Task[None]) -> None:
-    """Consume the error of a part that no task waits for; waiting tasks get the error themselves."""
+    """Take the error of a task that no other task waits for, so that asyncio does not report it. Waiting
+    tasks get the error themselves."""
     if not task.cancelled():
         task.exception()
 
 
 def _to_unavailable(error: Exception) -> Unavailable:
-    """The error for the client; the log has the details."""
+    """The error that the client gets. The details are only in the log."""
     LOG.warning("object store: %s", _first_line(error))
     return Unavailable("the object store does not answer; try again")
 

@@ -1,12 +1,13 @@
-"""The object store: bytes by digest in pack files, an index in the database, a scope for each repository.
+"""The object store: bytes by digest in pack files, an index in the database, and for each repository the set
+of objects that it reaches.
 
     placed = await store.append(frames)                    # durable, but nobody can reach it yet
     async with view.write() as tx:
         await store.index(tx, placed, repo_id)             # reachable when the transaction commits
 
-Bytes are shared physically and scoped logically: an object is stored once, and a repository reaches it only
-through its own `repo_object` row. A method with a `tx` sees that transaction's uncommitted rows; without one
-it borrows a read connection, so a caller that holds a transaction must pass it.
+An object is stored once for all repositories, but a repository reaches it only through a `repo_object` row of
+its own. A method with a `tx` sees that transaction's uncommitted rows. Without a `tx` it uses another read
+connection, so a caller that holds a transaction must pass it.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most 
 
 @dataclass(slots=True, frozen=True)
 class FrameAt:
-    """A written frame: its row of a pack's table and its place."""
+    """A frame that was written: its row of a pack's table, and its position."""
 
     row: FrameRow
     place: PackPosition
 
 
 class ObjectStore:
-    """Packs and their index. `packs`: where they are stored; by default files of the data folder, each closed
-    at `pack_file_bytes`. `verify`: compare every object with its digest when it is read. `quota`: limits of
-    repositories' owners; None: no limit."""
+    """Packs and their index. `packs`: where they are stored; by default files of the data folder, each of
+    which is closed at `pack_file_bytes`. `verify`: compare every object with its digest when it is read.
+    `quota`: limits of repositories' owners; None for no limit."""
 
     def __init__(
         self,
@@ -84,8 +85,8 @@ class ObjectStore:
     # --- writing
 
     async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
-        """Write verified frames. They are durable on return if `sync`, else after `sync`; unreachable until
-        `index`. Raises Unavailable if the disk refuses."""
+        """Write verified frames. They are durable when this returns if `sync`, otherwise after a call of
+        `sync`. No repository reaches their objects before `index`. Raises Unavailable if writing fails."""
         places = await self.packs.append([frame.stored for frame in frames], sync)
         return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
 
@@ -97,8 +98,8 @@ class ObjectStore:
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
         """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
-        repository). `directories`: they are tree directories. Known objects keep their place; their new
-        copies are left to the collector. Returns the new digests."""
+        repository). `directories`: the objects are tree directories. An object that the index knows keeps its
+        position, and the collector deletes the new copy. Returns the digests that were new."""
         digests = [row.digest for frame in placed for row in frame.row.objects]
         before = await self.find_stored(tx, digests)
         indexed, now = set(before), now_ms()
@@ -136,8 +137,8 @@ class ObjectStore:
         await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
-        """Make stored objects reachable from a repository, and count them. The caller must have checked that
-        this is allowed. Raises QuotaExceeded."""
+        """Make stored objects reachable from a repository, and count them for its owner. The caller must have
+        checked that this is allowed. Raises QuotaExceeded."""
         unique = sorted(set(digests))
         fresh = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
         if objects := sum(row[0] for row in fresh):
@@ -161,8 +162,8 @@ class ObjectStore:
         """Store objects under their digests and make them reachable from `repo_id`, in `tx` or in a new
         transaction.
 
-        The digests are trusted. `directories`: these are tree directories, whose digest is not the BLAKE3 of
-        the bytes; they are never served by digest and not verified on reading.
+        The digests are not verified here. `directories`: the objects are tree directories, whose digest is
+        not the BLAKE3 of the bytes; they are never served by digest and not verified when read.
         """
         placed = await self.place(objects, repo_id, tx)
         if tx is not None:
@@ -174,11 +175,11 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Write frames for the objects that the repository does not hold yet, and return them; `admit` then
-        makes the objects reachable. Objects that only other repositories hold are written again, and the
-        copies are left to the collector, because the time of an upload would otherwise reveal what others
-        store. `repo_id` None: skip all stored objects. Call it before the transaction, so that the database
-        writer does not wait for the disk."""
+        """Write frames for the objects that the repository does not hold yet, and return the frames; `admit`
+        then makes the objects reachable. Objects that only other repositories hold are written again, because
+        the time of an upload would otherwise reveal what others store; the collector deletes the copies.
+        `repo_id` None: skip all objects that are stored. Call this before the transaction, so that other
+        writers of the database do not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))
@@ -206,9 +207,9 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Make `digests` reachable from a repository: the durable objects in `placed`, and objects that were
-        already stored at the call of `place`. Raises Unavailable if the collector has deleted one of these
-        meanwhile."""
+        """Make `digests` reachable from a repository: durable objects in `placed`, and objects that were
+        already stored when `place` was called. Raises Unavailable if the collector has since deleted one of
+        the latter."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
         seen = await tx.all(rows.SEEN, digests=older)
@@ -222,25 +223,25 @@ class ObjectStore:
     # --- asking
 
     async def find_stored(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """The objects among `digests` that are stored for any repository. Never use it in answers to clients,
+        """Which of the digests are stored, for any repository. Never use the result in answers to clients,
         because it would reveal what other repositories have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def find_missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
-        """The objects among `digests` that the repository cannot reach."""
+        """Which of the digests the repository cannot reach."""
         return set(digests) - {row[0] for row in await tx.all(rows.IN_REPO, repo_id=repo_id, digests=digests)}
 
     async def has_all(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> bool:
         return not await self.find_missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
-        """Whether an object that was last seen at this time (milliseconds) must be touched to be safe from
+        """Whether an object that was last seen at this time (milliseconds) must be touched to protect it from
         the collector."""
         return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Protect these objects from the collector for another day, because something refers to them, or will
-        soon."""
+        """Protect these objects from the collector for another day, because something refers to them or soon
+        will."""
         now = now_ms()
         await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
 
@@ -274,8 +275,8 @@ class ObjectStore:
         cache: bool = True,
         heavy: bool = False,
     ) -> dict[bytes, bytes]:
-        """The bytes of all these objects; each frame is read and decompressed once. Raises NotFound unless
-        all exist. See `read_located`."""
+        """The bytes of all these objects by digest. Each frame is read and decompressed once. Raises NotFound
+        unless all exist. See `read_located` for the other parameters."""
         located = await self.locate(digests, repo_id, tx)
         if len(located) < len(set(digests)):
             raise NotFound
@@ -284,9 +285,9 @@ class ObjectStore:
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
     ) -> dict[bytes, bytes]:
-        """The bytes of objects at known places; objects that the collector moved meanwhile are located again.
-        `cache`: keep decompressed frames unless they are too large; False if the frames are not needed again.
-        `heavy`: the work would keep a core busy."""
+        """The bytes of objects at known positions, by digest. Objects that the collector moved meanwhile are
+        located again. `cache`: keep decompressed frames unless they are too large; False if the frames are
+        not needed again. `heavy`: the work would keep a core busy."""
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
@@ -309,8 +310,8 @@ class ObjectStore:
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
         """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
-        large frames. `groups`: the objects of one frame each. Returns the bytes by digest. Frames of at most
-        `keep` bytes are cached."""
+        large frames. `groups`: each group has objects of one frame. Returns the bytes by digest. Frames of at
+        most `keep` bytes are cached."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -337,8 +338,8 @@ class ObjectStore:
         return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
-        """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid only
-        during its call. Uncompressed neighbours are passed in large pieces without a copy."""
+        """Call `use` with the bytes of these objects, in order and off the event loop. A piece is valid only
+        during its call. Neighbouring uncompressed objects are passed in large pieces without a copy."""
         for lot in split_lots(located):
             if not self._verify and is_plain(lot[0]):
                 [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
@@ -349,8 +350,8 @@ class ObjectStore:
             await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-        """Stored frames (key, length) in order, about a MiB at a time, neighbours in one read. Their packs
-        are not deleted until the end."""
+        """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbours are
+        read together. The packs are not deleted before the end."""
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
@@ -360,13 +361,13 @@ class ObjectStore:
             self._streaming.subtract(packs)
 
     def streaming(self, name: str) -> bool:
-        """Whether frames of this pack are being sent."""
+        """Whether frames of this pack are being sent to a client."""
         return self._streaming[name] > 0
 
 
 def _weigh(group: list[Located], keep: int) -> int:
-    """The bytes in memory while these objects are extracted from their frame: its stored bytes and the
-    decompressed bytes (see `reach`)."""
+    """How many bytes of memory it takes to extract these objects from their frame: its stored bytes and the
+    decompressed bytes."""
     return bytes_to_unpack(group, keep) + group[0].stored_len
 
 
@@ -402,7 +403,7 @@ def _digest(row: dict[str, object]) -> bytes:
 
 
 def _frame_objects(objects: Mapping[bytes, bytes]) -> list[Frame]:
-    """Objects as frames; small objects share a frame."""
+    """Put objects into frames. Small objects share a frame."""
     writer = PackWriter()
     packs = [pack for digest, data in objects.items() for pack in writer.add(digest, data, text=True)]
     return [frame for pack in [*packs, *writer.finish()] for frame in pack.frames]

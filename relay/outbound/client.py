@@ -2,9 +2,9 @@
 
     answer = await node.outbound.send("POST", url, headers, body)
 
-It resolves a name once, refuses it if any of its addresses may not be reached (`Reach`), and connects to one
-of these addresses. It follows no redirect, uses no proxy and sends no credentials of the relay. Total time
-and bytes are limited, even if the other side hangs, sends very slowly, or never ends.
+It resolves a name once, refuses the name if any of its addresses may not be reached (`Reach`), and connects
+to one of these addresses. It follows no redirect, uses no proxy and sends no credentials of the relay. Total
+time and bytes are limited, even if the other server does not answer, sends very slowly, or never ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SLACK = 64 * KIB  # that may have arrived beyond what is kept
 
 class OutboundFailed(Exception):
     """Raised if a request gets no complete answer. The message is one sentence for the person who chose the
-    address."""
+    address of the request."""
 
 
 class OutboundForbidden(OutboundFailed):
@@ -54,8 +54,8 @@ class OutboundAnswer:
 
 
 class Outbound:
-    """Sends requests of the relay to other servers. `reach`: addresses to which requests may go. `trusted`:
-    hosts named by the operator, which may have any address. Used from one event loop."""
+    """Sends requests of the relay to other servers. `reach`: the addresses to which requests may go.
+    `trusted`: hosts named by the operator, which may have any address. Used from one event loop."""
 
     def __init__(self, reach: Reach, agent: str, *, trusted: frozenset[str] = frozenset()) -> None:
         self._reach, self._agent, self._trusted = reach, agent, trusted
@@ -65,8 +65,8 @@ class Outbound:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def require_reachable(self, host: str) -> None:
-        """Raise OutboundForbidden if the host is a forbidden address, or a name of this machine. Other names
-        are resolved when a request is sent."""
+        """Raise OutboundForbidden if the host is an address that may not be reached, or a name of this
+        machine. Other names are resolved only when a request is sent."""
         name = host.rstrip(".").lower()
         if name == "localhost" or name.endswith(".localhost"):
             name = "127.0.0.1"
@@ -84,7 +84,7 @@ class Outbound:
         seconds: float = OUTBOUND_SECONDS,
         keep: int = OUTBOUND_BYTES,
     ) -> OutboundAnswer:
-        """Send one request. Returns the answer, of whose body at most `keep` bytes are read. Raises
+        """Send one request and return the answer. At most `keep` bytes of the answer's body are read. Raises
         OutboundFailed if there is no answer within `seconds` in total. Once the head of the answer has come,
         its body must follow within LINGER seconds."""
         try:
@@ -99,7 +99,8 @@ class Outbound:
     async def open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> AsyncIterator[httpcore.Response]:
-        """A context with the answer, without reading its body; the caller must limit its time and bytes."""
+        """A context with an answer whose body is not read yet. The caller must limit the time and bytes of
+        reading."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise OutboundForbidden("only http and https addresses are asked")
@@ -130,7 +131,7 @@ class Outbound:
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses to which a host resolves now. Raises OutboundForbidden if one of them may not be
-        reached, OutboundFailed if there are none."""
+        reached, and OutboundFailed if the host has none."""
         loop = asyncio.get_running_loop()
         try:
             resolved = await loop.run_in_executor(
@@ -198,7 +199,7 @@ class _Capped(httpcore.AsyncNetworkStream):
 
 
 async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
-    """Read a body up to `keep` bytes. Returns them and whether the body is complete."""
+    """Read a body up to `keep` bytes. Returns (these bytes, whether the body is complete)."""
     body = bytearray()
     try:
         async with asyncio.timeout(LINGER):
@@ -223,7 +224,7 @@ def _begin_sentence(host: str, address: Address) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """The failure as a sentence, without text from the other side."""
+    """The failure as a sentence that contains no text from the other server."""
     sentences = {
         httpcore.ConnectError: "the connection was refused or cut",
         httpcore.ConnectTimeout: "the connection was not taken in time",

@@ -4,7 +4,7 @@
     person = await providers.redeem(provider, redirect_uri, code, nonce, verifier, issuer)  # who came back
 
 A person is identified by issuer and subject, never by an e-mail address, whose owner may change. Answers of a
-provider are limited in size and verified: its metadata must name the provider itself; its token must be
+provider are limited in size and verified. Its metadata must name the provider itself. Its token must be
 signed by one of its keys with an algorithm of ALGORITHMS, be meant for this client and this sign-in, and not
 have expired.
 """
@@ -44,7 +44,7 @@ SCOPE = "openid profile"
 
 
 class _Metadata(msgspec.Struct):
-    """The metadata of a provider (OpenID Connect Discovery 1.0), with the members that are used."""
+    """The members that the relay uses of a provider's metadata (OpenID Connect Discovery 1.0)."""
 
     issuer: str
     authorization_endpoint: str
@@ -76,7 +76,7 @@ class ConfirmedPerson:
 
 @dataclass(slots=True)
 class _ProviderKeys:
-    """Metadata and keys of a provider, with the times (seconds, monotonic) at which they were read."""
+    """Metadata and keys of a provider, with the times (seconds, monotonic) at which the relay read them."""
 
     metadata: _Metadata
     read_at: float
@@ -101,7 +101,7 @@ class Providers:
 
     @classmethod
     def none(cls) -> Providers:
-        """The providers of a node that has no identity provider."""
+        """The value for a node that has no identity provider."""
         return cls((), Reach(), "")
 
     def find(self, name: str) -> Provider | None:
@@ -136,8 +136,9 @@ class Providers:
         verifier: str,
         issuer: str | None,
     ) -> ConfirmedPerson:
-        """The person for whom the provider issued this code. `issuer`: the issuer that came with the code.
-        Raises Unauthorized if the provider confirms no person, Unavailable if it does not answer."""
+        """Exchange the code that the browser brought back for the person to whom the provider issued it.
+        `issuer`: the issuer that came with the code. Raises Unauthorized if the provider confirms no person,
+        and Unavailable if it does not answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
             raise _vouches_for_nobody(provider)
         form = {
@@ -176,7 +177,7 @@ class Providers:
     async def _verify(
         self, provider: Provider, metadata: _Metadata, token: str, nonce: str
     ) -> ConfirmedPerson:
-        """The person of an ID token. Raises Unauthorized for an invalid token."""
+        """Verify an ID token and return the person in it. Raises Unauthorized for an invalid token."""
         from joserfc import errors, jwt  # takes 130 ms to import, on nodes with a provider only
 
         if not token or len(token) > OIDC_TOKEN_CHARS:
@@ -231,8 +232,8 @@ class Providers:
         self._known[provider.name] = _ProviderKeys(metadata, time.monotonic(), *keys)
 
     def _require_secure(self, provider: Provider, endpoint: str) -> None:
-        """Raise an error unless the endpoint is an https address; http is accepted if the issuer itself has
-        it."""
+        """Raise an error unless the endpoint is an https address. An http address is accepted if the issuer's
+        own address is http."""
         try:
             parts = urlsplit(endpoint)
             scheme, host = parts.scheme, parts.hostname
@@ -278,7 +279,8 @@ class Providers:
     async def _ask(
         self, provider: Provider, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> bytes:
-        """The body of an answer with status 200. Raises Unauthorized for a refused code, else Unavailable."""
+        """Send a request to the provider and return the body of its answer. Raises Unauthorized if the
+        provider refuses a code, and Unavailable for any other answer without status 200."""
         try:
             answer = await self._outbound.send(
                 method, url, headers, body, seconds=REQUEST_SECONDS, keep=OIDC_ANSWER

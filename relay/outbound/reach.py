@@ -61,7 +61,7 @@ class Reach:
 
     @classmethod
     def of(cls, allowed: Iterable[Network], *, dev: bool) -> Reach:
-        """The reach for these networks. `dev`: also this machine."""
+        """Make a Reach that allows these networks. `dev`: this machine may be reached too."""
         return cls((*allowed, *(_LOOPBACK if dev else ())))
 
     def may(self, address: Address) -> bool:

@@ -1,8 +1,8 @@
-"""The operator's socket: `relay gc`, `audit` and `backup` on a running relay.
+"""The operator's socket, by which `relay gc`, `audit` and `backup` run on a running relay.
 
-`admin.sock` in the data folder (0600) takes one request for each connection, a line of JSON, and answers in
-lines: `{"line": …}` during the work, then `{"exit": …}` or `{"error": …}`. Closing the connection stops the
-work.
+The socket `admin.sock` in the data folder (0600) takes one request for each connection, a line of JSON. It
+answers in lines: `{"line": …}` during the work, then `{"exit": …}` or `{"error": …}`. Closing the connection
+stops the work.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def carry_out(maintenance: Maintenance, request: Request, say: Callable[[s
 
 
 class Admin:
-    """The socket of a serving relay; not opened if another process answers on it."""
+    """The operator's socket of a relay. It is not opened if another process already answers on it."""
 
     def __init__(self, data: Path, maintenance: Maintenance) -> None:
         self._path, self._maintenance = data / SOCKET_NAME, maintenance

@@ -1,4 +1,4 @@
-"""The commands of `relay`. Heavy modules are imported by the command that needs them."""
+"""The commands of `relay`. Each command imports the heavy modules that it needs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ QUOTAS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. A refusal is one line on standard error and exit code 1, Ctrl-C
-    one line and 130."""
+    """Run one command and return the exit code. A refusal prints one line on standard error and returns 1;
+    Ctrl-C prints one line and returns 130."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -309,15 +309,16 @@ def _quota(options: argparse.Namespace) -> int:
 
 
 def _parse_text(text: str) -> str:
-    """The argument itself. Raises ArgumentTypeError for a text with characters that no name has, such as
-    bytes that are not UTF-8: no database stores these."""
+    """Return the argument itself. Raises ArgumentTypeError for a text with characters that no name has, such
+    as bytes that are not UTF-8, because no database stores these."""
     if not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text!r} is not a name")
     return text
 
 
 def _parse_limit(text: str) -> int | None:
-    """The number in the text, with K, M, G or T for powers of 1024; None for `default`."""
+    """The number that the text stands for, with K, M, G or T for powers of 1024; None for the text
+    `default`."""
     if text == "default":
         return None
     power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0

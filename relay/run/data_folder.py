@@ -1,5 +1,5 @@
-"""The data folder: private to its owner, locked by one process if the database is SQLite, with the secrets
-that `--dev` makes."""
+"""The data folder of a node. It is private to its owner and holds the secrets that `--dev` makes. If the
+database is SQLite, one process locks the folder."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from relay.config import DEV_SECRETS
 
 
 def make(folder: Path) -> None:
-    """Create the folder (0700) if it is missing; if it exists, remove the rights of other users. It gets the
-    mark of folders with secrets, so that a working copy around it leaves it out."""
+    """Create the folder (0700); if it exists, remove the rights of other users. The folder also gets the mark
+    of folders with secrets, so that a working copy that contains it leaves it out."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -27,8 +27,8 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The secrets in `given`; missing secrets are made at the first `--dev` start and stored in `secrets/`
-    (0600)."""
+    """The secrets in `given`, completed from the folder `secrets/`. A secret that is in neither is made and
+    stored there (0600)."""
     secrets_folder = folder / "secrets"
     secrets_folder.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)
@@ -59,8 +59,9 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def serving(folder: Path, shared: bool) -> Iterator[None]:
-    """A context that holds `relay.lock`: exclusively for SQLite; `shared` by the relays of one PostgreSQL
-    database. The operating system releases the lock however the process ends."""
+    """A context that holds the lock file `relay.lock`. Without `shared` (SQLite) only one process can hold
+    it; with it, all relays of one PostgreSQL database can. The operating system releases the lock however the
+    process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -22,8 +22,8 @@ Say = Callable[[str], None]
 
 
 class Maintenance:
-    """Runs maintenance. `serving`: clients read and write at the same time. Each method returns an exit code,
-    and reports its progress in lines to `say`."""
+    """Runs maintenance. `serving`: whether clients read and write at the same time. Each method returns an
+    exit code, and reports its progress by calling `say` with lines."""
 
     def __init__(self, data: Path, db: Database, store: ObjectStore, *, serving: bool) -> None:
         self._data, self._db, self._store = data, db, store
@@ -60,7 +60,7 @@ class Maintenance:
 
     @contextlib.asynccontextmanager
     async def _hold_lock(self, say: Say) -> AsyncIterator[None]:
-        """A context that holds the lock for maintenance, in all processes of the database."""
+        """A context that holds the lock for maintenance, which only one process of the database can hold."""
 
         def waits() -> None:
             say("another relay collects, audits or backs up; waiting for it")

@@ -1,4 +1,5 @@
-"""`relay gc`, `audit`, `backup`: on the running relay, or directly on the folder if no relay serves it."""
+"""The commands `relay gc`, `audit` and `backup`. They run in the relay that serves the data folder, or
+directly on the folder if no relay does."""
 
 from __future__ import annotations
 

@@ -61,8 +61,9 @@ async def add_account(url: str, handle: str, hours: int) -> str:
 
 
 async def suspend_account(url: str, handle: str, suspend: bool) -> None:
-    """Suspend a person's account, or resume it. It takes effect with the next request; sockets end within
-    seconds. Raises NotFound for an unknown handle, Conflict if the account is in that state already."""
+    """Suspend a person's account, or resume it if not `suspend`. This takes effect with the next request;
+    open sockets end within seconds. Raises NotFound for an unknown handle, and Conflict if the account is in
+    that state already."""
     async with _open_database(url) as db, db.write(f"handle {handle}") as tx:
         row = await tx.one(rows.DISABLED_AT, of_handle=handle)
         if row is None:
@@ -77,7 +78,7 @@ async def suspend_account(url: str, handle: str, suspend: bool) -> None:
 
 class ListedAccount(msgspec.Struct, frozen=True):
     """An account in the operator's list. `account`: its handle, or the id of a guest. `last_sign_in`: the
-    latest sign-in, or use of a key, that the node still has a record of. `bytes`: size of its repositories,
+    latest sign-in or use of a key of which the node still has a record. `bytes`: size of its repositories,
     including deleted ones."""
 
     account: str
@@ -92,8 +93,9 @@ class ListedAccount(msgspec.Struct, frozen=True):
 async def list_accounts(
     url: str, kind: str | None, after: str | None, limit: int
 ) -> tuple[list[ListedAccount], str | None]:
-    """A page of accounts in the order of their names, after the name `after`. Returns (page, name after which
-    the next page begins; None on the last page). `kind`: only accounts of this kind."""
+    """List the accounts that come after the name `after`, in the order of names. Returns (one page of them,
+    name after which the next page begins or None on the last page). `kind`: list only accounts of this
+    kind."""
     keyset = rows.ACCOUNTS if kind is None else rows.ACCOUNTS_OF_KIND
     values: dict[str, Any] = {"limit": limit + 1} | ({} if kind is None else {"of_kind": kind})
     async with _open_database(url) as db, db.read() as tx:
@@ -123,7 +125,8 @@ async def list_accounts(
 
 
 async def list_usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
-    """Usage of accounts, highest first, or of one account. Raises NotFound for an unknown handle."""
+    """The usage of the account `handle`; without a handle the usage of all accounts, highest first. Raises
+    NotFound for an unknown handle."""
     async with _open_database(url) as db, db.read() as tx:
         if handle is None:
             listed = await tx.all(usage.LISTED, limit=LISTED)
@@ -136,8 +139,8 @@ async def list_usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]
 
 
 async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
-    """Set limits for one account; None: the node's default. Content that already exceeds a limit stays
-    stored."""
+    """Set limits for one account. A limit of None means that of the node. Content that already exceeds a
+    limit stays stored."""
     async with _open_database(url) as db, db.write() as tx:
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:

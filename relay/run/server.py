@@ -1,10 +1,11 @@
-"""The life of a serving node: open everything, answer requests, and close it again in an order that loses
+"""Runs a serving node: opens everything, answers requests, and closes everything again in an order that loses
 nothing.
 
     async with serving(config, socket) as node: ...
 
-On leaving: `/readyz` says 503, no new connections, answers in flight finish (bounded), sockets close, then
-hub, jobs, objects, database and signer. Sanic's worker manager is not used; it left orphans when killed.
+At the end of the context, `/readyz` answers 503, no new connections are accepted, running requests finish
+within a time limit, and sockets close. Then hub, jobs, objects, database and signer close. Sanic's worker
+manager is not used, because it left orphaned processes when it was killed.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ COLLECTED_AFTER = 10_000  # new objects: a batch of updates makes thousands that
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound, not yet listening TCP socket; port 0 takes a free one."""
+    """A bound TCP socket that does not listen yet. Port 0 chooses a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -76,7 +77,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 async def serve(config: Config, bound: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `ready` is called when requests are answered."""
+    """Serve until SIGTERM or SIGINT. `ready` is called once requests are answered."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -97,8 +98,8 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
 async def serving(
     config: Config, bound: socket.socket, say: Callable[[str], None] = lambda line: None
 ) -> AsyncIterator[Node]:
-    """Run a node that answers on `bound` during the block. Its data folder exists and its database is
-    migrated. `say`: called with lines for the operator."""
+    """A context in which a node answers requests on `bound`. The node's data folder exists and its database
+    is migrated. `say`: called with lines for the operator."""
     if git.find_program() is None:
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _own_signer(config) as signer, _open(config) as node:
@@ -133,8 +134,9 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
-    """A context with a signer that it starts, for a development node; None if another process already serves
-    the folder's keys. The signer starts while the node opens, because that takes longer."""
+    """A context that starts a signer for a development node and yields it. Yields None for any other node,
+    and if another process already serves the folder's keys. The signer may not be ready yet, so that the node
+    opens meanwhile."""
     if not config.dev or (config.shared and await is_served(config.data)):
         yield None
         return
@@ -147,7 +149,7 @@ async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
 
 @contextlib.asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Node]:
-    """A context with the opened resources of a node. They are closed in reverse order, also if opening one of
+    """A context with the opened resources of a node. They are closed in reverse order, even if opening one of
     them fails."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
@@ -210,7 +212,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
 async def _over_ssh(
     node: Node, app: Any, connections: set[Any], say: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Serve the app over SSH, if TR_SSH_PORT is set."""
+    """A context that serves the app over SSH if TR_SSH_PORT is set."""
     settings = node.config.ssh
     if settings is None:
         yield
@@ -227,7 +229,8 @@ async def _over_ssh(
 
 
 async def _drain(connections: set[Any]) -> None:
-    """Let running answers finish for a while; close idle connections at once and the rest by force."""
+    """Let running answers finish for a while. Idle connections are closed at once, and those that still run
+    at the end are closed by force."""
     loop = asyncio.get_running_loop()
     until = loop.time() + DRAIN_SECONDS
     while connections and loop.time() < until:

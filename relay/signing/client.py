@@ -1,4 +1,4 @@
-"""The web process's client of the token signer: it requests tokens and never sees a private key."""
+"""The client of the token signer in the web process. It requests tokens and never sees a private key."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LENGTH: Final = struct.Struct(">I")
 
 
 class MintRequest(msgspec.Struct, tag="mint", frozen=True):
-    """The request to mint a token. `expires`: whole seconds of Unix time; ids have 16 bytes, `bound_key`
-    32."""
+    """The request to mint a token. `expires`: whole seconds of Unix time. Ids have 16 bytes, `bound_key` has
+    32 bytes."""
 
     user: bytes
     session: bytes
@@ -39,7 +39,8 @@ class Minted(msgspec.Struct, tag="minted", frozen=True):
 
 
 class PublicKeys(msgspec.Struct, tag="public_keys", frozen=True):
-    """Root key id → Ed25519 public key. Tokens are minted under the highest id; older ones still verify."""
+    """The public root keys: id → Ed25519 public key. Tokens are minted with the key of the highest id; tokens
+    of the other keys still verify."""
 
     keys: dict[int, bytes]
 
@@ -71,7 +72,8 @@ class Signer:
         caps: Iterable[str],
         expires: datetime,
     ) -> bytes:
-        """A new capability token. Raises Invalid when the signer refuses, Unavailable when it is down."""
+        """Mint a capability token. Raises Invalid when the signer refuses, and Unavailable when it does not
+        answer."""
         request = MintRequest(
             user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp())
         )
@@ -81,7 +83,8 @@ class Signer:
         return answer.token
 
     async def public_keys(self) -> dict[int, bytes]:
-        """Root key id → public key, for verifying tokens. Raises Unavailable when the signer is down."""
+        """The public root keys by id, with which tokens are verified. Raises Unavailable when the signer does
+        not answer."""
         answer = await self._ask(KeysRequest())
         if not isinstance(answer, PublicKeys):
             raise Unavailable("the token signer sent an unexpected answer")
@@ -112,8 +115,8 @@ class Signer:
             raise _not_running() from None
 
     async def _exchange(self, request: Request) -> Answer:
-        """Send one request and read one answer. Any interruption closes the connection, because a late answer
-        would be read as the answer to the next request."""
+        """Send one request and read its answer. Any interruption closes the connection, because otherwise a
+        late answer would be read as the answer to the next request."""
         done = False
         try:
             async with asyncio.timeout(TIMEOUT):

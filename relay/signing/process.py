@@ -1,11 +1,11 @@
-"""The token signer: a separate process, the only one that reads the root keys.
+"""The token signer: the only process that reads the root keys.
 
     relay signer --data DIR        ->  run(DIR)
 
-It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of a single fixed
-shape within limits, and it returns the public keys. So a compromised web process can obtain tokens, but never
-a key. `signer.keys` (0600) has a line `id hex` for each root key; tokens are minted with the last key, and
-tokens of older keys verify until their line is removed.
+It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of one fixed form
+within limits, and it returns the public keys. So whoever controls the web process can obtain tokens, but
+never a key. The file `signer.keys` (0600) has a line `id hex` for each root key. Tokens are minted with the
+last key; tokens of older keys verify until their line is removed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RootKeys:
 
     @classmethod
     def load(cls, data_dir: Path) -> RootKeys:
-        """The keys in `signer.keys`; if the file does not exist, a first key is made."""
+        """Read the keys in `signer.keys`. If the file does not exist, a first key is made."""
         path = data_dir / KEYS_NAME
         if not path.exists():
             rotate(data_dir)
@@ -99,7 +99,7 @@ class RootKeys:
 
 
 def rotate(data_dir: Path) -> int:
-    """Add a root key, which signs new tokens once the signer is restarted. Returns its id."""
+    """Add a root key and return its id. New tokens are minted with it once the signer is restarted."""
     path = data_dir / KEYS_NAME
     with _private_umask(), path.open("a+", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -113,8 +113,8 @@ def rotate(data_dir: Path) -> int:
 
 
 def run(data_dir: Path, with_parent: bool = False) -> None:
-    """Serve until SIGTERM, or with `with_parent` until standard input closes, which happens when the parent
-    dies. Raises Unavailable when another signer serves this folder."""
+    """Serve until SIGTERM. `with_parent`: serve until standard input closes, which happens when the parent
+    process dies. Raises Unavailable when another signer serves this folder."""
     path = data_dir / SOCKET_NAME
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
         raise Invalid(f"{path} is too long for a socket; choose a shorter data folder")
@@ -181,7 +181,7 @@ class Child:
 
     @classmethod
     async def start(cls, data_dir: Path) -> Child:
-        """Start the signer, without waiting until it listens."""
+        """Start the signer. Returns before it listens; see `wait_until_it_listens`."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )
@@ -201,7 +201,7 @@ class Child:
 
 
 async def is_served(data_dir: Path) -> bool:
-    """Whether a signer serves this folder; all relays of one host share it."""
+    """Whether a signer serves this folder. All relays of one host share a signer."""
     try:
         _, writer = await asyncio.open_unix_connection(data_dir / SOCKET_NAME)
     except OSError:

@@ -1,4 +1,4 @@
-"""State for authentication that the node keeps in memory: verified tokens and the password hasher."""
+"""What the node keeps in memory for authentication: verified tokens and the password hasher."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """A verified token, with its content in the form that the database uses. `ends`: milliseconds."""
+    """A verified token, with its content in the form that the database uses. `ends`: when it expires, in
+    milliseconds."""
 
     token: Token
     session_id: str
@@ -49,7 +50,8 @@ class Verdict:
 
 
 class Tokens:
-    """Cache of verified tokens by the digest of their text. Bounded; the least recently used are dropped."""
+    """Cache of verified tokens by the digest of their text. Its size is limited; the least recently used
+    tokens are dropped."""
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
@@ -59,9 +61,9 @@ class Tokens:
         self._loaded = 0.0
 
     async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
-        """The verdict on the token `text`. Raises Unauthorized for an invalid token. `root_keys`: requests
-        the signer's public keys; called for the first token, and again if a token does not verify, because
-        there may be a new key."""
+        """Verify the token `text`, and return its content. Raises Unauthorized for an invalid token.
+        `root_keys`: requests the signer's public keys. It is called for the first token, and again if a token
+        does not verify, because there may be a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         cached = self._verdicts.get(digest)
         if cached is not None:
@@ -81,7 +83,7 @@ class Tokens:
         return verdict
 
     async def public_keys(self, root_keys: RootKeys) -> dict[int, bytes]:
-        """The signer's public keys, requested at most every half minute."""
+        """The signer's public keys. They are requested again after half a minute at the earliest."""
         if self._guard is None or time.monotonic() - self._loaded >= _ROOT_KEYS_AGE:
             await self._load(root_keys)
         return self._root_keys
@@ -94,8 +96,8 @@ class Tokens:
 
 
 class Passwords:
-    """Hashes passwords with Argon2id, 2 passes over 64 MiB, on threads. Only a few run at a time, including
-    those whose clients have disconnected."""
+    """Hashes passwords with Argon2id, 2 passes over 64 MiB, on threads. Only a few hashes run at a time; one
+    whose client has disconnected still counts."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
@@ -107,8 +109,8 @@ class Passwords:
             return await run_on_thread(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the stored password. Without a stored one, a decoy is hashed, so that the
-        answer takes as long."""
+        """Whether `password` matches the hash `stored`. If there is no hash, the same work is done with a
+        decoy, so that the answer takes as long."""
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:

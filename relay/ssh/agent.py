@@ -1,9 +1,9 @@
-"""The forwarded ssh-agent of a connection. It is used only for signatures, by the key that signed in, on
+"""The forwarded ssh-agent of a connection. It is used only for signatures by the key that signed in, on
 messages in svc's own formats that the user of this session can have intended.
 
-An ssh-agent signs everything it is given, and the confined process may be controlled by somebody else. So
-each message is parsed here first: it must be a request to this relay from a table, or a seal or release of
-this account and key.
+An ssh-agent signs everything it is given, and the confined process may be controlled by an attacker. So each
+message is parsed here first. It must be a listed request to this relay, or a seal or release of this account
+and key.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _BASE = re.compile(
 
 
 class SignatureRefused(Exception):
-    """Raised if a signature is refused. The text is a sentence for the person."""
+    """Raised if a signature is refused. The text is a sentence for the user."""
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -120,8 +120,8 @@ def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
 
 
 class Agent:
-    """The ssh-agent of one connection. `public`: the key that signed in. `forwarded`: the client forwards its
-    agent (`ssh -A`)."""
+    """The ssh-agent of one connection. `public`: the key that signed in. `forwarded`: whether the client
+    forwards its agent (`ssh -A`)."""
 
     def __init__(self, connection: Any, public: bytes) -> None:
         self._connection, self.public = connection, public
@@ -130,7 +130,8 @@ class Agent:
         self.forwarded = False
 
     async def sign(self, message: bytes) -> bytes:
-        """The signature (64 bytes) of the key that signed in. Raises Refused."""
+        """Sign the message with the key that signed in. Returns the signature (64 bytes). Raises
+        SignatureRefused."""
         if not self.forwarded:
             raise SignatureRefused(FORWARD)
         try:
@@ -167,7 +168,7 @@ class Agent:
         return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
 
     async def _ask(self, kind: int, body: bytes) -> bytes:
-        """Send a request of the number `kind` to the ssh-agent, on a separate channel. Returns its answer."""
+        """Send a request of the type `kind` to the ssh-agent, on a separate channel. Returns the answer."""
         channel = self._connection.create_agent_channel()
         session = await channel.open(SSHUNIXStreamSession)
         reader = asyncssh.SSHReader[bytes](session, channel)
@@ -186,15 +187,15 @@ def _text(content: bytes) -> bytes:
 
 
 def _cut_string(content: bytes) -> tuple[bytes, bytes]:
-    """(first string, rest) of a message in the format of ssh-agents. Raises OSError if the message is cut
-    off."""
+    """Split a message in the format of ssh-agents into (its first string, the rest). Raises OSError if the
+    message is incomplete."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise OSError("an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]
 
 
 async def read_request(sock: Any) -> bytes:
-    """The message to be signed: everything until the other end stops writing. Raises OSError,
+    """Read the message that is to be signed: all bytes until the sender stops writing. Raises OSError,
     TimeoutError."""
     loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""Connections that come from a process of a session over SSH, not from a network."""
+"""Accepts HTTP connections that come from the process of a session over SSH, not from a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from relay.http.wire import StrictProtocol
 
 
 class _Handed(StrictProtocol):
-    """A connection from a session. `address`: the address of the SSH client, for limits."""
+    """A connection from the process of a session. `address`: the address of the SSH client, by which limits
+    are counted."""
 
     __slots__ = ("_address", "_counted")
 
@@ -34,15 +35,16 @@ class _Handed(StrictProtocol):
 
 
 class SshDoor:
-    """Accepts connections from processes of SSH sessions as connections to the relay. `connections`: all
-    connections of its server."""
+    """Accepts connections from processes of SSH sessions as HTTP connections to the relay. `connections`: all
+    connections of the relay's HTTP server."""
 
     def __init__(self, app: Any, connections: set[Any]) -> None:
         self._app, self._connections = app, connections
         self._named = _build_protocol_kwargs(StrictProtocol, app.config)
 
     async def enter(self, sock: socket.socket, address: str, counted: set[Any]) -> None:
-        """Answer the requests on this socket. It is in the set `counted` until it closes. Raises OSError."""
+        """Answer the requests on this socket. The connection is in the set `counted` until it closes.
+        `address`: the address of the SSH client. Raises OSError."""
         loop = asyncio.get_running_loop()
 
         def make_protocol() -> _Handed:

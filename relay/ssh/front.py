@@ -1,4 +1,4 @@
-"""The listener of the app over SSH. It decides which connections may sign in, with which key, and how many
+"""The SSH server of the app over SSH. It decides which connections may sign in, with which key, and how many
 there may be."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Front:
         return asyncio.get_running_loop().time()
 
     async def start(self) -> str:
-        """Start listening. Returns a line about it for the operator. Raises StartRefused."""
+        """Start listening. Returns a line for the operator that names the port. Raises StartRefused."""
         data, settings = self.node.config.data, self.settings
         key = host_key.load(data)
         await self.processes.require_confinement(data)
@@ -103,7 +103,7 @@ class Front:
         await self._wait_empty()
 
     async def _wait_empty(self) -> None:
-        """Wait until all connections have ended, for a few seconds at most."""
+        """Wait until all connections have ended, at most a few seconds."""
         for _ in range(100):
             if not self._guests and not self.sessions:
                 break
@@ -128,9 +128,9 @@ class Front:
         return True
 
     def _drop_one(self) -> None:
-        """End one of the connections that have not signed in: the oldest from the address range (`network`)
-        with the most of them. So a flood pushes out its own connections, and clients that sign in promptly
-        are spared."""
+        """End a connection that has not signed in. It is the oldest connection of the address range
+        (`network`) that has the most of them. So a flood of connections ends its own ones, and clients that
+        sign in promptly are spared."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
         oldest = next(connection for connection in self._unproven if connection.network == crowded)
@@ -148,7 +148,7 @@ class Front:
             self._of_address[guest.network] -= 1
 
     def seat(self, person: KeyHolder) -> str:
-        """Count a session. Returns the reason why it may not begin, "" if it may."""
+        """Count a session of this person. Returns the reason why it may not begin, or "" if it may."""
         if self.sessions >= self.settings.sessions:
             return "too many people are here over SSH; try again later"
         if self.node.config.rate_limits and self._of_account[person.account_id] >= OF_ACCOUNT:
@@ -194,8 +194,8 @@ class _Guest(asyncssh.SSHServer):
         self._connection.close()
 
     def dismiss(self) -> None:
-        """End the connection because the relay stops. A person in a session gets a message, and their client
-        then disconnects itself, because a disconnected client would not show the message."""
+        """End the connection because the relay stops. If it has a session, the user gets a message and the
+        client then disconnects by itself: a client that the relay disconnects would not show the message."""
         if self._session is None or not self._session.dismiss():
             self.close()
 
@@ -203,7 +203,7 @@ class _Guest(asyncssh.SSHServer):
         self._connection.abort()
 
     def auth_completed(self) -> None:
-        """Record who signed in. A connection that requests no session is ended."""
+        """Record who signed in. A connection that does not request a session soon is ended."""
         self.person = self._candidate
         self._front.prove(self)
         if self.person is not None:
@@ -211,8 +211,8 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """Accept the client's ssh-agent, which only the relay will use. Returns False if agents are not used
-        here."""
+        """Whether the client may forward its ssh-agent, which only the relay will use. Returns False if
+        agents are not used here."""
         if self._agent is None:
             return False
         self._agent.forwarded = True
@@ -231,8 +231,8 @@ class _Guest(asyncssh.SSHServer):
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Whether an account has this key. A client may ask this for keys that it does not own, before it
-        signs with one. The key with which it signs in is the last key that it asks for, because asyncssh does
-        nothing else between this answer, checking the signature, and `auth_completed`."""
+        signs with one. The key of the sign-in is the last key that the client asks for: between this answer,
+        the check of the signature and `auth_completed`, asyncssh does nothing else."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

@@ -25,7 +25,7 @@ def require_asyncssh() -> None:
 
 
 def load(data: Path) -> asyncssh.SSHKey:
-    """The host key of the data folder `data`; it is made if there is none. Raises StartRefused if the key
+    """Read the host key in the folder `data`, or make one if there is none. Raises StartRefused if the key
     cannot be read."""
     import asyncssh
 

@@ -1,4 +1,5 @@
-"""The link to a confined process: the relay's first message, and connections that the process requests."""
+"""The link to a confined process. It carries the relay's first message and the connections that the process
+requests."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ AT_ONCE = 16  # requests that are read without looking at anything else
 
 
 class Link:
-    """The relay's end of a link to a confined process. `theirs`: the socket of the process, which the relay
-    closes once the process has inherited it. `sign`: signs bytes, or raises Refused."""
+    """The relay's end of a link to a confined process. `theirs`: the socket for the process, which the relay
+    closes once the process has inherited it. `sign`: signs bytes, or raises SignatureRefused."""
 
     def __init__(self, door: SshDoor, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
         self._door, self._address, self._sign = door, address, sign
@@ -94,7 +95,7 @@ class Link:
             await self._door.enter(sock, self._address, self._open)
 
     async def _answer(self, sock: socket.socket) -> None:
-        """Sign the request that arrives on this socket."""
+        """Read a message from this socket, sign it and send the signature back."""
         with sock, suppress(OSError):  # TimeoutError among them
             message = await read_request(sock)
             try:

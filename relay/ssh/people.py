@@ -24,8 +24,8 @@ SUSPENDED = "this account is suspended; ask who runs this relay"
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """The holder of a registered key. `public`: its public half. `refusal`: the reason why they get no
-    session, "" if they do."""
+    """The holder of a registered key. `public`: the public key. `refusal`: the reason why the holder gets no
+    session, or ""."""
 
     account_id: str
     handle: str | None
@@ -39,7 +39,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An open session of the kind ssh."""
+    """An open session over SSH, as the node's database knows it."""
 
     person: KeyHolder
     session_id: str
@@ -64,7 +64,7 @@ class Visit:
 
 
 async def find(node: Node, public: bytes) -> KeyHolder | None:
-    """The holder of a key; None if no account has it, or if the key works only together with a script
+    """The holder of a key. Returns None if no account has the key, or if it works only together with a script
     token."""
     row = await node.db.lookup(rows.KEY, id=key_id(public))
     if row is None:
@@ -77,13 +77,14 @@ async def find(node: Node, public: bytes) -> KeyHolder | None:
 
 
 async def is_somebody_else(node: Node, person: KeyHolder, name: str) -> bool:
-    """Whether the user name of the connection is the handle of another account."""
+    """Whether `name`, the user name that the SSH client sent, is the handle of another account."""
     owner = await node.db.lookup(accounts.HANDLE_OWNER, handle=name.lower())
     return owner is not None and owner[0] != person.account_id
 
 
 async def begin(node: Node, person: KeyHolder, address: str) -> Visit:
-    """Start a session. Its token is bound to a new key, which this process forgets after sending it."""
+    """Start a session of this person. Its token is bound to a new key, which the relay forgets after sending
+    it to the confined process."""
     binding = DeviceKey.generate()
     plan = await sessions.plan_session(
         node,
@@ -103,7 +104,7 @@ async def begin(node: Node, person: KeyHolder, address: str) -> Visit:
 
 
 async def end(node: Node, visit: Visit) -> None:
-    """End the session, unless it ended before."""
+    """End the session, unless it has ended."""
     account_id = visit.person.account_id
     async with node.db.write(account_name(account_id)) as tx:
         tx.author = Author(account_id, visit.person.key_id)
@@ -112,7 +113,7 @@ async def end(node: Node, visit: Visit) -> None:
 
 
 async def why_ended(node: Node, visit: Visit) -> str:
-    """The reason why this session must end now, "" if it may continue."""
+    """The reason why this session must end now, or "" if it may continue."""
     row = await node.db.lookup(
         rows.STATE, session_id=visit.session_id, key_id=visit.person.key_id, now=now_ms()
     )

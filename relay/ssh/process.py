@@ -1,5 +1,5 @@
-"""Confined processes, which run `python -m svc.remote`: each has a separate folder, and a separate user id if
-the relay is root.
+"""Starts and ends confined processes, which run `python -m svc.remote`. Each has its own folder and, if the
+relay runs as root, its own user id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KILL_ALL = "import os; os.kill(-1, 9)"  # of a uid that nobody else has
 
 @dataclass(slots=True)
 class Confined:
-    """A running process. `uid`: its user id; None if it is the relay's."""
+    """A running confined process. `uid`: its user id; None if it has that of the relay."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -52,8 +52,8 @@ class Processes:
         self.own_user = os.geteuid() == 0
 
     async def start(self, files: tuple[int, int, int], link: int, environment: dict[str, str]) -> Confined:
-        """Start a process with these descriptors as its standard files and `link` as its link. Raises
-        OSError."""
+        """Start a process. `files`: descriptors for its standard input, output and error; `link`: the
+        descriptor of its link to the relay. Raises OSError."""
         uid = self._free.pop(0) if self.own_user else None
         work = asyncio.ensure_future(asyncio.to_thread(self._start, files, link, environment, uid))
         try:
@@ -97,7 +97,7 @@ class Processes:
         return Confined(process, folder, uid)
 
     async def end(self, confined: Confined) -> None:
-        """End a process with all that it started, and remove its folder."""
+        """End a process and all processes that it started, and remove its folder."""
         confined.hang_up()
         await asyncio.to_thread(self._end, confined)
         if confined.uid is not None:
@@ -114,13 +114,13 @@ class Processes:
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
-        """Test the confinement with a process that must not reach `data`, the data folder. Raises
-        StartRefused, with the process's message, if it fails."""
+        """Test the confinement with a process that must not be able to read the data folder `data`. Raises
+        StartRefused, with the process's message, if the test fails."""
         await asyncio.to_thread(self._try_confinement, data)
 
     def _claim(self) -> None:
-        """Lock the user ids of the settings for this relay, because the end of a session ends every process
-        of its uid. Raises StartRefused if another relay has them."""
+        """Lock the user ids in the settings for this relay. The lock is needed because the end of a session
+        ends every process of its user id. Raises StartRefused if another relay has locked them."""
         first = self._settings.uids
         try:
             path = CLAIMS / f"svc-ssh-{first}.lock"
@@ -135,7 +135,7 @@ class Processes:
             raise StartRefused(f"the uids of sessions over SSH cannot be claimed: {error}") from None
 
     def _sweep(self) -> None:
-        """Remove processes and folders that sessions of a killed relay left."""
+        """Remove processes and folders of sessions that a killed relay left behind."""
         for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
             owner = folder.lstat().st_uid
             if owner in self._free and not folder.is_symlink():
@@ -176,7 +176,7 @@ class Processes:
 
 
 def _kill_all(uid: int) -> None:
-    """End every process of this uid."""
+    """End every process of this user id."""
     subprocess.run(
         [sys.executable, "-I", "-S", "-c", _KILL_ALL],
         user=uid,
@@ -189,7 +189,8 @@ def _kill_all(uid: int) -> None:
 
 
 def _require_open() -> None:
-    """Raise StartRefused if other users cannot reach this Python or the temporary files."""
+    """Raise StartRefused if other users of this machine have no access to this Python or to the folder for
+    temporary files."""
     for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(tempfile.gettempdir()) / "any"):
         for folder in reversed(path.parents):
             if not folder.stat().st_mode & stat.S_IXOTH:

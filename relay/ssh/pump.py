@@ -1,4 +1,5 @@
-"""Copies bytes between a channel and the descriptors of a process, at the speed of the slower side."""
+"""Copies bytes between an SSH channel and the descriptors of a process, at the speed of the slower of
+both."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ WAITING_BYTES = 128 * 1024  # of input; then the client has to wait
 
 
 class Output:
-    """Passes the output of `fd`, which it owns, to `write`; `pause` stops it temporarily. `closed`: set at
-    the end."""
+    """Passes what the process writes to `fd` on to `write`; `pause` stops this temporarily. Owns `fd`.
+    `closed`: set once the output has ended."""
 
     def __init__(self, fd: int, write: Callable[[bytes], None]) -> None:
         self._fd, self._write = fd, write
@@ -51,7 +52,7 @@ class Output:
 
 class Input:
     """Writes the client's input to `fd`, which it owns. `full`: called when the client must wait; `empty`:
-    called when it may continue."""
+    called when it may send again."""
 
     def __init__(self, fd: int, full: Callable[[], None], empty: Callable[[], None]) -> None:
         self._fd, self._full, self._empty = fd, full, empty
@@ -72,7 +73,7 @@ class Input:
             self._full()
 
     def end(self) -> None:
-        """Close `fd` after the waiting input is written."""
+        """Close `fd` once the waiting input is written."""
         self._ends = True
         if not self._waiting:
             self.close()

@@ -1,4 +1,4 @@
-"""One session: the app on a pseudo-terminal, or one command of svc, in a confined process."""
+"""A session over SSH. It runs the app on a pseudo-terminal, or one command of svc, in a confined process."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ STOPPED = "the relay stops; connect again in a moment"
 
 
 class Session(asyncssh.SSHServerSession[bytes]):
-    """One session. `user`: the user name of the connection. `address`: the address of the client. `close`:
-    ends it."""
+    """A session over SSH. `user`: the user name that the SSH client sent. `address`: the address of the
+    client. `close`: ends the connection."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return self._work is not None
 
     def dismiss(self) -> bool:
-        """Write that the relay stops, after restoring the terminal, and end the session. Returns whether a
-        session had begun."""
+        """Restore the terminal, write that the relay stops, and end the session. Returns whether a session
+        had begun."""
         if self._work is None:
             return False
         if not self._work.done():
@@ -157,7 +157,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
     async def _run_seated(self) -> int:
-        """Run the session if there is room for it. Returns the exit code."""
+        """Run the session unless there are too many. Returns the exit code."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
             self._say(refusal)
@@ -206,7 +206,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await asyncio.shield(self._end(visit, link, confined))
 
     async def _sign(self, message: bytes) -> bytes:
-        """Sign with the user's agent. Raises Refused."""
+        """Sign with the user's ssh-agent. Raises SignatureRefused."""
         person = self._person
         kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
         signature = await self._agent.sign(message)
@@ -214,8 +214,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return signature
 
     def _open_files(self) -> tuple[int, int, int]:
-        """Open the standard files of the process and start to copy our ends. Returns the process's
-        descriptors."""
+        """Open the standard files of the process and start to copy between the relay's ends of them and the
+        SSH channel. Returns the descriptors for the process."""
         if self._term is not None:
             self._terminal, theirs = terminal.open_terminal(*self._size)
             self._outputs = [Output(os.dup(self._terminal), self._channel.write)]
@@ -279,7 +279,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             await people.end(self._front.node, visit)
 
     def _leave_screen(self) -> None:
-        """Restore the client's terminal, which a killed app cannot do itself."""
+        """Restore the client's terminal, because an app that was killed could not."""
         for output in self._outputs:
             output.close()
         if self._term is not None:
@@ -294,7 +294,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
 
 class Variables(dict[bytes, bytes]):
-    """The first environment variables that a client sends, limited in number and size."""
+    """The environment variables that a client sends. Only the first ones are kept, limited in number and
+    size."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         if (len(self) < VARIABLES or name in self) and len(name) + len(value) <= VARIABLE_BYTES:
@@ -302,6 +303,6 @@ class Variables(dict[bytes, bytes]):
 
 
 def _duration(seconds: int) -> str:
-    """A duration in words, such as: 4 hours, 90 s."""
+    """A duration in words, such as "4 hours" or "90 s"."""
     hours, rest = divmod(seconds, 3600)
     return f"{seconds} s" if rest or not hours else f"{hours} hours" if hours > 1 else "an hour"

@@ -24,9 +24,9 @@ _CHECKED = {
 
 
 def environment_of(client_variables: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
-    """The environment variables of a session: TERM, LANG, those of the client's variables that are allowed
-    and well formed, and a mark that the app runs over SSH. `term`: the terminal type that the client
-    requested."""
+    """The environment variables of a session: TERM, LANG, the client's variables that are allowed and well
+    formed, and a variable by which the app knows that it runs over SSH. `term`: the terminal type that the
+    client requested."""
     variables = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
     for name, shape in _CHECKED.items():
         value = client_variables.get(name.encode(), b"").decode("ascii", "replace")
@@ -36,7 +36,7 @@ def environment_of(client_variables: Mapping[bytes, bytes], term: str | None) ->
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a command line; a leading `svc` is left out. No shell reads it. Raises UsageError."""
+    """Split a command line into words, without a leading `svc`. No shell interprets it. Raises UsageError."""
     if len(line) > LINE_CHARS or "\0" in line:
         raise UsageError(f"a command line has at most {LINE_CHARS} characters")
     try:
@@ -47,7 +47,7 @@ def words_of(line: str) -> list[str]:
 
 
 def open_terminal(columns: int, rows: int) -> tuple[int, int]:
-    """(our end, the process's end): the descriptors of a new pseudo-terminal."""
+    """Open a pseudo-terminal of this size. Returns (the relay's descriptor, the process's descriptor)."""
     ours, theirs = os.openpty()
     resize(ours, columns, rows)
     os.set_blocking(ours, False)
@@ -55,7 +55,7 @@ def open_terminal(columns: int, rows: int) -> tuple[int, int]:
 
 
 def resize(ours: int, columns: int, rows: int) -> None:
-    """Set the size of the terminal; its processes get SIGWINCH. A size of 0 or too large becomes 80 columns,
-    24 rows."""
+    """Set the size of the terminal, whose processes then get SIGWINCH. `ours`: the relay's descriptor. If a
+    size is 0 or too large, the terminal gets 80 columns and 24 rows."""
     size = (rows if 0 < rows <= SIDE_MAX else 24, columns if 0 < columns <= SIDE_MAX else 80)
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))

@@ -34,8 +34,9 @@ Work = Callable[[str, str, float, int, Event, Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each process. `warm_up`: seconds
-    to wait before the measurement; None: until the attack has prepared itself and sets `begun`."""
+    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each of its processes. `warm_up`:
+    seconds to wait before the measurement; None to wait until the attack has prepared itself and sets
+    `begun`."""
 
     work: Work
     processes: int = 1
@@ -44,7 +45,7 @@ class Attack:
 
 class Flood:
     """Connections from the address `source` that write the bytes that `more` returns, and discard what they
-    receive. `reads` False: they never read. `reopen`: replace connections that end."""
+    receive. `reads`: if False, they never read. `reopen`: replace connections that end."""
 
     def __init__(self, url: str, source: str, *, reads: bool = True, reopen: bool = True) -> None:
         at = urlsplit(url)
@@ -87,7 +88,7 @@ class Flood:
 
 
 class Until:
-    """A limit that is reached after so many seconds, or when the event is set."""
+    """A time limit that also ends early, when an event is set."""
 
     def __init__(self, seconds: float, stop: Event) -> None:
         self._end, self._stop = time.monotonic() + seconds, stop
@@ -156,8 +157,9 @@ def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bo
 
 
 def across(replica: int, count: int) -> bytes:
-    """An update of `count` items of which each names a right neighbour and no left one, so that the CRDT
-    library walks over all earlier items. It is within the limits of one update and of a text."""
+    """Encode an update of `count` items of a CRDT text. Each item names a right neighbour but no left one, so
+    that the CRDT library walks over all earlier items. The update is within the limits of one update and of a
+    text."""
     ladder = inserted(replica, 0, "r" * count)
     return encode(
         [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
@@ -165,8 +167,8 @@ def across(replica: int, count: int) -> bytes:
 
 
 def edits(count: int, pause: float) -> Work:
-    """An attack that sends valid edits of `count` items as in `across`, each to a new file, `pause` seconds
-    apart."""
+    """An attack that sends valid edits, each with `count` items as in `across` and to a new file, `pause`
+    seconds apart."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         with Person(url, source) as person:
@@ -186,9 +188,9 @@ def edits(count: int, pause: float) -> Work:
 
 
 def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None = None) -> Work:
-    """An attack that seals histories in a public repository and has twelve guests read `paths` of it. In a
-    path, {0} is the id of the first seal and {1} of the last one. `hidden`: a file that the guests cannot
-    see."""
+    """An attack that seals histories in a public repository and has twelve guests read `paths` of the
+    repository. In a path, {0} is the id of the first seal and {1} that of the last. `hidden`: a file that the
+    guests cannot see."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -205,9 +207,9 @@ def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None 
 
 
 def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: Event) -> None:
-    """Have twelve guests request the addresses `asked` over and over, each guest beginning with another one.
-    `begun` is set when the first request is sent, because an answer may take longer than the whole
-    measurement."""
+    """Have twelve guests request the addresses `asked` over and over, each guest starting at another address
+    of the list. `begun` is set when the first request is sent, because an answer may take longer than the
+    whole measurement."""
 
     def read(at: int) -> None:
         with httpx.Client(
@@ -229,8 +231,9 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
 
 
 def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
-    """An attack that proposes merges of `files` texts that both sides changed, in a public repository, and
-    has twelve guests look at the proposals: the first look at one makes the relay try its merge."""
+    """An attack that proposes merges of `files` texts that both branches changed, in a public repository.
+    Twelve guests then look at the proposals, because the relay tries a merge when somebody first looks at its
+    proposal."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -254,8 +257,8 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
 def replace(
     repo: Repository, texts: dict[str, bytes], change: Callable[[bytes, int], bytes], at: int, branch: str
 ) -> None:
-    """Remove the texts in one seal, and add changed ones in the next. If they were changed in a single seal,
-    the relay would compare them at the attacker's expense, and the attack would begin minutes later."""
+    """Remove the texts in one seal, and add changed texts in the next. One seal with the changes would be
+    compared by the relay at the attacker's expense, and the attack would begin minutes later."""
     repo.seal(dict.fromkeys(texts, None), branch=branch)
     repo.seal({path: change(text, at) for path, text in texts.items()}, branch=branch)
 
@@ -265,15 +268,15 @@ def long_text(number: int) -> bytes:
 
 
 def lines_changed(text: bytes, at: int) -> bytes:
-    """The text with one line of every hundred changed, from line `at` on. With different `at`, the changes of
-    two sides can be merged."""
+    """The text with one line of every hundred changed, from line `at` on. Changes with different `at` can be
+    merged."""
     lines = text.splitlines(keepends=True)
     lines[at::100] = [b"changed %d\n" % at] * len(lines[at::100])
     return b"".join(lines)
 
 
 def moved_and_changed() -> list[Files]:
-    """Two seals: 200 texts, then the same texts renamed and changed."""
+    """The files of two seals: 200 texts, and the same texts renamed and changed."""
     texts = [[b"%d line %x of it\n" % (n, at) for at in range(2000)] for n in range(200)]
     first: Files = {f"old/{n}": b"".join(text) for n, text in enumerate(texts)}
     moved: Files = {f"new/x{n}": b"".join(text[:-200]) + b"more\n" * 200 for n, text in enumerate(texts)}
@@ -281,7 +284,8 @@ def moved_and_changed() -> list[Files]:
 
 
 def random_texts() -> list[Files]:
-    """Two seals of 12 texts of 5 MB with short lines, which have nothing in common."""
+    """The files of two seals: each has 12 texts of 5 MB with short lines. The texts of one have nothing in
+    common with those of the other."""
 
     return [{f"t{n}": short_lines(1_500_000) for n in range(12)} for _ in range(2)]
 
@@ -314,8 +318,8 @@ def head(url: str, method: str, path: str, *lines: str) -> bytes:
 
 
 def chunks(count: int, part: bytes) -> Work:
-    """An attack that sends `count` request bodies in chunks of `part`, the smallest ones, and begins the next
-    body when one is refused."""
+    """An attack that sends `count` request bodies at a time, in chunks of `part`, which are as small as
+    possible. When a body is refused, it begins the next."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         coded = ("Transfer-Encoding: chunked", "Content-Type: application/json")
@@ -337,7 +341,7 @@ def pipelined(count: int, path: str, fields: int = 0) -> Work:
 
 
 def drips(count: int, size: int) -> Work:
-    """An attack that sends `count` request bodies in segments of `size` bytes."""
+    """An attack that sends `count` request bodies at a time, in segments of `size` bytes."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         sized = ("Content-Length: 2000000", "Content-Type: application/json")
@@ -348,7 +352,7 @@ def drips(count: int, size: int) -> Work:
 
 
 def nothing(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
-    """Do nothing, for comparison."""
+    """An attack that does nothing, for comparison."""
 
 
 COMPARE, OTHER = "compare?base={0}&head=main", "compare?base={0}&head=main&limit=299"

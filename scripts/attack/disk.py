@@ -3,11 +3,11 @@
     python -m scripts.attack.disk [--disk 256] [--seconds 60]
 
 A relay starts on a free port of the loopback address. Its data folder is on a small file system of its own
-(tmpfs in a mount namespace, where this machine allows it; else on the existing disk, with a reserve just
-below what is free). Attackers upload random bytes to several repositories and accounts until they are
-refused, first because of their quota, then because of the reserve. Then somebody else reads, signs in and
-deletes. The exit code is 1 if an upload fails in any other way, if somebody else cannot work, or if `/readyz`
-is wrong.
+(tmpfs in a mount namespace). Where this machine does not allow that, it is on the existing disk, with a
+reserve just below the free space. Attackers upload random bytes to several repositories and accounts until
+they are refused, first because of their quota, then because of the reserve. Then another account reads, signs
+in and deletes. The exit code is 1 if an upload fails in any other way, if the other account cannot work, or
+if `/readyz` is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 
 def fill(repo: Repository, until: float) -> Counter[str]:
-    """Upload random bytes until the relay refuses them for good. Returns how often each answer came."""
+    """Upload random bytes until the relay refuses them for good. Returns the number of each answer."""
     seen: Counter[str] = Counter()
     refused = 0
     while refused < 5 and time.monotonic() < until:

@@ -2,8 +2,8 @@
 
     python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]
 
-Each attack has its own relay and its own processes; it runs for a limited time, over loopback alone.
-Meanwhile somebody else signs in, looks at a repository, pushes one edit and seals one file, over and over.
+Each attack has its own relay and its own processes. It runs for a limited time, over loopback alone.
+Meanwhile another person signs in, looks at a repository, pushes one edit and seals one file, over and over.
 The table shows how long each of these requests took, and the largest memory of the relay (RssAnon). The
 attackers come from 127.0.0.2, the other person from 127.0.0.1; with --same-address all come from 127.0.0.1.
 The relays use the database that DATABASE_URL names, if it is set.
@@ -41,7 +41,7 @@ REQUESTS = {"seal": 4}  # that one time stands for; others stand for one
 
 
 class Times:
-    """The seconds that each request took, by kind, and the number of failed ones."""
+    """The seconds that each request took, by kind of request, and the number of failed requests."""
 
     def __init__(self) -> None:
         self.of: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -59,14 +59,14 @@ class Times:
             self.of[kind].append((time.monotonic() - began) / REQUESTS.get(kind, 1))
 
     def describe(self, kind: str) -> str:
-        """The median and the longest time of a kind, in milliseconds, as text."""
+        """The median and the longest time of one kind of request, as text in milliseconds."""
         seconds = self.of[kind]
         if not seconds:
             return f"{'-':>14}"
         return f"{statistics.median(seconds) * 1e3:6.0f} /{max(seconds) * 1e3:6.0f}"
 
     def within_limits(self) -> bool:
-        """Whether each kind of request was sent, none failed, and none took too long."""
+        """Whether requests of each kind were sent, none failed, and none took too long."""
         return not self.failed and all(
             seconds and statistics.median(seconds) < MOST and max(seconds) < WORST
             for seconds in self.of.values()
@@ -76,8 +76,8 @@ class Times:
 def innocent(
     person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
 ) -> Times:
-    """Sign in, read and edit in turn for so many seconds, with a short pause between requests. Returns the
-    times. The relay's memory is added to `memory`."""
+    """Sign in, read and edit in turn for so many seconds, with a short pause after each round. Returns the
+    times of the requests. Samples of the relay's memory are appended to `memory`."""
     times, until = Times(), time.monotonic() + seconds
     while time.monotonic() < until:
         for answer in person.sign_in_steps():
@@ -98,7 +98,7 @@ def innocent(
 
 @contextlib.contextmanager
 def _ended(relay: fuzz_api.Served) -> Iterator[None]:
-    """A context that ends the relay at its end, by SIGKILL if the relay is too busy to end."""
+    """A context that ends the relay on leaving, by SIGKILL if the relay is too busy to end."""
     try:
         yield
     finally:
@@ -109,8 +109,7 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
 
 
 def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event) -> bool:
-    """Wait until the attack's requests are being sent, as long as its processes live. Returns whether they
-    are."""
+    """Wait until the attack's requests are being sent. Returns False if its processes end before that."""
     if attack.warm_up is not None:
         time.sleep(attack.warm_up if processes else 0)
         return True
@@ -122,7 +121,7 @@ def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event)
 
 
 def run(name: str, seconds: float, source: str) -> bool:
-    """Run one attack, and print its row. Returns whether the limits held."""
+    """Run one attack, and print its row of the table. Returns whether the limits were kept."""
     attack = attackers.ATTACKS[name]
     with (
         tempfile.TemporaryDirectory(prefix="fairness-") as folder,

@@ -3,10 +3,11 @@
     python -m scripts.attack.memory [--frames 160] [--fetches 8] [--archives 16] [--tree 40]
 
 A relay starts on a free port of the loopback address with a new data folder. An attacker uploads tiny objects
-in the largest frames that the relay accepts, and requests them without signing in, many times at once, by
-clients that read nothing for a while; then the same with archives of a large tree. Meanwhile somebody else
-sends small requests. The largest resident memory of the relay and the median time of those requests are
-compared with the limits: half of a container of 4 GiB, and 100 ms. The exit code is 1 if one is exceeded.
+in the largest frames that the relay accepts. Clients that are not signed in then request these objects, many
+at once, and read nothing of the answers for a while. The same is done with archives of a large tree.
+Meanwhile other accounts send small requests. The largest resident memory of the relay and the median time of
+those requests are compared with the limits: half of a container of 4 GiB, and 100 ms. The exit code is 1 if
+one is exceeded.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """A context in which requests are sent and the memory is sampled."""
+        """A context during which small requests are sent and the relay's memory is sampled."""
         stop = threading.Event()
         threads = [threading.Thread(target=work, args=(stop,)) for work in (self._ask, self._sample)]
         for one in threads:
@@ -87,8 +88,8 @@ class Watch:
 
 
 def hostile_pack(raw_len: int, frames: int, tiny: list[bytes]) -> bytes:
-    """A pack of `frames` frames of `raw_len` bytes. Each has a few random bytes, whose digests are added to
-    `tiny`, after a filler that compresses to almost nothing."""
+    """A pack of `frames` frames of `raw_len` bytes. Each frame has a filler that compresses to almost
+    nothing, then a few random bytes as an object. The digests of these objects are added to `tiny`."""
     made = []
     for _ in range(frames):
         small = secrets.token_bytes(16)
@@ -120,7 +121,8 @@ def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[byte
 
 
 def fetch(url: str, path: str, body: bytes, begin: threading.Barrier) -> tuple[int, int]:
-    """Send a request without signing in, and read nothing for a while. Returns (status, bytes received)."""
+    """Send a request without signing in, and read nothing of its answer for a while. Returns (status, bytes
+    received)."""
     got = 0
     with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
         begin.wait()
@@ -141,7 +143,7 @@ def at_once(url: str, path: str, body: bytes, many: int) -> list[tuple[int, int]
 
 
 def report(name: str, watch: Watch, answers: list[tuple[int, int]], seconds: float) -> bool:
-    """Print the results of an attack. Returns whether the limits hold."""
+    """Print the results of an attack. Returns whether the limits were kept."""
     statuses = sorted(status for status, _ in answers)
     counted = ", ".join(f"{statuses.count(one)}x {one or 'cut'}" for one in dict.fromkeys(statuses))
     median = statistics.median(watch.took) if watch.took else float("inf")
@@ -167,7 +169,7 @@ def sign_in(url: str) -> Account:
 
 
 def large_tree(repo: Repository, mib: int) -> str:
-    """Seal `mib` files of 1 MiB each, which compress to about a half. Returns the seal's id."""
+    """Seal `mib` files of 1 MiB each, which compress to about a half. Returns the id of the seal."""
     chance = random.Random(1)
     words = [secrets.token_hex(4).encode() for _ in range(4000)]
     texts = {f"text/{n:04}.txt": b" ".join(chance.choice(words) for _ in range(MIB // 9)) for n in range(mib)}

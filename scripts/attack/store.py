@@ -1,11 +1,11 @@
-"""Kills a writer of the object store with SIGKILL, over and over, and checks that nothing it acknowledged is
+"""Kills a writer of the object store with SIGKILL, over and over, and checks that no acknowledged object is
 lost.
 
     python scripts/attack/store.py [ROUNDS]
 
-A child process stores objects and prints each digest once the store has acknowledged it. The parent kills the
-child at a random moment, opens the store anew, and reads everything that was printed, verified. The packs are
-stored in the bucket that S3_ENDPOINT, S3_BUCKET … name, if they are set, else in a folder.
+A child process stores objects and prints each digest once the store has acknowledged the object. The parent
+kills the child at a random moment, opens the store anew, and reads every printed object and verifies it. The
+packs are stored in the bucket that S3_ENDPOINT, S3_BUCKET … name, if they are set, otherwise in a folder.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ async def write_for_ever(folder: Path) -> None:
 
 
 async def _bucket(folder: Path) -> Packs | None:
-    """The store of packs that the environment names, as an S3 bucket; None: the folder."""
+    """The store of packs in the S3 bucket that the environment names; None if it names no bucket."""
     storage = config.read_storage(os.environ, folder)
     return await open_packs(storage) if storage.s3 else None
 
 
 async def check(folder: Path, acknowledged: list[bytes]) -> None:
-    """Check that every acknowledged object can be read with its digest. Raises an error if one cannot."""
+    """Check that every acknowledged object can be read and matches its digest. Raises an error otherwise."""
     db = SqliteDatabase(folder / "relay.db")
     await db.open()
     store = ObjectStore(folder, db, await _bucket(folder), verify=True)
@@ -65,7 +65,7 @@ async def check(folder: Path, acknowledged: list[bytes]) -> None:
 
 
 def campaign(rounds: int, folder: Path) -> int:
-    """Kill and check so many times. Returns the number of acknowledged objects."""
+    """Run `rounds` rounds of killing and checking. Returns the number of acknowledged objects."""
     engine = create_engine(f"sqlite:///{folder / 'relay.db'}")
     metadata.create_all(engine)
     engine.dispose()

@@ -1,5 +1,5 @@
-"""An account with a repository and a text that is edited live, for `scripts.attack.fairness`. It uses HTTP as
-the client does."""
+"""An account with a repository and a text that is edited live, for `scripts.attack.fairness`. It sends the
+same HTTP requests as the client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Person:
         self._plain.close()
 
     def sign_in_steps(self) -> Iterator[Callable[[], None]]:
-        """Yields two functions that send the two requests of a sign-in by device key."""
+        """Yields two functions, which send the first and the second request of a sign-in by device key."""
         found: list[httpx.Response] = []
 
         def challenge() -> None:
@@ -111,14 +111,14 @@ class Edited:
         self.lane = Lane.genesis(self._branch_id, self._gen, 0, self._data)
 
     def edit_once(self) -> None:
-        """Insert one character in the middle; begin a new text if this one is long."""
+        """Insert one character in the middle of the text. If the text is long, begin a new one instead."""
         text = self.lane.text()
         half = len(text) // 2
         answer = self.send(self.written(text[:half] + b"x" + text[half:]))
         assert answer["result"] == "ok", answer
 
     def written(self, text: bytes) -> LiveUpdate:
-        """The update that changes the text to `text`."""
+        """The update that changes the text of the file to `text`."""
         operation = self.lane.edit(self.replica, text)
         assert operation is not None  # it is another one
         return self.edited(operation)

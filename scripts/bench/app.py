@@ -2,10 +2,10 @@
 
     python -m scripts.bench.app [--proposals 1000] [--size 80x24 --size 200x50]
 
-It makes its own relay and repository: a file and a comparison of 100,000 lines, and so many proposals (10,000
-take ten minutes). The app runs on a real pseudo-terminal. The cost of a key is the CPU of all threads of the
-app until nothing more is sent, in ticks of 10 ms over several keys; on a busy machine the same work takes
-more.
+It makes its own relay and repository, with a file and a comparison of 100,000 lines, and with so many
+proposals (10,000 take ten minutes). The app runs on a real pseudo-terminal. The cost of a key is the CPU time
+of all threads of the app until nothing more is sent. It is measured in ticks of 10 ms over several keys; on a
+busy machine the same work takes more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WORDS = "retry upload token parse merge branch label cache queue stall resume fr
 
 
 def long_file(mark: str) -> bytes:
-    """A file of LINES lines of source; every second line has the mark."""
+    """The content of a file with LINES lines of source. Every second line contains `mark`."""
     return b"".join(
         f"value_{number} = {number}  # {mark if number % 2 else 'same'}\n".encode() for number in range(LINES)
     )
@@ -106,18 +106,18 @@ def relay_on(data: Path) -> Iterator[str]:
 
 
 class Watched(Terminal):
-    """The app on a terminal of this size. Its methods measure the cost of keys."""
+    """The app on a pseudo-terminal of a given size, with methods that measure the cost of keys."""
 
     def __init__(self, folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
         super().__init__([str(Path(sys.executable).with_name("svc")), "tui"], folder, *size, env)
 
     @property
     def cpu(self) -> float:
-        """The CPU milliseconds of all threads of the app so far, also of those that have ended."""
+        """The CPU milliseconds that all threads of the app have used, including threads that have ended."""
         return 1000 * cpu_of([self.pid])
 
     def still(self, quiet: float = 0.4) -> int:
-        """Read until nothing comes for `quiet` seconds. Returns the number of bytes."""
+        """Read what the app sends until it sends nothing for `quiet` seconds. Returns the number of bytes."""
         count = 0
         while more := self.read(quiet, 5.0):
             count += more
@@ -139,7 +139,7 @@ class Watched(Terminal):
         return most, (self.cpu - before) / len(keys)
 
     def memory(self) -> None:
-        """Print the memory of the app: its own, its whole memory with mapped files, and the largest so
+        """Print the memory of the app: its private memory, its memory with mapped files, and the largest so
         far."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         whole, most = (int(status.split(f"{name}:")[1].split()[0]) // 1024 for name in ("VmRSS", "VmHWM"))
@@ -207,7 +207,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
 
 
 def measure_editing(folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
-    """Measure keys in texts that are edited live: a small one, and one of 100,000 lines."""
+    """Measure what keys cost in texts that are edited live: a small text, and one of 100,000 lines."""
     for keys, lines in (("Gkk", 800), ("Gk", LINES)):
         print(f"{size[0]} x {size[1]}, editing {lines:,} lines")
         app = Watched(folder, env, size)

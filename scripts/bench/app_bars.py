@@ -3,9 +3,9 @@
     python -m scripts.bench.app_bars [--size 80x24] [--rounds 5]
 
 It makes its own relay and repositories: dense texts, 300 issues, a file of 100,000 lines. The app runs on a
-real pseudo-terminal. CPU is user and system time of the whole process by its own clock, the least of several
-rounds, so that other work on the machine counts little; bytes are the most of the rounds. The exit code is 1
-if something is more than 15 % over its budget.
+real pseudo-terminal. CPU is user and system time of the whole process, measured by its own clock. The figures
+are the lowest CPU time of several rounds, so that other work on the machine counts little, and the highest
+number of bytes. The exit code is 1 if something is more than 15 % over its budget.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCALE = {(80, 24): 1.0, (140, 40): 2.0, (200, 50): 3.0}
 
 
 class Bar(NamedTuple):
-    """A budget: the most bytes to the terminal, and the most milliseconds of CPU."""
+    """A budget: the highest allowed number of bytes to the terminal, and of milliseconds of CPU."""
 
     sent: int
     cpu: float
@@ -53,7 +53,7 @@ IDLE = Bar(0, 4)  # a second
 
 
 def dense(number: int, size: int) -> str:
-    """A Markdown text of `size` characters with all kinds of markup; different for each number."""
+    """A Markdown text of `size` characters with all kinds of markup. Each number gives another text."""
     block = (
         f"## Part {{n}} of {number}\n\n"
         "It **stalls** when `queue.take()` waits for a *lock* that @bob holds, see #12 and "
@@ -69,7 +69,7 @@ def dense(number: int, size: int) -> str:
 
 
 def source(number: int, mark: str) -> bytes:
-    """A Python file of 240 lines; different for each number. Some of its lines have the mark."""
+    """A Python file of 240 lines, some of which contain `mark`. Each number gives another file."""
     return b"".join(
         f"def part_{n}(rows: list[str], wait: float = {n}.5) -> str | None:\n"
         f'    """Part {n} of {number}."""\n'
@@ -118,7 +118,7 @@ class Table:
         print(f"\n{size[0]} x {size[1]:<22} {'bytes':>7} {'bar':>7}   {'ms':>7} {'bar':>5}")
 
     def row(self, name: str, sent: int, cpu: float, bar: Bar) -> None:
-        """Print what was measured beside its budget, and count it if it exceeds that."""
+        """Print a measurement beside its budget. A row that exceeds its budget is counted in `over`."""
         scale = self._scale / 2 if bar is PREVIEW else self._scale if bar.sent > KEY.sent else 1.0
         most = int(bar.sent * scale)
         over = sent > most * SPARE or cpu > bar.cpu * SPARE
@@ -128,15 +128,15 @@ class Table:
 
 
 class Timed(Watched):
-    """The app on a terminal, measured by the clock of its process, which is exact."""
+    """The app on a terminal. Its CPU time is read from the clock of its process, which is exact."""
 
     @property
     def cpu(self) -> float:
         return 1000 * time.clock_gettime((~self.pid << 3) | 2)  # as clock_getcpuclockid makes it
 
     def least(self, keys: Sequence[str], quiet: float = 0.15) -> tuple[int, float]:
-        """Type the keys one after the other. Returns (most bytes of one key, least CPU milliseconds of one
-        key)."""
+        """Type the keys one after the other. Returns (highest number of bytes for one key, lowest CPU
+        milliseconds of one key)."""
         costs = [self.one(key, quiet) for key in keys]
         return max(sent for sent, _ in costs), min(cpu for _, cpu in costs)
 
@@ -147,7 +147,7 @@ class Timed(Watched):
         return sent, self.cpu - before
 
     def back_to(self, words: str) -> None:
-        """Press escape until the words are on the screen."""
+        """Press Escape until the words are on the screen."""
         for _ in range(6):
             if self.shows(words, 1.0):
                 return
@@ -202,7 +202,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
 
 
 def screens(app: Timed, table: Table, rounds: int) -> None:
-    """Open each screen several times, beginning and ending in the repository."""
+    """Open each screen several times, starting from the repository's screen and returning to it."""
     for name, key in (("inbox", "i"), ("sync", "s"), ("machine", "M"), ("all actions", " "), ("keys", "?")):
         costs = []
         for _ in range(rounds):
@@ -274,7 +274,7 @@ def lists(app: Timed, table: Table, *, wide: bool) -> None:
 
 
 def many(app: Timed, table: Table) -> None:
-    """Measure keys in a file of 100,000 lines, and in its comparison."""
+    """Measure keys in a file of 100,000 lines, and in a comparison of its versions."""
     app.one("2", 0.5)
     app.expect("long.py")
     app.one("/", 0.3)

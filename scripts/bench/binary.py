@@ -2,10 +2,10 @@
 
     python -m scripts.bench.binary [--mib 512] [--rounds 5] [--alone] [--write]
 
-The second version has one byte in front and 20 small edits. CPU is user and system time of the process trees
-of client and server together. svc is the real command against a real relay, signed and verified;
-`scripts/bench/peers.py` describes the others. Bytes stored are those of files: packs, chunks, segments; for
-svc packs and database. All tools take turns; the figures are medians.
+The second version has one more byte at the beginning and 20 small edits. CPU is user and system time of the
+process trees of client and server together. svc is the real command against a real relay, signed and
+verified; `scripts/bench/peers.py` describes the other tools. The stored bytes are those of files: packs,
+chunks or segments, for svc packs and database. All tools take turns; the figures are medians.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def first(path: Path, mib: int, seed: int) -> None:
 
 
 def second(path: Path, seed: int) -> None:
-    """Insert one byte at the beginning of the file, and change 20 places of 16 bytes."""
+    """Insert one byte at the beginning of the file, and change 16 bytes at each of 20 positions."""
     source = random.Random(-seed)
     data = bytearray(b"!") + path.read_bytes()
     for _ in range(20):

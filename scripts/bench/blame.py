@@ -2,9 +2,9 @@
 
     python -m scripts.bench.blame [--rounds 5] [--lines 10000] [--seals 500] [--write]
 
-CPU of client and relay together. Cold: the relay has nothing cached about this file; its table of cached
-results is emptied before each round. Warm: blame was run before, then one more seal came. The results of svc
-and git are compared line by line.
+The figures are CPU of client and relay together. Cold: the relay has cached nothing about this file, because
+its table of cached results is emptied before each round. Warm: blame ran before, then one more seal was made.
+The results of svc and git are compared line by line.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@ a document of this device.
 
     python -m scripts.bench.documents [EDITS] [text]
 
-Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. For each edit that
-the CRDT library makes, it walks through everything that was ever in the text; so the items of the words are
-encoded here, and the library only reads them. Old updates are joined as usual at every 500th edit; with the
+Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. The CRDT library
+would walk through everything that was ever in the text for each edit. So this script encodes the items of the
+words itself, and the library only reads them. Old updates are joined as usual at every 500th edit. With the
 default number of edits there are as many updates as there can be, and the last PUT joins them. CPU of the
-relay is that of its process tree, with PostgreSQL (TEST_DATABASE=postgres) without the database. Times are
-means of 20 rounds.
+relay is that of its process tree; with PostgreSQL (TEST_DATABASE=postgres) the database is not counted. Times
+are means of 20 rounds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tasks:
         self._document = Document(HEAD_WRITER)
 
     def edit(self, number: int) -> bytes:
-        """Make edit `number`. Returns its encoded operations."""
+        """Make the edit with this number. Returns the encoded operations."""
         self._states[f"task{self._drawn.randrange(TASKS)}"] = f"w{number}"
         return self._document.write(self._states)
 
@@ -67,8 +67,8 @@ class Tasks:
 
 
 class Words:
-    """A text of words, whose items are encoded as the library would: a new word comes after the old one,
-    which is deleted, and before the space that follows."""
+    """A text of words that encodes its own items as the CRDT library would. A new word is placed after the
+    old one, which is deleted, and before the space that follows."""
 
     def __init__(self) -> None:
         self._drawn, self._words = random.Random(1), [f"word{at}" for at in range(WORDS)]
@@ -79,7 +79,8 @@ class Words:
         self._clock = ends[-1] + 2
 
     def edit(self, number: int) -> bytes:
-        """Make edit `number`; the first one writes the whole text. Returns its encoded operations."""
+        """Make the edit with this number. The first edit writes the whole text. Returns the encoded
+        operations."""
         if number == 1:
             return Document(HEAD_WRITER).write(self.content())
         at = self._drawn.randrange(WORDS - 1)  # no space follows the last one
@@ -96,7 +97,7 @@ class Words:
 
 
 def write(edits: int, as_text: bool) -> Written:
-    """Make a document by so many edits; `as_text`: a text instead of tasks."""
+    """Make a document by `edits` edits. `as_text`: make a text of words instead of a map of tasks."""
     written, updates = Words() if as_text else Tasks(), list[tuple[Kept, int]]()
     for number in range(1, edits + 1):
         operations = written.edit(number)
@@ -110,7 +111,8 @@ def write(edits: int, as_text: bool) -> Written:
 
 
 def rows_of(document: str, written: Written, created_at: object) -> list[tuple[object, ...]]:
-    """The rows of the table `document_update`, which has the same columns on a relay and on a device."""
+    """The rows of the table `document_update` for the document. The table has the same columns on a relay and
+    on a device."""
     return [
         (document, update.number, first, max(0, first - 1), update.operations, created_at)
         for update, first in written.updates
@@ -118,7 +120,7 @@ def rows_of(document: str, written: Written, created_at: object) -> list[tuple[o
 
 
 def store(url: str, document: str, written: Written, created_at: object) -> None:
-    """Replace the updates of a document in a database by the updates in `written`."""
+    """Replace the updates of a document in the database `url` with those in `written`."""
     databases.rows(url, "DELETE FROM document_update WHERE document_id = ?", document)
     columns = "(document_id, number, first, base, operations, created_at)"
     for row in rows_of(document, written, created_at):
@@ -140,7 +142,7 @@ def mean(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def measure_here(base: Path, written: Written) -> None:
-    """Measure the reading of the operations, and the opening of a document of this device."""
+    """Measure reading the operations, and opening the document as one of this device."""
     operations: Sequence[bytes] = [update.operations for update, _ in written.updates]
     opened = Document(HEAD_WRITER, operations).content()
     if opened != written.content:

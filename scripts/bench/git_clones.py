@@ -1,12 +1,13 @@
-"""Measures git over https: what a clone costs compared with `git http-backend`, and what many clones at once
-do to others.
+"""Measures git over https: what a clone costs compared with `git http-backend`, and how many clones at once
+disturb others.
 
     python -m scripts.bench.git_clones [--repository .] [--most 1000] [--rounds 7] [--clones 200] [--write]
 
-A relay gets a seal for each commit of the first-parent line of a repository. Clones of it, and of a git
-server with the same commits, packed by git, take turns: CPU of client and server together, medians. Then many
-clones start at once, with low priority since they stand for other machines; meanwhile somebody pushes to
-another repository and reads it, one request after another. Both are also measured before, without clones.
+A relay gets a seal for each commit of the first-parent line of a repository. A git server gets the same
+commits, packed by git. Both are cloned in turns; the figures are medians of the CPU of client and server
+together. Then many clones start at once, with low priority because they stand for other machines. Meanwhile
+an account pushes to another repository and reads it, one request after another. These requests are also
+measured before, without clones.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Waits = dict[str, list[float]]
 
 
 def fill(base: Path, repository: Path, most: int) -> tuple[str, Account, str]:
-    """Fill a relay's data folder in `base`. Returns (full name of the repository, an account, id of another
-    repository of that account)."""
+    """Fill a relay's data folder in `base` with the first `most` commits of a git repository. Returns (full
+    name of the repository, an account, id of another repository of that account)."""
     with (
         contextlib.closing(Source(repository, base / "scratch")) as source,
         relay_on(base / "relay") as relay,
@@ -52,7 +53,7 @@ def fill(base: Path, repository: Path, most: int) -> tuple[str, Account, str]:
 
 
 def measure_clones(base: Path, git: Git, served: Served, address: str, rounds: int) -> dict[str, list[Cost]]:
-    """Clone from svc and from git in turns. Returns name → the cost of each clone."""
+    """Clone from svc and from git in turns. Returns "svc" or "git" → the cost of each clone."""
     git("clone", "-q", "--bare", address, base / "peer/peer.git")
     git("-C", base / "peer/peer.git", "repack", "-adfq")
     figures: dict[str, list[Cost]] = defaultdict(list)
@@ -72,8 +73,8 @@ def measure_clones(base: Path, git: Git, served: Served, address: str, rounds: i
 
 
 def waits(repository: Repository, goes_on: Callable[[int], bool]) -> Waits:
-    """Push and read, one after another, while `goes_on` returns True. Returns the seconds of each request by
-    kind."""
+    """Push and read, one after another, while `goes_on` returns True for the number of the next round.
+    Returns the seconds of each request by kind."""
     seconds: Waits = {"push": [], "read": []}
     number = 0
     while goes_on(number):
@@ -120,7 +121,7 @@ def measure_crowd(
 
 @contextlib.contextmanager
 def _own_peak(served: Served) -> Iterator[list[int]]:
-    """A context that samples the memory of the relay's process. Yields a list whose item is the largest
+    """A context that samples the memory of the relay's process. Yields a list with one item: the largest
     number of bytes so far."""
     import threading
 

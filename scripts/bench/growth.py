@@ -3,9 +3,9 @@
     python -m scripts.bench.growth [--files 1000 10000 100000] [--seals 10 100 1000] [--rounds 3] [--write]
 
 Files have 1,000 bytes on average. The histories are those of a tree of 1,000 files, of which each seal
-changes one. First push and clone are done once for each size, everything else `--rounds` times, medians. CPU
-is user and system time of client and server together. `--write` puts the tables into docs/benchmarks.md and
-the picture into docs/growth.svg.
+changes one. First push and clone are done once for each size; everything else is done `--rounds` times, and
+the figures are medians. CPU is user and system time of client and server together. `--write` puts the tables
+into docs/benchmarks.md and the picture into docs/growth.svg.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 class Looker:
-    """Runs each task with one tool (`side`) for one size, and records what it cost in `values`."""
+    """Runs each task with one tool (`side`) for one size, and records the costs in `values`."""
 
     def __init__(self, side: Side, folder: Path, size: int, rounds: int, values: Values) -> None:
         self.side, self.folder, self.size, self.rounds, self.values = side, folder, size, rounds, values
@@ -108,8 +108,8 @@ def by_seals(base: Path, sides: list[Side], lengths: list[int], rounds: int) -> 
 
 
 def exponent(found: dict[int, float]) -> float:
-    """How the cost grew between the two largest sizes, as an exponent: 0: not at all, 1: proportionally.
-    `found`: size → cost."""
+    """The exponent with which the cost grew between the two largest sizes: 0 if it did not grow, 1 if it grew
+    in proportion. `found`: size → cost."""
     one, two = sorted(found)[-2:]
     return math.log(found[two] / found[one]) / math.log(two / one)
 

@@ -2,9 +2,9 @@
 
     python -m scripts.bench.holder [--times 100] [--write]
 
-The other process begins a round every 100 ms, or at once if the last one took longer, and locks the folder
-for 20 to 200 ms in each. The figures are the waits for the folder's lock. A command that fails ends the
-run."""
+The other process begins a round every 100 ms, or at once if the last round took longer. In each round it
+locks the folder for 20 to 200 ms. The figures are the times for which commands wait for this lock. A command
+that fails ends the run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def holding(folder: Path) -> Iterator[None]:
 
 
 def svc(*words: str) -> None:
-    """Run a command, which must succeed."""
+    """Run the command `svc WORDS`. Raises an error if it fails."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(list(words))
@@ -98,7 +98,7 @@ def prepared(base: Path, folder: Path) -> None:
 
 
 def step(folder: Path, name: str, number: int) -> None:
-    """Run the command `name`, after an edit if it needs one."""
+    """Run the command `name`, after an edit if the command needs one."""
     file = folder / f"file-{number % 200}.txt"
     if name == "push":
         file.write_text(f"edit {number}\n")
@@ -136,7 +136,7 @@ def measure(base: Path, times: int) -> dict[str, list[float]]:
 
 
 def written(waits: dict[str, list[float]]) -> str:
-    """The waits of each command as a Markdown table."""
+    """The waiting times of each command, as a Markdown table."""
     rows = []
     for name, found in waits.items():
         found.sort()

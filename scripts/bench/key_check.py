@@ -1,13 +1,13 @@
-"""Measures what `validate` costs for a valid API key, and for invalid ones: unknown, somebody else's,
+"""Measures what `validate` costs for a valid API key, and for invalid ones: unknown, of another account,
 revoked.
 
     python -m scripts.bench.key_check [ROUNDS]
 
-Each round checks all of them, in changing order, and counts the CPU time of the process with the thread of
-the database, which other programs disturb less than wall time. The figure is the median over all rounds; its
-error is 1.25 · σ / √rounds, with σ from the quartiles. The check runs in a relay, but without HTTP, because
-the code before and after it is the same for all keys. With TEST_DATABASE=postgres the database is PostgreSQL,
-whose own work is not counted.
+Each round checks all of these keys, in changing order. It counts the CPU time of the process including the
+thread of the database, because other programs disturb CPU time less than wall time. The figure is the median
+over all rounds; its error is 1.25 · σ / √rounds, with σ from the quartiles. The check runs in a relay, but
+without HTTP, because the code before and after it is the same for all keys. With TEST_DATABASE=postgres the
+database is PostgreSQL, whose own work is not counted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def caller_of(relay: Relay, who: Account) -> Caller:
 
 
 def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
-    """Kind of key → the request that checks a key of this kind."""
+    """Make API keys of each kind. Returns kind of key → the request that checks such a key."""
 
     def made(who: Account, revoked: bool = False, **more: object) -> str:
         with relay.client(who) as http:
@@ -71,7 +71,7 @@ def make_keys(relay: Relay, owner: Account) -> dict[str, ApiKeyCheck]:
 
 
 async def measure(caller: Caller, checks: dict[str, ApiKeyCheck], rounds: int) -> dict[str, list[int]]:
-    """Kind of key → CPU nanoseconds of each of its checks."""
+    """Measure the checks in each round. Returns kind of key → CPU nanoseconds of each check."""
     times: dict[str, list[int]] = {kind: [] for kind in checks}
     order = list(checks)
     encoder = msgspec.json.Encoder()
@@ -88,7 +88,7 @@ async def measure(caller: Caller, checks: dict[str, ApiKeyCheck], rounds: int) -
 
 
 def described(values: list[Any]) -> tuple[float, float]:
-    """(median, its standard error) in microseconds."""
+    """The median of nanoseconds and its standard error, both in microseconds."""
     low, middle, high = statistics.quantiles(values, n=4)
     return middle / 1000, 1.25 * (high - low) / 1.349 / len(values) ** 0.5 / 1000
 

@@ -3,10 +3,10 @@
     python -m scripts.bench.live [--devices 200] [--updates 100] [--rounds 3] [--write]
 
 The devices are real sockets of several sessions and addresses, which this process only reads. A keystroke is
-sent over HTTP when all devices have received the one before. CPU is that of the relay's whole process tree;
-times are those of the sender, from the first byte of the request to the last device's frame, on loopback.
-"With events": every device also subscribes to the events of the repository. The figures are the least of the
-rounds.
+sent over HTTP once all devices have received the previous one. CPU is that of the relay's whole process tree.
+Times are measured by the sender, from the first byte of the request to the last device's frame, on loopback.
+"With events" means that every device also subscribes to the events of the repository. The figures are the
+lowest of the rounds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TEXT = b"".join(b"line %d of a file that somebody edits\n" % number for number i
 
 
 class Listener:
-    """The socket of one device, which opens the branch and reads what comes."""
+    """The socket of one device, which opens the branch and reads the frames that arrive."""
 
     def __init__(self, relay: Relay, credential: Credential, address: str) -> None:
         url = urlsplit(relay.origin)
@@ -99,7 +99,7 @@ class Typist:
         self._lane = Lane.genesis(self._start.branch_id, self._gen, 0, TEXT)
 
     def key(self) -> int:
-        """Type one letter and send it. Returns the number that the relay gives the update."""
+        """Type one letter and send it as an update. Returns the number that the relay gives the update."""
         half = len(self._text) // 2
         self._text = self._text[:half] + b"x" + self._text[half:]
         operation = self._lane.edit(self._start.replica, self._text)
@@ -136,7 +136,8 @@ def bootstrap(api: Api, repo_id: str, credential: Credential) -> Bootstrap:
 
 
 def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> Iterator[Credential]:
-    """Sign in `count` times with one account and key. Yields the credential of each session."""
+    """A context that signs in `count` times with one account and key. Yields the credential of each
+    session."""
     environment = {**os.environ, "SVC_HOME": str(base / "home"), "SVC_SERVER": relay.origin}
     words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", handle]
     for _ in range(count):

@@ -3,8 +3,8 @@
     python -m scripts.bench.live_cost [--files 1000 10000] [--saves 20] [--rest 60] [--write]
 
 Two devices watch one branch. CPU is that of the agent's process, on the device that saves and on the other
-one; a cost that grows with the folder comes from work over the whole tree. For the idle time both folders are
-watched and nothing happens: a wake-up is a voluntary context switch of any thread."""
+device. A cost that grows with the folder shows work over the whole tree. During the idle time both folders
+are watched and nothing happens. A wake-up is a voluntary context switch of any thread."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CALM = 3.0  # seconds after which nothing follows any more
 
 
 def cpu(device: Device) -> float:
-    """The CPU seconds of the device's agent so far."""
+    """The CPU seconds that the device's agent has used."""
     words = Path(f"/proc/{device.agent_pid()}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / TICK
 
 
 def wakeups(device: Device) -> int:
-    """The number of voluntary context switches of all threads of the agent so far."""
+    """The number of voluntary context switches of all threads of the device's agent so far."""
     tasks = Path(f"/proc/{device.agent_pid()}/task").iterdir()
     lines = [line for task in tasks for line in (task / "status").read_text().splitlines()]
     return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
@@ -54,7 +54,7 @@ def arrived(first: Device, second: Device, path: str) -> None:
 
 
 def cost(devices: tuple[Device, Device], times: int, act: Callable[[int], None]) -> list[float]:
-    """Call `act` so many times. Returns the CPU milliseconds that one call costs each agent."""
+    """Call `act` `times` times. Returns the CPU milliseconds that one call costs each agent."""
     before = [cpu(device) for device in devices]
     for number in range(times):
         act(number)

@@ -2,8 +2,8 @@
 
     python -m scripts.bench.live_save [--files 10000] [--saves 200] [--write]
 
-A relay, two agents and this process share the machine. Each save appends a line to a random file; the time
-runs from the return of close until the other folder has the bytes."""
+A relay, two agents and this process share the machine. Each save appends a line to a random file. The time is
+measured from the end of the save until the other folder has the bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE = 20.0
 
 
 def tree(folder: Path, files: int) -> list[str]:
-    """Write so many text files, 100 in each folder. Returns their paths."""
+    """Write `files` text files, 100 in each folder. Returns their paths."""
     paths = []
     for number in range(files):
         path = f"d{number // 100:04}/f{number % 100:02}.txt"
@@ -38,7 +38,7 @@ def tree(folder: Path, files: int) -> list[str]:
 
 
 def measure(first: Device, second: Device, paths: list[str], saves: int, seed: int) -> list[float]:
-    """Save so many times. Returns the seconds of each save, in order."""
+    """Save `saves` times. Returns the seconds until each save was on the other device, in order."""
     chance, took = random.Random(seed), []
     for number in range(saves):
         path = chance.choice(paths)

@@ -2,8 +2,8 @@
 
     python -m scripts.bench.memory [--gib 4] [--write]
 
-Half of the tree is one large file, which is stored in chunks; the other half are files of 8 MiB. All are
-random. The tree is deleted once it is pushed, so that the disk holds it twice at most.
+Half of the tree is one large file, which is stored in chunks. The other half are files of 8 MiB. All bytes
+are random. The tree is deleted once it is pushed, so that the disk holds it twice at most.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make(folder: Path, mib: int) -> None:
 
 
 def peaks(svc: Svc, words: list[str], cwd: Path) -> dict[str, int]:
-    """Run `svc WORDS`. Returns the largest memory of client and relay meanwhile, in bytes by name."""
+    """Run `svc WORDS`. Returns the peak memory of client and relay in bytes, by name."""
     command = [sys.executable, "-P", "-m", "svc", *words]
     client = subprocess.Popen(command, cwd=cwd, env=svc.environment, stdout=subprocess.DEVNULL)
     with Peak({"client": client.pid, "relay": svc.pid}) as peak:

@@ -3,7 +3,7 @@
     python -m scripts.bench.pages [--files 100000] [--requests 100] [--write]
 
 A public repository is read without a session, one request after the other, over a connection that stays open,
-with gzip. "first" is the first request for a page after the start of the relay; the others are means.
+with gzip. "first" is the first request for a page after the start of the relay; the other figures are means.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def fill(folder: Path, files: int) -> None:
 
 
 def measure(base: Path, files: int, requests: int) -> list[list[str]]:
-    """A row for each page: its name, CPU milliseconds of the first request and of the others, bytes."""
+    """Measure each page. Returns a row for each: its name, CPU milliseconds of the first request and of a
+    later one, bytes."""
     folder = base / "paged"
     folder.mkdir()
     fill(folder, files)

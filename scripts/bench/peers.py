@@ -1,9 +1,10 @@
-"""The tools that `binary` compares svc with: git-lfs, hf_xet, borg, restic. Missing Python packages are
-installed from PyPI; missing programs are named in an error.
+"""The tools with which `binary` compares svc: git-lfs, hf_xet, borg, restic. Missing Python packages are
+installed from PyPI; an error names missing programs.
 
 git-lfs talks to giftless, a real LFS server, over HTTP; its git repository is a folder. hf_xet has no server
 that runs offline, so its own local store (`local://`) is used. borg and restic write into a repository on the
-same disk, as they do without a server. So these three pay neither for HTTP nor for a server.
+same disk, as they do without a server. So the costs of hf_xet, borg and restic include neither HTTP nor a
+server.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ PRE_AUTHORIZED_ACTION_PROVIDER: null
 
 
 def install() -> Path:
-    """Install the packages of these tools once, into a folder of the user's cache. Returns the path of the
-    Python that has them. Raises SystemExit, which names the Debian packages, if programs are missing."""
+    """Install the Python packages of the tools once, into a folder of the user's cache. Returns the path of
+    the Python that has them. If programs are missing, raises SystemExit, which names their Debian
+    packages."""
     missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
     if missing:
         sys.exit(f"the peers need programs that are not here; run: apt install {' '.join(missing)}")
@@ -137,7 +139,7 @@ class XetSide:
         self.store.mkdir()
 
     def open(self, folder: Path) -> None:
-        """Do nothing; hf_xet needs no preparation."""
+        """Does nothing, because hf_xet needs no preparation."""
 
     def push(self, folder: Path) -> Cost:
         environment = {**os.environ, "HOME": str(self.home), "HF_HOME": str(self.home)}
@@ -206,8 +208,8 @@ Peer = LfsSide | XetSide | BorgSide | ResticSide
 
 @contextlib.contextmanager
 def emptied(target: Path) -> Iterator[Path]:
-    """A context that yields an empty folder for a clone, which is deleted at the end. Raises RuntimeError if
-    the file is not in it then."""
+    """A context that yields an empty folder for a clone and deletes it at the end. Raises RuntimeError if the
+    cloned file is missing then."""
     target.mkdir()
     yield target
     if not any(target.rglob(FILE)):

@@ -2,11 +2,11 @@
 
     python -m scripts.bench.relay_cost [--requests 3000] [--batches 8] [--rounds 3] [--write]
 
-Every request is signed and encoded before the first one is sent, over one connection that stays open, so the
-client's cost is not in the figures. A request waits for the answer to the one before, so that the relay wakes
-up for each. Updates are counted in batches of 500 texts of Python source; "cold" means that the relay was
-restarted since it last used the text. Microseconds of user and system time; the least of the rounds, because
-other work on the machine only adds to it.
+Every request is signed and encoded before the first one is sent, so the client's cost is not in the figures.
+All are sent over one connection that stays open. A request waits for the answer to the previous one, so that
+the relay wakes up for each. Updates are counted in batches of 500 texts of Python source. "cold" means that
+the relay was restarted since it last used the text. The figures are microseconds of user and system time, the
+lowest of the rounds, because other work on the machine only adds to them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class File:
 
 
 class Relay:
-    """A relay on a data folder, as a context that ends it."""
+    """A relay on a data folder. It is a context that starts and ends the process."""
 
     def __init__(self, data: Path) -> None:
         with contextlib.redirect_stdout(sys.stderr):
@@ -77,7 +77,8 @@ class Relay:
 
 
 class Wire:
-    """One connection to a relay, over which prepared requests are sent. `answers`: the received bodies."""
+    """One connection to a relay, over which prepared requests are sent. `answers`: the bodies that were
+    received."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -87,7 +88,7 @@ class Wire:
         self.answers: list[bytes] = []
 
     def send(self, request: bytes) -> None:
-        """Send one request and read its answer, which must be a success."""
+        """Send one request and read its answer. Raises an error unless the request succeeds."""
         self._socket.sendall(request)
         data = b""
         while (end := data.find(b"\r\n\r\n")) < 0:
@@ -107,7 +108,7 @@ class Wire:
         return part
 
     def cost(self, requests: Sequence[bytes]) -> float:
-        """Send these requests. Returns the microseconds of the relay's CPU for one of them."""
+        """Send these requests. Returns the microseconds of the relay's CPU for one request."""
         cost = Cost()
         with serving(self._relay.pid, cost):
             for request in requests:
@@ -174,7 +175,7 @@ class Device:
         )
 
     def edit(self, file: File) -> LiveUpdate:
-        """The update that inserts a word in the middle of the file."""
+        """Make the update that inserts a word in the middle of the file."""
         if file.lane is None:
             file.lane = Lane.genesis(self._branch_id, file.gen, 0, file.text)
         half = len(file.text) // 2
@@ -192,8 +193,8 @@ class Device:
         return msgspec.structs.replace(update, signature=b64u(self._key.sign(raw)))
 
     def send(self, relay: Relay, batches: list[list[tuple[File, LiveUpdate]]]) -> float:
-        """Send these batches, the first of which only warms up. Returns the microseconds of the relay's CPU
-        for one update of the others."""
+        """Send these batches; the first one only warms up the relay. Returns the microseconds of the relay's
+        CPU for one update of the other batches."""
         wire, caller = Wire(relay), Caller(relay.origin, self._credential)
         bodies = [
             msgspec.json.encode(
@@ -244,7 +245,8 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
-    """Name → microseconds of CPU for one update; the relay is restarted before the cold ones."""
+    """Measure updates that create and edit files. Returns name of the figure → microseconds of CPU for one
+    update. The relay is restarted before the cold edits."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):
@@ -264,7 +266,8 @@ def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, b
 
 
 def round_of(requests: int, batches: int) -> Figures:
-    """Measure once, with a new relay, one account and its repository. Returns name → microseconds of CPU."""
+    """Run one round with a new relay, one account and its repository. Returns name of the figure →
+    microseconds of CPU."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         data = Path(folder) / "relay"
         with Relay(data) as relay:

@@ -1,11 +1,11 @@
-"""Compares svc with git over HTTP on source trees, where there is an aim for the ratio.
+"""Compares svc with git over HTTP on source trees, for the tasks that have a target ratio.
 
     python -m scripts.bench.source_trees [--rounds 5] [--files 10000] [--many 100000] [--python P] [--write]
 
 A tree of 97 MB in 10,000 text files: first push, bytes stored, a push of 100 edits, clone. A tree of 100,000
 files: status with nothing changed, each time in a new process; the same with svc's watcher, then with a few
-files edited. Both tools take turns; medians. CPU is user and system time of client, server and watcher
-together; both servers are on loopback.
+files edited. Both tools take turns, and the figures are medians. CPU is user and system time of client,
+server and watcher together. Both servers are on loopback.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ STORED_AIM = 1.0
 
 def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures, kept: Bytes) -> None:
     """Run one round with one tool, and add its costs to `figures` and its bytes to `kept`. No files are
-    deleted before the end: whenever a file is created, ext4 walks past the inodes of deleted files for
-    minutes, which took up to two seconds of a clone with either tool."""
+    deleted before the end of the run, because ext4 walks past the inodes of deleted files for minutes
+    whenever a file is created. That took up to two seconds of a clone with either tool."""
     folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
     shutil.copytree(tree, folder)
     side.open(folder)
@@ -94,7 +94,8 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
 
 
 def stored(kept: Bytes) -> str:
-    """A row with the bytes that svc and git store in their median rounds, and what these consist of."""
+    """A sentence with the bytes that svc and git store in their median rounds, and what these bytes consist
+    of."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
     ratio = report.against(_all(svc) / _all(git), STORED_AIM)
     packs = report.against(svc["packs"] / _all(git), None)

@@ -1,5 +1,5 @@
-"""Measures many people over SSH at once: first paint, memory and CPU of the relay and of the confined
-processes.
+"""Measures the app for many people over SSH at once: first paint, memory, and CPU of the relay and of the
+confined processes.
 
     python -m scripts.bench.ssh [PEOPLE]
 

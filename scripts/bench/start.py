@@ -1,8 +1,10 @@
-"""Measures what starting costs: `svc --version` and a read over the network, against an idle Python.
+"""Measures the CPU of starting svc: `svc --version` and a read over the network, compared with a Python that
+does nothing.
 
     python -m scripts.bench.start [--rounds 25] [--write]
 
-CPU of the client alone, with bytecode caches. The three take turns; medians.
+The figures are CPU of the client alone, with bytecode caches. The three commands take turns, and the figures
+are medians.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m scripts.bench.tui FOLDER [--size 80x24]
 
-FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal. What it sends is
-counted until it has sent nothing for half a second, and is shown to a terminal emulator.
+FOLDER is a linked working copy whose server runs. The app runs on a real pseudo-terminal. Its output is
+counted until it has sent nothing for half a second, and is also passed to a terminal emulator.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ QUIET = 0.5  # seconds without a byte that end a step
 
 
 class Terminal:
-    """A pseudo-terminal on which a program runs, and what its screen shows."""
+    """A pseudo-terminal on which a program runs, and the content of its screen."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Terminal:
             os.execv(command[0], list(command))
 
     def read(self, quiet: float = QUIET, most: float = 10.0) -> int:
-        """Read until nothing comes for `quiet` seconds, at most for `most` seconds. Returns the number of
-        bytes."""
+        """Read the program's output until nothing comes for `quiet` seconds, but no longer than `most`
+        seconds. Returns the number of bytes."""
         count, began = 0, time.monotonic()
         while time.monotonic() - began < most:
             if not select.select([self._line], [], [], quiet)[0]:
@@ -94,7 +94,7 @@ class Terminal:
         return count
 
     def keys(self, text: str, quiet: float = QUIET) -> int:
-        """Type the text, and read the answer. Returns its number of bytes."""
+        """Type the text, and read the program's output. Returns its number of bytes."""
         os.write(self._line, text.encode())
         return self.read(quiet)
 
@@ -113,7 +113,7 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def resize(self, width: int, height: int) -> int:
-        """Change the size of the terminal, and read the answer. Returns its number of bytes."""
+        """Change the size of the terminal, and read the program's output. Returns its number of bytes."""
         self.screen.resize(height, width)
         fcntl.ioctl(self._line, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         os.kill(self.pid, signal.SIGWINCH)
@@ -126,7 +126,7 @@ class Terminal:
         os.close(self._line)
 
     def leave(self) -> int:
-        """Ask the program to end, by Ctrl-C. Returns its exit code."""
+        """End the program by Ctrl-C. Returns its exit code."""
         os.write(self._line, b"\x03")
         self.read(0.5, 5.0)
         _, status = os.waitpid(self.pid, 0)
@@ -144,7 +144,7 @@ class Terminal:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def _answer(self, data: bytes) -> None:
-        """Answer the questions about the terminal that are in the data, as a real terminal does."""
+        """Answer the queries about the terminal in the program's output, as a real terminal does."""
         if b"\x1b[?2026$p" in data:
             os.write(self._line, b"\x1b[?2026;2$y")
 

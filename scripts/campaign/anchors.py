@@ -1,11 +1,11 @@
-"""Checks whether comments on lines stay on their lines: random texts, rounds of mixed edits, three ways to
-follow them.
+"""Checks whether comments on lines stay on their lines. It makes random texts and rounds of mixed edits, and
+compares three ways to follow the lines.
 
     python -m scripts.campaign.anchors [--seed N] [--files N] [--rounds N]
 
-Each line of a file has a word of its own, so that it is known where the line is after it was edited, moved or
-indented. `log` follows the edits as devices made them, `text` compares the texts before and after a round,
-`lines` maps line numbers through a line diff.
+Each line of a file has a unique word, so that its position is known after it was edited, moved or indented.
+`log` follows the edits as devices made them, `text` compares the texts before and after a round, `lines` maps
+line numbers through a line diff.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ WORDS = [
 
 
 class Result(NamedTuple):
-    """The result. `anchors`: number of comments whose line still exists. For each way of following: `kept`,
-    how many of them are on their line, and `seconds` that it took."""
+    """The result of the measurement. `anchors`: number of comments whose line still exists. `kept`: way of
+    following → how many of these comments are on their line. `seconds`: way of following → how long it
+    took."""
 
     anchors: int
     kept: dict[str, int]
@@ -52,14 +53,14 @@ class Result(NamedTuple):
 
 
 class File:
-    """A text in which every line has a word of its own."""
+    """A text in which every line has a unique word."""
 
     def __init__(self, rng: random.Random, length: int) -> None:
         self.rng, self.made = rng, 0
         self.lines = [self.line() for _ in range(length)]
 
     def line(self) -> str:
-        """A new line like code: words repeat, and some lines differ little."""
+        """A new line that resembles code: words repeat, and some lines differ little."""
         self.made += 1
         left, right = self.rng.choices(WORDS, k=2)
         return f"{' ' * self.rng.choice((0, 4, 4, 8))}{left} = {right}(id{self.made})"
@@ -101,7 +102,7 @@ class File:
 
 
 def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) -> Result:
-    """Follow comments on `each` lines of every file through rounds of `edits` edits, of which a third are
+    """Follow comments on `each` lines of every file through rounds of `edits` edits. A third of the edits are
     near a comment. Returns the result."""
     rng = random.Random(seed)
     kept = {"log": 0, "text": 0, "lines": 0}
@@ -148,7 +149,7 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
 def followed(
     text: bytes, spans: Sequence[Span], quotes: Sequence[bytes], log: Sequence[Sequence[Edit]]
 ) -> list[Span]:
-    """Where the spans are after all edits of a log, which are followed one after the other."""
+    """The positions of the spans after all edits of a log, applied one after the other."""
     before, found = text, list(spans)
     for edits in log:
         after = apply(text, list(edits))
@@ -158,12 +159,12 @@ def followed(
 
 
 def _changes(lane: Lane, updates: Sequence[bytes]) -> list[list[Edit]]:
-    """For each update that changed the text: its edits, as offsets in the text before it."""
+    """The edits of each update that changed the text, as offsets in the text before that update."""
     return [edits for delta in lane._deltas(updates) if (edits := _edits(delta))]
 
 
 def _edits(delta: Delta) -> list[Edit]:
-    """The edits in a delta of the CRDT library. Neighbouring insertions and deletions are one edit."""
+    """The edits in a delta of the CRDT library. A deletion beside an insertion is one edit with it."""
     found: list[Edit] = []
     at = 0  # in the text before
     for step in delta:
@@ -204,7 +205,8 @@ def _near(rng: random.Random, file: File, words: Sequence[str]) -> int:
 
 
 def _by_lines(before: bytes, after: bytes, numbers: Sequence[int | None]) -> list[int | None]:
-    """The line numbers after a change, mapped through a line diff; None for a line that was changed."""
+    """Map line numbers through a line diff of the texts `before` and `after`. A line that was changed gets
+    None."""
     hunks = line_diff.opcodes(line_diff.lines(before), line_diff.lines(after))
     made: list[int | None] = []
     for number in numbers:

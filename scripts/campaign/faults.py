@@ -2,9 +2,10 @@
 
 python -m scripts.campaign.faults [NAME …]
 
-There are two faults in each room. For each one, the tests that `./scripts/test` would choose after that
-change run, the nearest first, until one fails; then the file is restored. A fault that no chosen file finds
-is a failure. The files must not have changes of yours, and nothing else may use this checkout meanwhile.
+There are two faults in each room. For each fault, the tests that `./scripts/test` would choose after that
+change run, the nearest first, until one fails; then the file is restored. A fault that none of these tests
+finds counts as a failure. The files with faults must have no uncommitted changes, and nothing else may use
+this checkout meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from scripts.chosen_tests import ROOT, choose, distances, test_files
 
 
 class Fault(NamedTuple):
-    """A fault to put into a file: the text `right`, which must be in it once, is replaced by `wrong`."""
+    """A fault to put into a file: the text `right`, which the file has exactly once, is replaced by
+    `wrong`."""
 
     name: str
     file: str
@@ -102,8 +104,8 @@ def main() -> int:
 
 
 def is_found(fault: Fault) -> bool:
-    """Whether one of the chosen test files fails with the fault. Raises ValueError if the fault does not fit
-    the file."""
+    """Whether one of the chosen test files fails when the fault is in the sources. Raises ValueError if the
+    fault does not fit the file."""
     path = ROOT / fault.file
     source = path.read_bytes()
     if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", fault.file], cwd=ROOT).returncode != 0:

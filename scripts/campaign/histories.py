@@ -1,5 +1,6 @@
 """Plays many random histories of several devices: campaign/histories.py FIRST COUNT [DEVICES [TYPING]].
-TYPING: the share of live edits that are sent as typed edits, from 0 to 1. Prints the seeds that failed."""
+FIRST: the first seed. COUNT: the number of seeds. TYPING: the share of live edits that are sent as typed
+edits, from 0 to 1. Prints the seeds that failed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Kills commands after each write to the file system: campaign/kills.py [STRIDE] [SCENARIO...].
 
-Prints the points of the kills and every failure. With STRIDE n every n-th point is tried; the default 1 tries
-all. In the scenario `relay` the relay is killed instead, at 60 moments of a push.
+Prints every failure, and for each scenario how many kills were tried. With STRIDE n a kill is tried after
+every n-th write; the default 1 tries all. In the scenario `relay` the relay is killed instead, at 60 moments
+of a push.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main() -> int:
 
 
 def walk(base: Path, node: Node, name: str, stride: int) -> int:
-    """Try every point of one scenario. Returns the number of failures. After a failure it continues with new
+    """Try each kill of one scenario. Returns the number of failures. After a failure it continues with new
     machines."""
     points, failures, number, serial = 0, 0, 1, 0
     scenario = None

@@ -1,12 +1,12 @@
-"""Live sync of two or three devices, while agents and the relay are killed and the network is cut.
+"""Tests live sync of two or three devices, while agents and the relay are killed and the network is cut.
 
     python -m scripts.campaign.live [--seconds 300] [--seed 1] [--devices 3] [--database-url URL]
 
-They edit texts and bytes, remove, rename, and change the kind of files. At rest nothing may be lost or
-doubled, and all folders must equal the branch. A history is some seconds of that. After it, everything comes
-to rest and is judged: each device is connected live with nothing queued, the folders are equal, and equal to
-what a device that never wrote pulls from the branch. Each written word is in a file, a conflict copy or the
-trash, or in what somebody deleted. `--database-url`: an empty database; else SQLite in a temporary folder.
+A history is some seconds in which the devices edit texts and bytes, remove and rename files, and change their
+kinds. After it, the script waits until each device is connected live with nothing queued, and checks the
+result. The folders must be equal, and equal to what a device that never wrote pulls from the branch. Each
+written word must be in a file, a conflict copy, the trash, or a file that somebody deleted, and may not be
+doubled. `--database-url`: an empty database; without it, SQLite in a temporary folder is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CUT = (0.2, 3.0)  # seconds without a network
 
 
 class Campaign:
-    """A relay behind a network that can be cut, devices with a person each, and one more device that only
+    """A relay behind a network that can be cut, devices with one person each, and one more device that only
     pulls."""
 
     def __init__(self, base: Path, devices: int, seed: int, variables: Mapping[str, str]) -> None:
@@ -63,7 +63,7 @@ class Campaign:
         self._relay.kill()
 
     def play(self) -> list[str]:
-        """Play one history. Returns the faults."""
+        """Play one history. Returns the faults that were found."""
         self.counts["histories"] += 1
         acting = []
         for at, device in enumerate(self._devices):
@@ -83,7 +83,7 @@ class Campaign:
         return self._judge(acting)
 
     def _harm(self, what: str) -> None:
-        """Kill agents or the relay, or cut the network, and repair it again."""
+        """Cause the failure `what`: kill agents or the relay, or cut the network. Then repair it."""
         self.counts[what] += 1
         if what in ("cut", "silent"):
             self._cable.become("closed" if what == "cut" else "silent")
@@ -122,8 +122,9 @@ class Campaign:
         return faults + wrong
 
     def _rests(self) -> bool:
-        """Wait until all devices are connected live with nothing queued and have equal folders, a few times
-        in a row, because the last save may not be noticed yet. Returns whether that came."""
+        """Wait until all devices are connected live with nothing queued and have equal folders. This must be
+        so several times in a row, because the last save may not be noticed yet. Returns whether it happened
+        in time."""
         until, calm = time.monotonic() + REST, 0
         while calm < 4 and time.monotonic() < until:
             states = [self._state(device) for device in self._devices]
@@ -156,8 +157,8 @@ def _differences(who: str, one: Mapping[str, bytes], other: Mapping[str, bytes])
 
 
 def run(seconds: float, seed: int, devices: int, variables: Mapping[str, str], histories: int = 10**6) -> int:
-    """Play until the time is over, or so many histories. Prints figures and faults. Returns the number of
-    faults."""
+    """Play histories until the time is over, at most `histories` of them. Prints figures and faults. Returns
+    the number of faults."""
     began, failed = time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="svc-live-") as made:
         campaign = Campaign(Path(made), devices, seed, variables)

@@ -20,7 +20,7 @@ ASIDE = ".sync-conflict-"
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Path → content of every file of a working copy, except svc's own."""
+    """Path → content of every file in a working copy, except svc's own files."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -31,7 +31,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class Person(threading.Thread):
-    """Somebody at one device. Texts are read, changed and written as editors do. A file that is deleted or
+    """A person at one device, who reads, changes and writes texts as editors do. A file that is deleted or
     replaced is first moved to another folder (the grave), so that its last bytes are known."""
 
     def __init__(self, base: Path, name: str, letter: str, seed: int, written: list[bytes]) -> None:
@@ -172,7 +172,7 @@ class Person(threading.Thread):
         return f"{self._grave.name}/{len(list(self._grave.iterdir()))}"
 
     def _place(self, path: str, content: bytes) -> bool:
-        """Write a new file. Returns False, without writing, if a folder or another file is in the way."""
+        """Write a new file. If a folder or another file is at its path, writes nothing and returns False."""
         try:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             with (self.folder / path).open("xb") as file:
@@ -183,7 +183,8 @@ class Person(threading.Thread):
         return True
 
     def _replace(self, path: str, content: bytes) -> bool:
-        """Replace the content of a file, whose last content goes to the grave. Returns whether it worked."""
+        """Replace the content of a file, after moving the old file to the grave. Returns whether it
+        worked."""
         buried = self._buried()
         (self._grave.parent / buried).write_bytes(content)
         try:
@@ -210,8 +211,9 @@ def _document(file: Path) -> str:
 
 
 def faults_of(files: Mapping[str, bytes], written: Iterable[bytes], deleted: bytes) -> tuple[list[str], int]:
-    """(words that are lost, doubled, or in another document than they were written in; number of documents
-    with two names). `deleted`: contents that people deleted or replaced knowingly."""
+    """Find faults in the words of the files. Returns (words that are lost, doubled, or in another document
+    than the one they were written in; number of documents with two names). `deleted`: contents that people
+    deleted or replaced on purpose."""
     faults, places = [], dict[bytes, list[str]]()
     names: dict[bytes, set[bytes]] = {}
     for path, content in files.items():

@@ -16,8 +16,8 @@ CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
 
 
 class Case(NamedTuple):
-    """A file of a merge commit in its versions. `committed`: what the merge commit has at this path; None for
-    no file."""
+    """A file that both sides of a merge commit changed, in its versions. `committed`: the content in the
+    merge commit, None if it has no file at this path."""
 
     commit: str
     path: str
@@ -49,8 +49,8 @@ class Repository:
         self._folder.cleanup()
 
     def cases(self, most: int | None = None) -> Iterator[Case]:
-        """Yields the cases of merges of two commits with one common base, newest first. `most`: only of so
-        many of the newest merges."""
+        """Yields the cases of merges of two commits with one merge base, newest first. `most`: how many of
+        the newest merges to read; None for all."""
         listed = self._run("rev-list", "--all", "--min-parents=2", "--max-parents=2", "--parents").split("\n")
         for line in filter(None, listed[:most]):
             commit, first, second = line.split()
@@ -59,7 +59,7 @@ class Repository:
                 yield from self._both_changed(commit, bases[0], first, second)
 
     def merged_by_git(self, case: Case) -> bytes | None:
-        """The file as `git merge-file` merges it; None if that leaves a conflict."""
+        """The file as `git merge-file` merges it; None if a conflict remains."""
         names = [Path(self._folder.name) / name for name in ("theirs", "base", "mine")]
         for name, data in zip(names, (case.theirs, case.base, case.mine), strict=True):
             name.write_bytes(data)
@@ -83,8 +83,7 @@ class Repository:
                 self.skipped += 1
 
     def _changed(self, old: str, new: str) -> dict[str, tuple[str, str]]:
-        """Path → (id of the blob before, after) of files that `old` and `new` both have and that differ, or
-        that were removed."""
+        """The files that `old` has and `new` changed or removed: path → (id of the blob before, id after)."""
         pipe_in, pipe_out = self._trees.stdin, self._trees.stdout
         assert pipe_in is not None and pipe_out is not None
         pipe_in.write(f"{self._tree(old)} {self._tree(new)}\nend\n".encode())  # git says `end` again
@@ -102,11 +101,11 @@ class Repository:
         return self._asked(f"{commit}^{{tree}}")[0]
 
     def _blob(self, name: str) -> bytes | None:
-        """The content of the blob; None if the id means that there is no file."""
+        """The content of the blob; None if its id stands for a missing file."""
         return None if _is_nothing(name) else self._asked(name)[1]
 
     def _asked(self, name: str) -> tuple[str, bytes]:
-        """(id, content) of the object that this name means."""
+        """(id, content) of the git object with this name."""
         pipe_in, pipe_out = self._blobs.stdin, self._blobs.stdout
         assert pipe_in is not None and pipe_out is not None
         pipe_in.write(name.encode() + b"\n")
@@ -125,7 +124,7 @@ class Repository:
 
 
 def _is_nothing(name: str) -> bool:
-    """Whether this mode or id, as git prints it, means that there is no file."""
+    """Whether this mode or id, as git prints it, stands for a missing file."""
     return set(name) == {"0"}
 
 

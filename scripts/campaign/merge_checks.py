@@ -12,7 +12,7 @@ from scripts.campaign.merge_cases import Case
 
 
 def breaks_python(case: Case, text: bytes) -> bool:
-    """Whether all three versions of a Python file parse, and the merged text does not."""
+    """Whether the merged text does not parse as Python although all three versions of the file do."""
     before = (case.base, case.theirs, case.mine)
     return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
 

@@ -1,12 +1,12 @@
-"""Merges again what other people merged: every file that both sides of a merge commit changed.
+"""Repeats merges that other people made: every file that both sides of a merge commit changed.
 
     python -m scripts.campaign.merges REPOSITORY... [--most 2000]
 
-Walks the merge commits of local git repositories, newest first, and merges each file by our rule and with
-`git merge-file`. If git merges it without conflict, our bytes must be git's: a difference is printed, and
-makes the exit code 1. Everything else is counted: files that git leaves as a conflict and our rule merges,
-how often our result is what people committed, Python files that no longer parse. It only reads the
-repositories.
+Walks the merge commits of local git repositories, newest first, and merges each file by svc's rule and with
+`git merge-file`. If git merges it without conflict, svc must produce the same bytes. A difference is printed
+and makes the exit code 1. Other results are only counted: files that git leaves as a conflict and svc merges,
+how often svc's result is what people committed, Python files that no longer parse. The repositories are only
+read.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _played(repository: Repository, most: int | None, show: bool) -> Counter[str
 
 
 def _judged(case: Case, repository: Repository) -> Iterator[str]:
-    """Yields the names of the columns of the table in which this file counts."""
+    """Yields the names of the columns of the table in which this file is counted."""
     yield "files"
     ours = merge(case.base, case.theirs, case.mine)
     if case.theirs == case.mine:

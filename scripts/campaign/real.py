@@ -1,12 +1,12 @@
-"""Plays random histories with the real client and the real relay, for as long as asked.
+"""Plays random histories with the real client and the real relay for a given time.
 
     python -m scripts.campaign.real --seconds 600 --seed 1 --devices 3
     TMPDIR=/dev/shm python -m scripts.campaign.real --seconds 3600 --histories 300 --devices 2 --workers 2
 
-Each of n workers has a relay of its own for all its histories, and plays every n-th seed. Commands wait
-mostly for the disk: a folder in memory halves the time and changes nothing, because processes are killed
-here, but the power stays on. Prints each failure with the commands that led to it, keeps its folders, and
-exits with 1 if there was one.
+Each of n workers has one relay for all its histories, and plays every n-th seed. Commands wait mostly for the
+disk, so a folder in memory halves the time. It changes no result, because only processes are killed; the
+power stays on. Prints each failure with the commands that led to it, keeps the folders of failures, and exits
+with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _work(asked: argparse.Namespace, base: Path, number: int) -> Figures:
-    """Play every `asked.workers`-th history, beginning with `number`. Returns the figures."""
+    """Play every n-th history, beginning with `number`, where n is `asked.workers`. Returns the figures."""
     base = base / f"worker-{number}"
     base.mkdir()
     total = Figures()

@@ -1,9 +1,9 @@
-"""Does the main work on trees of real files, with every byte compared; to be run by hand, takes some minutes.
+"""Does the main work on trees of real files and compares every byte; run by hand, takes some minutes.
 
     python -m scripts.campaign.real_tree [--files 10000] [--megabytes 200] [--seals 12]
 
-Pushes Python's standard library and the packages of this environment together with a folder of binaries,
-clones, compares every byte, edits and pushes again several times while git does the same, and compares blame
+It pushes Python's standard library, the packages of this environment and a folder of binaries, clones them
+and compares every byte. Then it edits and pushes several times while git does the same, and compares blame
 line by line with `git blame` of that history.
 """
 
@@ -27,8 +27,8 @@ BLAMED = 40
 
 
 class History:
-    """The same edits, sealed by svc and committed by git. The git repository is beside the folder, not in
-    it."""
+    """One history of edits, sealed by svc and committed by git. The git repository is beside the folder, not
+    in it."""
 
     def __init__(self, device: Device, repository: Path) -> None:
         self.device = device
@@ -49,7 +49,8 @@ class History:
         self.seals[self.git("rev-parse", "HEAD").strip()] = pushed
 
     def blame(self, path: str) -> tuple[int, int]:
-        """(number of lines on which svc and git agree, number of all lines)."""
+        """Compare blame of a file by svc and git. Returns (number of lines on which they agree, number of all
+        lines)."""
         theirs = re.findall(r"(?m)^([0-9a-f]{40}) \d+ \d+", self.git("blame", "--porcelain", "--", path))
         found = json.loads(self.device.svc("blame", path, "--json", "line,seal_id", quiet=True))
         ours = [row["seal_id"] for row in found]

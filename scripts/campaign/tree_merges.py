@@ -3,12 +3,12 @@
     python -m scripts.campaign.tree_merges --histories 500 --seed 1
     python -m scripts.campaign.tree_merges --histories 500 --seed 1 --moves
 
-Each history is a git repository with two branches that edit, add, delete and replace files, and merge each
-other now and then; with --moves they move files too, often with edits. Then each new file has lines of its
-own, and texts end with a newline, since git before 2.44 does not count the rest of the last line. svc does
-not follow moved directories, so git is told not to. Histories with several merge bases are counted
-separately: there svc may conflict where git does not, or the reverse; without moves it must never merge to
-other files.
+Each history is a git repository with two branches that edit, add, delete and replace files, and now and then
+merge each other. With --moves they also move files, often with edits. Then no line of a new file occurs in
+another file, and texts end with a newline, because git before 2.44 does not count the rest of the last line.
+svc does not follow moved directories, so git is told not to. Histories with several merge bases are counted
+separately, because there only one of svc and git may have a conflict. Without moves, svc must never merge
+them to other files than git.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ Files = dict[str, bytes]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge. `conflicts`: paths. `files`: path → bytes; None if there are conflicts."""
+    """The result of a merge. `conflicts`: the paths with conflicts. `files`: path → bytes; None if there are
+    conflicts."""
 
     conflicts: frozenset[str]
     files: Files | None
@@ -141,7 +142,7 @@ def _line(rng: random.Random) -> str:
 
 
 def _text(rng: random.Random) -> bytes:
-    """A random text, whose lines no other file has."""
+    """A random text. None of its lines is in another file."""
     own = f"  # {rng.randrange(1 << 32):08x}"
     lines = [_line(rng) + own for _ in range(rng.choice([0, 1, 5, 20, 60]))]
     return ("\n".join(lines) + rng.choice(["\n", "\n", "\n", ""])).encode() if lines else b""
@@ -167,13 +168,13 @@ def _edited_text(rng: random.Random, data: bytes) -> bytes:
 
 
 def _ended(data: bytes) -> bytes:
-    """The text with a newline at its end; binary or empty data unchanged."""
+    """The text with a newline at its end. Binary data and empty data are returned unchanged."""
     return data if not data or b"\0" in data or data.endswith(b"\n") else data + b"\n"
 
 
 def _move(rng: random.Random, files: Files) -> None:
-    """Give a random file another path, with its own name or another one, and perhaps change some of its
-    lines."""
+    """Move a random file to another path, with its old name or a new one. Perhaps change some of its lines
+    too."""
     old = rng.choice(sorted(files))
     data, name = files.pop(old), old.rpartition("/")[2]
     if b"\0" not in data and data and rng.random() < 0.5:
@@ -238,10 +239,12 @@ def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str,
 
 
 def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
-    """Merge one history with git and svc. Returns (verdict, what differs or ""). Verdicts: `clean`,
-    `conflict` (the same in both), `wrong` (different); if there are several merge bases: `crossed` (the
-    same), `stricter` (only one of them has conflicts), `otherwise` (different, with `moves`). " moved" is
-    added if a side moved files, unless it is wrong."""
+    """Merge one history with git and svc. Returns (verdict, what differs or "").
+
+    Verdicts for one merge base: `clean` or `conflict` if both have the same result, `wrong` if not. Verdicts
+    for several merge bases: `crossed` if both have the same result, `stricter` if only one has conflicts,
+    `otherwise` if the files differ, which is allowed only with `moves`. If a branch moved files, " moved" is
+    added to any verdict except `wrong`."""
     made, ours, theirs = history(folder, seed, moves)
     verdict, why = _compared(made, ours, theirs, moves)
     return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why

@@ -1,12 +1,12 @@
-"""Sends a running relay valid and invalid requests by its OpenAPI document, and checks every answer.
+"""Sends a running relay valid and invalid requests made from its OpenAPI document, and checks every answer.
 
     python -m scripts.fuzz.api [--examples 500] [--seed 1] [--only repo.]
 
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
-them are often replaced by existing ones, so that requests reach the handlers. Each is sent without a session,
-as a guest, as the owner's terminal or browser, or with a forged token. An answer must have a status, a
-content type and a body that the document names, and every 404 must be the constant one. The relay gets this
-environment, so DATABASE_URL and S3_… can name its stores.
+them are often replaced by existing ones, so that requests reach the handlers. Each request is sent without a
+session, as a guest, from the owner's terminal or browser, or with a forged token. An answer must have a
+status, a content type and a body that the document names, and every 404 must be the constant one. The relay
+gets this script's environment, so DATABASE_URL and S3_… can name its stores.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tests.relay.histories import Repository, create
 
 
 def no_fault(context: Any, response: Any, case: Any) -> bool | None:
-    """A check for Schemathesis: a 5xx is a fault, unless it says that this edition or node lacks the
+    """A check for Schemathesis: a 5xx answer is a fault, unless it says that this edition or node lacks the
     feature."""
     if response.status_code in (501, 503) and response.json()["code"] in LACKING:
         return None
@@ -171,9 +171,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """An owner with a browser and a terminal, an organisation of theirs, a guest, a public and a private
-    repository with some history, an issue, a proposal and so on. `names`: the names and ids of all that, by
-    parameter."""
+    """An owner with a browser and a terminal, an organisation of the owner, a guest, a public and a private
+    repository with some history, an issue, a proposal and so on. `names`: parameter → the names and ids of
+    these things that fit it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -227,11 +227,12 @@ class World:
         }
 
     def stands(self) -> bool:
-        """Whether nothing was deleted, renamed or signed out, so that the names are still right."""
+        """Whether nothing was deleted, renamed or signed out, so that `names` is still right."""
         return self._state() == self._known
 
     def _state(self) -> list[Any]:
-        """Who the owner and the guest are, and of each repository its name, visibility and branches."""
+        """The state that `stands` compares: who the owner and the guest are, and the name, visibility and
+        branches of each repository."""
         repos = [f"/api/v1/repos/{one}" for one in self.names["id"]]
         told = [one.get("/auth/userinfo").json() for one in (self.browser, self.guest)]
         told += [self._http.get(path).json() for path in repos]
@@ -244,7 +245,8 @@ class World:
             one.close()
 
     def session(self, caller: str) -> tuple[requests.Session, requests.auth.AuthBase | None]:
-        """How `caller` sends requests: (session with its cookies and headers, what signs its requests)."""
+        """How `caller` sends requests. Returns (session with the caller's cookies and headers, object that
+        signs the requests or None)."""
         session = requests.Session()
         session.trust_env = False
         if caller in ("guest", "browser"):
@@ -264,7 +266,8 @@ def requests_of(owner: Account, url: str) -> Any:
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
-    """`value` with some of its members replaced by existing names. `name`: the member that it is."""
+    """The JSON `value` with some of its members replaced by existing names. `name`: the member of which it is
+    the value."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
@@ -275,8 +278,8 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
 
 
 def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
-    """Send `examples` requests of each mode for one operation. Returns how many were sent. Raises for the
-    first wrong answer."""
+    """Send `examples` requests of each mode for one operation. Returns how many were sent. Raises an error
+    for the first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
 
@@ -315,7 +318,7 @@ def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequen
 
 
 def operations(url: str, only: str = "") -> list[Any]:
-    """The operations in the document that the relay serves, whose ids begin with `only`."""
+    """The operations in the relay's OpenAPI document whose ids begin with `only`."""
     document = requests.get(f"{url}/api/v1/openapi.json", timeout=30).json()
     found = [one.ok() for one in schemathesis.openapi.from_dict(document).get_all_operations()]
     return [one for one in found if one.definition.raw["operationId"].startswith(only)]

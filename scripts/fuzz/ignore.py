@@ -3,8 +3,8 @@
     python scripts/fuzz/ignore.py --seed 1 --cases 5000
 
 One case is a small tree with ignore files of all three names in several folders. git judges each kind of file
-alone (verdict and deciding line); how the kinds combine is written here once more, in a few lines. Prints
-every difference, and exits with 1 if there was one.
+alone and reports its verdict and the deciding line. The rule by which the kinds combine is written here a
+second time, in a few lines. Prints every difference, and exits with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -112,16 +112,16 @@ ATOMS = (
 
 
 class Case(NamedTuple):
-    """A random tree. `entries`: path → whether it is a directory. `files`: folder → texts of its ignore files
-    by name."""
+    """A random tree. `entries`: path → whether it is a directory. `files`: folder → its ignore files, as name
+    → text."""
 
     entries: dict[str, bool]
     files: dict[str, dict[str, str]]
 
 
 class Judged(NamedTuple):
-    """git's verdict on a path: the deciding file, line and whether the pattern is negated; "" and 0 if no
-    pattern matches."""
+    """git's verdict on a path: the deciding file and line, and whether the pattern is negated. If no pattern
+    matches, file and line are "" and 0."""
 
     file: str
     line: int
@@ -167,7 +167,7 @@ def make_line(rng: random.Random, paths: list[str]) -> str:
 
 
 def mutated(rng: random.Random, path: str) -> str:
-    """A random pattern that is similar to an existing path, so that many patterns match."""
+    """A random pattern that resembles an existing path, so that many patterns match."""
     parts = path.split("/")
     parts = parts[rng.randrange(len(parts)) :]
     for at, part in enumerate(parts):
@@ -178,8 +178,8 @@ def mutated(rng: random.Random, path: str) -> str:
 
 
 def judge(repository: Path, cases: list[Case]) -> dict[tuple[int, str, str], Judged]:
-    """(number of the case, kind of ignore file, path) → git's verdict, with files of that kind alone, named
-    `.gitignore`."""
+    """Ask git about every path of the cases, with the ignore files of one kind alone, renamed to
+    `.gitignore`. Returns (number of the case, kind of ignore file, path) → git's verdict."""
     asked: dict[str, tuple[int, str, str]] = {}
     for number, case in enumerate(cases):
         for source in SOURCES:
@@ -214,8 +214,8 @@ def git_environment() -> dict[str, str]:
 
 
 def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
-    """Yields (rules of its folder, path, name, whether it is a directory) of every entry, also in ignored
-    folders."""
+    """Yields (rules of its folder, path, name, whether it is a directory) of every entry, including entries
+    in ignored folders."""
     scopes = {"": root(case.files.get("", {}))}
     for path, is_dir in case.entries.items():
         folder, _, name = path.rpartition("/")
@@ -290,7 +290,8 @@ def pruned_above(case: Case, files: dict[str, dict[str, str]], path: str) -> boo
 
 
 def campaign(seed: int, cases: int, batch: int = 250) -> list[str]:
-    """Compare random cases in batches, each in a repository of its own. Returns the differences in words."""
+    """Compare the engine with git on random cases, in batches that each have their own git repository.
+    Returns the differences in words."""
     rng = random.Random(seed)
     problems: list[str] = []
     for start in range(0, cases, batch):

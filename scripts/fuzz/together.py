@@ -1,4 +1,5 @@
-"""Makes an issue, a proposal and so on in a repository, for the fuzz to send requests about."""
+"""Makes an issue, a proposal and so on in a repository, so that the requests of `scripts.fuzz.api` find
+them."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ TOPIC, PATH = "topic", "t.txt"
 
 
 def together(repo: Repository) -> Names:
-    """Make an issue, a proposal and so on in the repository. Returns the names by which requests refer to
-    them, by parameter or member."""
+    """Make an issue, a proposal and so on in the repository. Returns the names and ids by which requests
+    refer to these, by parameter or member."""
     http, url = repo.http, repo.url
     (start,) = repo.seal({PATH: b"one\ntwo\n"}, branch="main")
     repo.branch(TOPIC, start)
@@ -56,7 +57,7 @@ def together(repo: Repository) -> Names:
 
 
 def organisation(http: Any) -> Names:
-    """Create an organisation of the caller. Returns the name by which requests refer to it, by parameter."""
+    """Create an organisation of the caller. Returns its name by parameter, as requests use it."""
     handle = f"o{secrets.token_hex(6)}"
     return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
 

@@ -3,10 +3,10 @@
     python -m scripts.live.cable [--rounds 3] [--seed 1]
 
 The light says how the folder is connected: live, polling or offline. The network refuses, is silent, slow or
-cut, and comes back. Two devices reach the relay through one cable, a proxy that this script controls. At each
-change of the cable the time is measured until the light of both is right: it must be within 5 s; within 15 s
-where it changes from or to polling. Meanwhile both write files; in the end both folders must have all of
-them.
+cut, and comes back. Two devices reach the relay through one cable, a proxy that this script controls. After
+each change of the cable, the script measures how long it takes until the light of both devices is right. The
+limit is 5 s, and 15 s for a change from or to polling. Meanwhile both devices write files; in the end both
+folders must have all of them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ STEPS = (
 
 
 class Cable:
-    """A proxy before the relay, which can behave like a broken network. `open`: passes everything on; `no
-    sockets`: refuses WebSockets; `closed`: ends connections at once; `silent`: swallows what is sent; `slow`:
-    64 kbit/s each way."""
+    """A proxy in front of the relay, which can behave like a broken network. `open`: passes everything on;
+    `no sockets`: refuses WebSockets; `closed`: ends connections at once; `silent`: discards what is sent;
+    `slow`: passes 64 kbit/s each way."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -56,8 +56,8 @@ class Cable:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def become(self, mode: str) -> None:
-        """Behave as `mode` says, one of those of the class. Open connections are cut if they would hide the
-        change."""
+        """Behave as `mode` says, which is one of those in the class's description. Open connections are cut
+        if they would hide the change."""
         before, self._mode = self._mode, mode
         if mode in ("closed", "no sockets") or before == "silent":
             for end in list(self._ends):
@@ -82,7 +82,7 @@ class Cable:
                     self._ends -= {client, relay}
 
     def _pass(self, client: socket.socket, relay: socket.socket) -> bool:
-        """Pass one piece on, in either direction. Returns whether the connection goes on."""
+        """Pass on one piece of data, in either direction. Returns whether the connection goes on."""
         for end in select.select([client, relay], [], [])[0]:
             mode = self._mode
             data = end.recv(SLOW // 10 if mode == "slow" else 1 << 16)
@@ -100,7 +100,7 @@ class Cable:
 
 
 class Writer(threading.Thread):
-    """A thread that now and then writes a new file, and a line into a file that both devices have."""
+    """A thread that now and then writes a new file, and appends a line to a file that both devices have."""
 
     def __init__(self, device: Device, seed: int) -> None:
         super().__init__()
@@ -116,8 +116,8 @@ class Writer(threading.Thread):
 
 
 def light(device: Device) -> str:
-    """The light of the device's folder; "" if the agent does not answer. It is asked over the agent's socket,
-    because starting a command would take longer than what is measured."""
+    """The light of the device's folder; "" if the agent does not answer. The agent is asked over its socket,
+    because to start a command would take longer than the times that are measured."""
     with suppress(AgentSilent), Conversation(device.home) as agent:
         folders = agent.ask(Request("about")).folders
         return folders[0].light if folders else ""
@@ -136,7 +136,7 @@ def seconds_until(devices: tuple[Device, Device], wanted: str) -> float:
 
 
 def complete(devices: tuple[Device, Device], writers: list[Writer]) -> list[str]:
-    """Wait until nothing changes any more. Returns the files that one of the devices lacks."""
+    """Wait until nothing changes any more. Returns the written files that one of the devices lacks."""
     names = [name for writer in writers for name in writer.written]
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:

@@ -53,7 +53,7 @@ class Device:
         return found[0] if found else {}
 
     def wait_for(self, light: str, seconds: float = WAIT_SECONDS) -> float:
-        """Wait until the folder has this light and nothing is queued. Returns the seconds it took. Raises
+        """Wait until the folder has this light and nothing is queued. Returns the seconds that passed. Raises
         SystemExit if it takes too long."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:
@@ -64,7 +64,7 @@ class Device:
         raise SystemExit(f"{self.name}: not {light} within {seconds:g} s: {self.state()}")
 
     def wait_for_queue(self, length: int, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until the folder is offline and this many edits wait. Raises SystemExit if it takes too
+        """Wait until the folder is offline and `length` edits are queued. Raises SystemExit if it takes too
         long."""
         until = time.monotonic() + seconds
         while (state := self.state()).get("light") != "offline" or state.get("queued") != length:
@@ -81,7 +81,7 @@ class Device:
         return int(words[0]) if words else None
 
     def end_agent(self, number: int = 15) -> None:
-        """Send the agent the signal `number`, and wait for its end."""
+        """Send the agent the signal `number`, and wait until the agent ends."""
         pid = self.agent_pid()
         if pid is None:
             return
@@ -104,7 +104,8 @@ class Device:
 
 
 def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Device, Device]:
-    """Two devices of one account with the same repository. `fill`: writes the first files into a folder."""
+    """Make two devices of one account with the same repository. `fill`: writes the first files into a
+    folder."""
     first, second = Device(base, "first", server), Device(base, "second", server)
     base.mkdir(parents=True, exist_ok=True)
     first.svc("login", "--device-key", "--handle", "ann")
@@ -125,8 +126,8 @@ def join(known: Device, new: Device) -> None:
 
 
 class Relay:
-    """A development relay that can be killed and started again at the same address. `variables`: of its
-    environment, such as for a database outside of its data folder."""
+    """A development relay that can be killed and started again at the same address. `variables`: its
+    additional environment variables, such as those for a database outside of its data folder."""
 
     def __init__(self, base: Path, variables: Mapping[str, str] | None = None) -> None:
         self._base, self._port, self.server = base, 0, ""
@@ -153,7 +154,7 @@ class Relay:
         self._port = int(self.server.rpartition(":")[2])
 
     def kill(self) -> None:
-        """Kill the relay and its signer at once, with the group of processes that `start` made."""
+        """Kill the relay and its signer at once, by killing the process group that `start` made."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, 9)

@@ -2,10 +2,11 @@
 
     python -m scripts.live.kills [--kills 60] [--seed 1] [--queue]
 
-Both devices append words to files, create files and delete some of their own. Agents and relay are killed
-with SIGKILL at random moments and started again. In the end both folders must be equal, each word must be
-once in its file (or in a conflict copy), and deleted files must be gone. With --queue both also comment on an
-issue through their outbox: each comment must be there once, those of a device in its order."""
+Both devices append words to files, create files and delete some of their own files. Agents and relay are
+killed with SIGKILL at random moments and started again. In the end both folders must be equal, each word must
+be once in its file (or in a conflict copy), and deleted files must be gone. With --queue both devices also
+comment on an issue through their outbox. Each comment must be there once, and those of a device in their
+order."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class Commenter(threading.Thread):
 
 
 def misqueued(devices: tuple[Device, Device], commenters: list[Commenter]) -> list[str]:
-    """Wait until nothing is queued. Returns which comments are lost, doubled or out of order."""
+    """Wait until nothing is queued. Returns the comments that are lost, doubled or out of order."""
     until = time.monotonic() + REST
     while time.monotonic() < until:
         waiting = [entry for device in devices for entry in json.loads(device.svc("queue", "list", "--json"))]
@@ -128,7 +129,7 @@ def at_rest(devices: tuple[Device, Device]) -> bool:
 
 
 def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -> int:
-    """Print the faults in the files at the end. Returns their number."""
+    """Print the faults in the files after the run. Returns their number."""
     files = files_of(devices[0])
     deleted = people[0].deleted | people[1].deleted
     where: dict[str, Counter[str]] = {
@@ -160,8 +161,8 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
 
 
 def kill(victim: str, devices: tuple[Device, Device], relay: Relay) -> None:
-    """Kill an agent, the relay, or all, and start them again at the same time, so that an agent often finds
-    the relay absent."""
+    """Kill an agent, the relay, or all of them, and start them again. All start at the same time, so that an
+    agent often starts before the relay answers."""
     hit = [device for device in devices if victim in (device.name, "all")]
     for device in hit:
         device.end_agent(9)

@@ -2,8 +2,8 @@
 
     python -m scripts.live.taken_away [--sockets 200] [--rounds 5]
 
-A member is removed through the route while the owner types without a pause. Each of the member's sockets must
-be refused and receive nothing after that. None may receive an update that was sent after the removal was
+The relay's route removes a member while the owner types without a pause. Each of the member's sockets must be
+refused and receive nothing after that. No socket may receive an update that was sent after the removal was
 answered.
 """
 
@@ -55,7 +55,7 @@ class Reading(threading.Thread):
 
 
 def round_of(base: Path, relay: Relay, api: Api, repo_id: str, typist: Typist, sockets: int) -> list[str]:
-    """Add a member with so many sockets, remove them while the owner types, and return what was wrong."""
+    """Add a member with so many sockets, and remove the member while the owner types. Returns the faults."""
     handle = f"guest{secrets.token_hex(3)}"
     home = base / handle
     guest = Api(Http(relay.origin, next(credentials(home, relay, 1, handle))))

@@ -2,7 +2,7 @@
 
     python -m scripts.live.typing [--seconds 60] [--place apart|near|same] [--way rename|write]
 
-Each word is typed once. In the end both disks must have the same file, with every word once; words in
+Each word is typed once. In the end both devices must have the same file with every word once. Words in
 conflict copies are counted separately."""
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ START = "".join(f"paragraph {number}: here stands some text that nobody changes\
 
 
 class Editor(threading.Thread):
-    """A thread that loads the file once, types words at one place, and saves the whole file after each.
-    `word`: a letter for its words. `way`: how it saves."""
+    """A thread that loads the file once, then types words at one position and saves the whole file after
+    each. `word`: a letter for its words. `way`: how it saves."""
 
     def __init__(self, path: Path, word: str, line: int, way: str, until: float, seed: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def words_of(text: str) -> Counter[str]:
 
 
 def at_rest(first: Device, second: Device) -> bool:
-    """Wait until both files are equal and stay equal for a second. Returns whether that came in time."""
+    """Wait until both files are equal and stay equal for a second. Returns whether this happened in time."""
     until, since = time.monotonic() + QUIET, None
     while time.monotonic() < until:
         texts = [(device.folder / FILE).read_bytes() for device in (first, second)]
@@ -103,7 +103,7 @@ def run(seconds: float, place: str, way: str, seed: int) -> int:
 
 
 def judged(first: Device, second: Device, editors: list[Editor], rested: bool) -> int:
-    """Print what became of the words. Returns the number of faults."""
+    """Print how many words are in the file, lost or doubled. Returns the number of faults."""
     text = (first.folder / FILE).read_text()
     here = words_of(text)
     aside: Counter[str] = Counter()

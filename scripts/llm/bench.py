@@ -2,11 +2,12 @@
 
     python -m scripts.llm.bench [--tokens N] [--model FILE.gguf]
 
-A tiny model makes N tokens in a stream, so that the engine does little, and the CPU time of the front for a
-token is the same as with any model. It is CPU time, not wall time, because other work on the machine changes
-it little. Then a model of a real size answers, in turns through the front and from its runner directly:
-FILE.gguf, else one that is made here and needs about 10 ms a token. Of the wall times, the fastest round
-counts, which other work disturbed least. The last column is the limit; the exit code is 1 if one is exceeded.
+First a tiny model makes N tokens in a stream. The engine then does little, and the front's CPU time for a
+token is the same as with any model. It is CPU time, not wall time, because other work on the machine hardly
+changes it. Then a model of a real size answers, in turns through the front and directly from its runner. It
+is FILE.gguf, or without --model a model that is made here and needs about 10 ms a token. Of the wall times,
+the fastest round counts, because other work disturbed it least. The last column is the limit; the exit code
+is 1 if one is exceeded.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def main() -> int:
 
 
 def measure(server: Kept, tokens: int) -> list[Figure]:
-    """The front's CPU time for a token by each API, its memory, and its CPU while it has nothing to do."""
+    """Measure the front's CPU time for a token by each API, its memory, and its CPU while it has nothing to
+    do."""
     front = server.front()
     figures = []
     stream(server, "/api/generate", 16)  # loads the model
@@ -89,7 +91,7 @@ def measure(server: Kept, tokens: int) -> list[Figure]:
 
 
 def add_real(home: Path, file: Path | None) -> None:
-    """Install the model `real`: the file, or one that is made here."""
+    """Install a model under the name `real`: the given file, or a model that is made here."""
     if file is None:
         add(home, "real", "loop", context=4096, layers=LAYERS)
         return
@@ -125,7 +127,7 @@ class Turn(NamedTuple):
 
 
 def compare(server: Kept) -> list[Figure]:
-    """What the front costs if the engine is slow: tokens a second, and time to the first token."""
+    """Measure what the front costs with a slow engine: tokens a second, and time to the first token."""
     list(
         server.talk.stream("/api/generate", {"model": "real", "prompt": "Hi", "options": {"num_predict": 1}})
     )
@@ -162,8 +164,8 @@ def compare(server: Kept) -> list[Figure]:
 
 
 def take_turn(port: int, key: str, pids: tuple[int, int], prompt: str) -> Turn:
-    """Request ROUND_TOKENS tokens by /v1 from the front or a runner on `port`. `pids`: processes of the front
-    and the runner."""
+    """Request ROUND_TOKENS tokens by /v1 from the front or a runner on `port`. `pids`: the process ids of the
+    front and the runner."""
     before = [cpu_ticks(pid) for pid in pids]
     body = {
         "model": "real",
@@ -197,7 +199,7 @@ def port_of(pid: int) -> int:
 
 
 def stream(server: Kept, path: str, count: int) -> int:
-    """Request `count` tokens from the model. Returns how many came."""
+    """Request a stream of `count` tokens from the model. Returns how many arrived."""
     body = {"model": "loop", "options": {"num_predict": count, "temperature": 0}}
     asks = {"messages": [{"role": "user", "content": "Hi"}]} if path == "/api/chat" else {"prompt": "Hi"}
     return sum(not line.get("done") for line in server.talk.stream(path, {**body, **asks}))

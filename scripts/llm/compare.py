@@ -2,10 +2,10 @@
 
     python -m scripts.llm.compare OLLAMA
 
-OLLAMA is the program, as `go build` of github.com/ollama/ollama makes it. Both get the same tiny models by
-/api/blobs and /api/create. Of each answer the status, the names of the fields and the types of their values
-are compared, and the values where every server must have the same. Intended differences are listed in MEANT
-with their reasons. The exit code is 1 if anything else differs.
+OLLAMA is the program, as `go build` of github.com/ollama/ollama makes it. Both servers get the same tiny
+models by /api/blobs and /api/create. The script compares the status of each answer, the names of its fields
+and the types of their values, and the values that must be the same in every server. Intended differences are
+listed in MEANT with their reasons. The exit code is 1 if anything else differs.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ MEANT: dict[str, str] = {
 
 
 def call(url: str, method: str, path: str, body: Any) -> tuple[int, list[Any]]:
-    """Send a request. Returns (status, [the JSON values of its lines, or its text])."""
+    """Send a request. Returns (status, the JSON values of the answer's lines, or a list with its text)."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"}, method=method)
     try:

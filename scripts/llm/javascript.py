@@ -2,8 +2,8 @@
 
     python -m scripts.llm.javascript [FOLDER]
 
-npm installs the clients that package.json pins into FOLDER, else into a temporary folder. The server is
-started with tiny models, and ends with the script. The exit code is 1 if a call answers something unexpected.
+npm installs the clients that package.json pins into FOLDER, by default a temporary folder. The server is
+started with tiny models, and ends with the script. The exit code is 1 if a call returns something unexpected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that nothing is lost after relays were killed, for `scripts.relays.two_relays`."""
+"""Checks that no acknowledged work is lost after relays were killed, for `scripts.relays.two_relays`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).s
 
 
 async def database(db: Database, ledger: Ledger) -> list[str]:
-    """Compare the database with the acknowledged work. Returns a line for each violation."""
+    """Compare the database with the acknowledged work. Returns a line for each difference."""
     async with db.read(snapshot=True) as tx:
         answers = await tx.all(ANSWERS)
         ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))

@@ -1,4 +1,4 @@
-"""Relays that are killed, and clients that use them, for `scripts.relays.two_relays`."""
+"""Relays that can be killed, and clients that use them, for `scripts.relays.two_relays`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED = "shared.txt"
 
 
 class Relays:
-    """Relay processes on fixed ports. Killed ones are started again."""
+    """Relay processes on fixed ports. A relay that is killed is started again."""
 
     def __init__(self, data: Path, url: str, count: int, variables: Mapping[str, str]) -> None:
         self._data, self._variables = data, {"DATABASE_URL": url, **variables}
@@ -101,8 +101,8 @@ class Relays:
 
 @dataclass
 class Ledger:
-    """The work that relays acknowledged. `updates`: (replica, number of the update) → sequence number that
-    the relay answered."""
+    """The work that relays acknowledged. `updates`: (replica, number of the update) → sequence number in the
+    relay's answer."""
 
     updates: dict[tuple[int, int], int] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)  # lines of the shared file
@@ -129,7 +129,8 @@ class Person:
         await self._http.aclose()
 
     async def ask(self, method: str, path: str, body: Any = None, raw: bytes | None = None) -> httpx.Response:
-        """Send a request, again and again until a relay answers; each time it is signed anew."""
+        """Send a request, again and again until a relay answers. Each attempt is signed anew. Returns the
+        answer."""
         content = raw if raw is not None else b"" if body is None else msgspec.json.encode(body)
         while True:
             port = random.choice(self.relays.ports)
@@ -171,7 +172,7 @@ class Person:
         self.shared = next((row.gen for row in found.rows if row.path == SHARED), 0)
 
     async def send(self, kind: str, path: str, **members: Any) -> dict[str, Any]:
-        """Send one signed update until it is answered. Returns the relay's answer to it."""
+        """Send one signed update, again until it is answered. Returns the relay's answer about the update."""
         self.n += 1
         made = LiveUpdate(n=self.n, settled=0, path=path, kind=kind, signature="", **members)  # type: ignore[arg-type]
         raw = signing_bytes(self.repo_id, self.branch_id, self.replica, self.key.id, made)
@@ -205,7 +206,7 @@ class Person:
                 await self._append(f"{self.session[-12:]}-{self.n}")
 
     async def shared_lane(self) -> tuple[LaneState, Lane]:
-        """(state, CRDT text) of the shared file, as a relay has it."""
+        """(state, CRDT text) of the shared file, read from a relay."""
         body = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
         answer = await self.ask("POST", self.at("/branches/main/live/lanes"), body)
         if answer.status_code != 200:
@@ -264,8 +265,8 @@ class Person:
             raise RuntimeError(f"finalize: {answer.status_code} {answer.text}")
 
     async def listen(self, port: int) -> None:
-        """Receive every event of the repository from one relay, without end. After a lost connection,
-        continue after the last event."""
+        """Receive every event of the repository from one relay, without end. After a lost connection it
+        continues after the last event received."""
         heard = self.ledger.heard.setdefault(port, [])
         since = 0
         while True:

@@ -2,11 +2,12 @@
 
     python -m scripts.relays.two_relays --seconds 120
 
-Every device talks to random relays and repeats what was not answered. Afterwards the database is checked:
-every acknowledged update is there once, under the acknowledged number; every acknowledged seal is an ancestor
-of the newest one; no two seals have one parent; every listener received every event; a clone from each relay
-verifies. Otherwise the exit code is 1, with a line for each violation. The packs are stored in the bucket
-that S3_ENDPOINT, S3_BUCKET … name, if they are set, else in a folder.
+Every device sends its requests to random relays and repeats those that were not answered. Afterwards the
+script checks that every acknowledged update is in the database once, under the acknowledged number; that
+every acknowledged seal is an ancestor of the newest one; that no two seals have the same parent; that every
+listener received every event; and that a clone from each relay verifies. The exit code is 1 if a check fails,
+with a line for each violation. The packs are stored in the bucket that S3_ENDPOINT, S3_BUCKET … name, if they
+are set, otherwise in a folder.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ async def check(
 async def _disturb(
     db: PostgresDatabase, running: Relays, everyone: list[Person], seconds: float, kill_every: float
 ) -> int:
-    """Let the clients work while relays are killed, then let the listeners receive the rest. Returns the
-    number of killed relays."""
+    """Let the clients work while relays are killed, then wait until the listeners have received the remaining
+    events. Returns the number of killed relays."""
     listening = [asyncio.create_task(everyone[0].listen(port)) for port in running.ports]
     working = [asyncio.create_task(one.write_words()) for one in everyone[:-2]]
     working += [asyncio.create_task(one.seal_always()) for one in everyone[-2:]]
@@ -108,8 +109,8 @@ async def _disturb(
 
 
 async def _all_heard(db: PostgresDatabase, ledger: Ledger) -> None:
-    """Wait until every listener has received every event, for some seconds. Notifications may be lost, but a
-    relay reads the log every 5 s."""
+    """Wait some seconds until every listener has received every event. Notifications may be lost, but a relay
+    reads the log every 5 s."""
     async with db.read() as tx:
         events = {row[0] for row in await tx.all(audit.EVENTS)}
     with contextlib.suppress(TimeoutError):

@@ -2,9 +2,10 @@
 
     python -m scripts.relays.watchers --watchers 200 --rounds 5
 
-Each watcher is that of `svc … --watch`, in a thread of its own, half of them at each relay. In every round a
-run is reported to one relay; afterwards nothing happens for some seconds, in which no watcher may send a
-request. The exit code is 1 if a status took longer than a second, or a watcher sent a request.
+Each client uses the watcher of `svc … --watch` in a thread of its own; half of them are at each relay. In
+every round a run is reported to one relay. Then nothing happens for some seconds, in which no watcher may
+send a request. The exit code is 1 if a status took longer than a second, or if a watcher sent a request in
+that time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ QUIET = 3.0  # seconds in which nobody asks
 
 
 class Watching(Watcher):
-    """A watcher that records when it showed which state of which check, and how often it read."""
+    """A watcher that records when it showed each state of each check, and how often it read."""
 
     def __init__(self, api: Api, repo_id: str, seal: str) -> None:
         self.seen: dict[tuple[str, str, int], float] = {}
@@ -52,8 +53,8 @@ class Watching(Watcher):
 
 
 async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[list[float], int, float]:
-    """(seconds of each watcher in each round, number of requests while nothing happened, CPU seconds of the
-    relays for a round)."""
+    """Measure the watchers. Returns (seconds of each watcher in each round, number of requests while nothing
+    happened, CPU seconds of the relays for a round)."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)

@@ -1,10 +1,11 @@
-"""Runs 100 webhooks, of which one is dead, one hangs, one answers byte by byte and one answers 1 GiB.
-Measures how soon the others get their messages, and checks what is lost when the relay is killed.
+"""Runs 100 webhooks, some of them broken: one has no server, one hangs, one answers byte by byte and one
+answers 1 GiB. Measures how soon the others get their messages, and checks what is lost when the relay is
+killed.
 
     python -m scripts.relays.webhooks --rounds 5 --kills 5
 
-In each round something happens in every repository. In the second part the relay is killed (SIGKILL) during
-deliveries and started again: each webhook that answers must have each event in the end, under the same id.
+In each round an issue is opened in every repository. In the second part the relay is killed (SIGKILL) during
+deliveries and started again. Each webhook that answers must have each event in the end, under the same id.
 The exit code is 1 if a message took longer than MOST, or an event is missing.
 """
 
@@ -29,7 +30,7 @@ OWNER, REPOS, EACH = "hook-owner", 5, 20
 
 
 class World:
-    """Somebody with five repositories of twenty webhooks each."""
+    """An account with five repositories of twenty webhooks each."""
 
     def __init__(self, base: Path, node: Node, target: Receiver) -> None:
         self.node, self.target = node, target
@@ -42,8 +43,8 @@ class World:
         self.good["r0"] = self.good["r0"][len(BAD) :]
 
     def _hook(self, n: int, m: int) -> str:
-        """Create webhook `m` of repository `n`. Returns its path at the receiver. The first ones of the first
-        repository are bad."""
+        """Create webhook `m` of repository `n`. Returns its path at the receiver. The first webhooks of the
+        first repository are the broken ones."""
         how = BAD[m] if n == 0 and m < len(BAD) else "ok"
         path = f"/{how}/r{n}/{m}"
         url = f"http://127.0.0.1:9{path}" if how == "dead" else self.target.url + path
@@ -56,7 +57,7 @@ class World:
             self.machine.ok("issue", "create", "-t", "x", "-R", f"{OWNER}/{name}")
 
     def events(self) -> dict[str, set[str]]:
-        """Name of the repository → ids of its issues' events."""
+        """Name of the repository → ids of the events of its issues."""
         found: dict[str, set[str]] = {name: set() for name in self.good}
         rows = self.node.rows(
             "SELECT event.id, repo.name FROM event JOIN repo ON repo.id = event.repo_id "
@@ -78,7 +79,7 @@ class World:
         )
 
     def wait(self, seconds: float) -> int:
-        """Wait until all messages have come, at most so many seconds. Returns the number of missing ones."""
+        """Wait until all messages have come, at most `seconds`. Returns the number of missing messages."""
         until = time.monotonic() + seconds
         while (left := self.lacking()) and time.monotonic() < until:
             time.sleep(0.1)
@@ -91,7 +92,7 @@ def late(one: Received) -> float:
 
 
 def soon(world: World, rounds: int) -> bool:
-    """Whether every webhook that answers got its messages in time."""
+    """Run the rounds without kills. Returns whether every webhook that answers got its messages in time."""
     world.target.received.clear()
     for _ in range(rounds):
         world.happen()
@@ -108,7 +109,7 @@ def soon(world: World, rounds: int) -> bool:
 
 
 def none_lost(world: World, kills: int, seed: int) -> bool:
-    """Kill the relay so many times. Returns whether each event reached each webhook that answers."""
+    """Kill the relay `kills` times. Returns whether each event reached each webhook that answers."""
     chance = random.Random(seed)  # no secret
     for _ in range(kills):
         world.happen()

@@ -1,6 +1,6 @@
 """Tries statements of the specification from outside: `python -m scripts.rows [PART...]`.
 
-Each part is a file of this folder, `PART.rows`, and runs with its own relay; `env NAME=VALUE` sets a variable
+Each part is a file of this folder, `PART.rows`, and runs with its own relay. `env NAME=VALUE` sets a variable
 of the relay, and a part with `edition NAME` runs only with a build of that edition. alice, bob and carol are
 signed in with `svc`, each with a folder of their own; anon has no session. Each line is a step:
 
@@ -9,8 +9,8 @@ signed in with `svc`, each with a folder of their own; anon has no session. Each
 COMMAND is the words of `svc`; or, after `$ `, a line for the shell in the person's folder; or a method and a
 path, for a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is `has
 REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` stores stdout for `{NAME}` in
-later lines. IDS name the statements that the step shows, with spaces between; `-` is a step that only
-prepares.
+later lines. IDS name the statements that the step shows, with spaces between; `-` stands for a step that only
+prepares others.
 
 Prints `ID holds` or `ID fails: HOW` for each id, and exits with 1 if a step failed.
 """
@@ -42,7 +42,7 @@ SVC = f"{shlex.quote(sys.executable)} -P -m svc"
 
 
 class World:
-    """A relay's address, the people's folders, and the stored outputs by name."""
+    """A relay's address, the folders of the persons, and the stored outputs by name."""
 
     def __init__(self, base: Path, server: str) -> None:
         self.base, self.server = base, server
@@ -57,7 +57,8 @@ class World:
                 raise SystemExit(f"{name} cannot sign in: {said}")
 
     def do(self, who: str, command: str) -> tuple[int, str, str]:
-        """Run a command as `who`. Returns (exit code or status, stdout, all that was printed)."""
+        """Run a command as the person `who`. Returns (exit code or status, stdout, everything that was
+        printed)."""
         command = NAMED.sub(lambda m: self.kept.get(m[1], m[0]), command)
         method, _, path = command.partition(" ")
         if method in METHODS:
@@ -85,7 +86,7 @@ class World:
         return done.returncode, done.stdout, done.stdout + done.stderr
 
     def step(self, line: str, loud: bool) -> tuple[list[str], str]:
-        """Run one line. Returns (ids of the line, how it failed, or "")."""
+        """Run one line of a part. Returns (ids of the line, how it failed or "")."""
         ids, who, expected, command, *checks = re.split(r"\s\|\s", line.strip())
         name, _, rest = command.partition("= ")
         keep = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else ""
@@ -107,7 +108,7 @@ class World:
 
 
 def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
-    """Run a part with its own relay. Yields (ids, how it failed, or "") of each step."""
+    """Run a part with its own relay. Yields (ids, how it failed or "") for each step."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
     if any(line.startswith("edition ") and line.split()[1] != EDITION for line in lines):
         print(f"{part.stem} is not played: this build is {EDITION}", flush=True)

@@ -1,6 +1,5 @@
-"""SQL statements on forks: the seals and objects that a fork takes over from its parent, or a base from a
-proposal of another repository.
-"""
+"""SQL statements on the seals and objects that one repository takes over from another: a fork from its
+parent, or a base from the repository of a proposal."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """A function from a table of words to the condition that its row has the word in the parameter `name`."""
+    """Returns a function that takes a table of words and returns a condition for its rows: that the row's
+    word equals the parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 
@@ -76,16 +77,16 @@ AMOUNT = 1000  # rows beside which it does not matter which filter leads
 
 
 def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """A query for the number of rows of `link` that satisfy the conditions in the repository, counted up to
-    AMOUNT."""
+    """A query that counts the rows of `link` in the repository that satisfy the conditions. It stops counting
+    at AMOUNT."""
     of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
     return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
 
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the issues that match the filter `name`, one of LEADERS. `stated`: only
-    issues in one state. Takes the parameters of `keyset_of`."""
+    """The statement that counts the issues that the filter `name`, one of LEADERS, selects. `stated`: only
+    issues in one state. The statement takes the parameters of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -96,9 +97,9 @@ def count_statement(name: str, stated: bool) -> Select[Any]:
 
 @cache
 def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
-    """The statements of a page of issues, newest first. `filters`: names of the filters, which are also the
-    names of their parameters. `lead`: the filter whose index is walked; by default the first of LEADERS among
-    `filters`."""
+    """The statements that read a page of issues, newest first. `filters`: names of the filters, which are
+    also the names of their parameters. `lead`: the filter whose index the database walks; by default the
+    first of LEADERS that is in `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
     if linked and lead != "author":
@@ -112,9 +113,9 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT of issues that starts from `link`, the table of the leading filter, so that the list walks its
-    index. `whole`: the filter fixes kind and state too; otherwise the condition on the repository is written
-    so that SQLite does not walk the primary key of all rows."""
+    """A SELECT of issues that starts from `link`, the table of the leading filter, so that the database walks
+    that table's index. `whole`: the filter also fixes kind and state. Otherwise the condition on the
+    repository is written in a form that keeps SQLite from walking the primary key of all rows."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

@@ -31,7 +31,7 @@ def to_positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
     """The values of `rows` by position, in the order of the columns `order`. A column that a row lacks gets
-    its default, else None."""
+    its default, or None if it has no default."""
     named = list(rows)
     if len(order) > 1:
         with suppress(KeyError):
@@ -56,7 +56,8 @@ class Compiled:
             self._spell_out(name)
 
     def _spell_out(self, name: str) -> None:
-        """Expand a list whose items the statement itself contains, as in `column.in_(("a", "b"))`."""
+        """Expand the list parameter `name`, whose items the statement itself contains, as in
+        `column.in_(("a", "b"))`."""
         items = {f"{name}_{i}": item for i, item in enumerate(self.defaults.pop(name))}
         self.lists.discard(name)
         self.defaults.update(items)
@@ -67,7 +68,7 @@ class Compiled:
 
 
 class Author(NamedTuple):
-    """Who causes a transaction's writes. `actor`: an account's id, "operator", or "" for the node itself;
+    """The author of a transaction's writes. `actor`: an account's id, "operator", or "" for the node itself;
     `device_key_id`: the key that signed the request; `turn`: the name that a program gave to this piece of
     its work."""
 
@@ -94,20 +95,21 @@ class Tx(Protocol):
         """Run a statement. Returns the number of rows it changed."""
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
-        """Run a statement for each row, at the latest before the next statement or the commit."""
+        """Run a statement for each row. It runs before the next statement or the commit, not necessarily at
+        once."""
 
     def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
-        """Rows as they arrive, in a transaction of `Database.read`."""
+        """Yields the rows of a SELECT as they arrive. Only in a transaction of `Database.read`."""
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Run `call` once the transaction is durable; never if it rolls back."""
+        """Run `call` once the transaction is durable. It does not run if the transaction rolls back."""
 
     def wake(self) -> None:
         """After the commit, wake the followers of the event log, in this and other processes."""
 
     async def stamp(self) -> int | None:
         """An id for a row of the event log: larger than all ids of this transaction and of transactions that
-        ended before it began. None: the database numbers rows itself, in the order of commits."""
+        ended before it began. Returns None if the database numbers rows itself, in the order of commits."""
 
 
 class Database(Protocol):
@@ -117,13 +119,14 @@ class Database(Protocol):
     async def open(self) -> None: ...
     async def close(self) -> None: ...
     def read(self, snapshot: bool = False, *, near: bool = False) -> AbstractAsyncContextManager[Tx]:
-        """A read-only transaction; writes fail. `snapshot`: all statements see the same state (two more round
-        trips). `near`: every statement reads only a few small rows by key. SQLite then runs them on the event
-        loop, where each takes 10 µs; passing it to a thread takes 50 µs on the loop."""
+        """A context with a read-only transaction, in which writes fail. `snapshot`: all statements see the
+        same state (two more round trips). `near`: every statement reads only a few small rows by key. SQLite
+        then runs them on the event loop, where each takes 10 µs; to pass a statement to a thread takes 50
+        µs."""
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """The first row of the last committed state, read outside of a transaction; None without one. For
-        statements that read a handful of rows by key: SQLite runs them on the event loop."""
+        """The first row of the last committed state, read outside of a transaction; None if there is no row.
+        For statements that read a handful of rows by key: SQLite runs them on the event loop."""
 
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
         """A context with a write transaction. Writers that share one of `names` run one at a time, in all
@@ -131,32 +134,34 @@ class Database(Protocol):
         ends without an exception."""
 
     def alone(self, name: str, waits: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        """Hold a lock by name across all processes of the database. `waits` is called when another process
-        holds it. Raises Unavailable when the database cannot be reached."""
+        """A context that holds the lock `name`, which only one process of the database can hold at a time.
+        `waits`: called when another process holds the lock. Raises Unavailable when the database cannot be
+        reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """The stamp (`Tx.stamp`) below which no new row can appear any more; None if rows always appear in
-        the order of their stamps."""
+        """The stamp (`Tx.stamp`) below which no new row can appear any more. Returns None if rows always
+        appear in the order of their stamps."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Run `call` when a transaction of any process has woken the followers of the log (`Tx.wake`), and
-        when wake-ups of other processes may have been missed."""
+        """Run `call` whenever a transaction of any process wakes the followers of the log (`Tx.wake`), and
+        whenever wake-ups of other processes may have been missed."""
 
     def tell(self, text: str) -> None:
         """Send a text of at most 7900 bytes to the other processes that listen now; it is not stored."""
 
     def on_tell(self, call: Callable[[str], None]) -> None:
-        """Run `call` with each text of another process."""
+        """Run `call` with each text that another process sends (`tell`)."""
 
     async def schema_version(self) -> str | None: ...
 
     async def damages(self) -> list[str]:
-        """The errors that the database finds in its own files, at most twenty. Empty for PostgreSQL, whose
-        server keeps checksums."""
+        """The errors that the database finds in its own files, at most twenty. PostgreSQL returns none,
+        because its server checks its files itself."""
 
 
 class Contended(Exception):
-    """The database aborted this transaction in favour of another one; it may be retried as a whole."""
+    """The database aborted this transaction because it conflicts with another one. The whole transaction may
+    be retried."""
 
 
 class Violation(Exception):

@@ -1,4 +1,5 @@
-"""Lists in the order of an index: each page starts after the key of the previous page's last item."""
+"""Reads lists in pages, in the order of an index: each page starts after the key of the previous page's last
+item."""
 
 from __future__ import annotations
 
@@ -45,8 +46,9 @@ class Keyset:
 
 
 def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
-    """The condition for rows after the key in the order `by`: pairs of (column, whether descending). If all
-    columns have the same direction, it is a single comparison of rows, for which an index can be used."""
+    """The condition that selects the rows after a given key in the order `by`: pairs of (column, whether
+    descending). If all columns have the same direction, the condition is a single comparison of rows, for
+    which the database can use an index."""
     if len({down for _, down in by}) == 1:
         columns = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
         binds = [_bound(column) for column, _ in by]

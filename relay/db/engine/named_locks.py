@@ -22,8 +22,8 @@ class Names:
 
     @contextlib.asynccontextmanager
     async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """A context that holds all of these locks. They are acquired in one order, so that two tasks cannot
-        deadlock."""
+        """A context that holds the locks of all these names. They are always acquired in the same order, so
+        that two tasks cannot deadlock."""
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
                 await stack.enter_async_context(self._hold_one(name))

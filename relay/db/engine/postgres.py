@@ -121,8 +121,8 @@ class PostgresTx:
                     yield row
 
     async def stamp(self) -> int:
-        """The transaction id, which only grows, in the upper bits, and in the lower bits a counter within the
-        transaction."""
+        """A stamp whose upper bits are the transaction id, which only grows, and whose lower bits count
+        within the transaction."""
         if self._stamp is None:
             with _translate_errors():
                 transaction = await self._connection.fetchval("SELECT pg_current_xact_id()::text::bigint")
@@ -159,9 +159,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """Give all events new numbers below zero, in the same order, adapt the positions of followers, and
-        let listeners resync. Needed if the database is a dump of another cluster, whose stamps may be higher
-        than any of this cluster."""
+        """Give all events new numbers below zero in the same order, adapt the positions of followers, and
+        make listeners load everything again. Needed after a dump of another PostgreSQL cluster was restored,
+        because its stamps may be higher than those of this cluster."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
@@ -234,8 +234,8 @@ class PostgresDatabase:
 
     @staticmethod
     async def _end(pool: Pool, connection: Any, leave: Callable[[], Awaitable[object]]) -> None:
-        """Leave the transaction and return the connection to the pool. A lost connection has left it
-        already."""
+        """Leave the transaction by awaiting `leave`, and return the connection to the pool. A lost connection
+        has no transaction to leave."""
         try:
             with contextlib.suppress(*_LOST):
                 await leave()
@@ -258,8 +258,8 @@ class PostgresDatabase:
             connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
-        """See `Database.horizon`. It is the first stamp of the oldest transaction that has not ended; if all
-        have ended, of the next transaction."""
+        """See `Database.horizon`. The horizon is the first stamp of the oldest transaction that still runs.
+        If none runs, it is the first stamp of the next transaction."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 
@@ -285,9 +285,8 @@ class PostgresDatabase:
 
 
 def _begin(names: Iterable[str]) -> str:
-    """SQL that begins a transaction and takes the locks of these names, always in the same order, in one
-    round trip. Later statements take their snapshots after the locks and see what previous holders
-    committed."""
+    """The SQL that begins a transaction and takes the locks of these names, always in the same order, in one
+    round trip. Statements after it see everything that earlier holders of the locks committed."""
     keys = sorted({lock_key(name) for name in names})
     return ";".join(["BEGIN", *(f"SELECT pg_advisory_xact_lock({key})" for key in keys)])
 

@@ -1,4 +1,4 @@
-"""A small pool of connections, opened on demand and then reused.
+"""A small pool of connections, which are opened on demand and then reused.
 
 asyncpg's own pool costs one more task and round trip for each use.
 """
@@ -40,7 +40,7 @@ class Pool:
         self._free.release()
 
     async def close(self) -> None:
-        """Close idle connections. Connections in use are closed when they are released, or end with the
-        process."""
+        """Close idle connections. A connection in use is closed when it is released or when the process
+        ends."""
         while self._idle:
             await self._idle.pop().close(timeout=5)

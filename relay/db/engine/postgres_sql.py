@@ -1,4 +1,5 @@
-"""Statements as PostgreSQL's SQL for asyncpg: numbered parameters with their types, lists as arrays."""
+"""Compiles statements to PostgreSQL's SQL for asyncpg: with numbered, typed parameters, and with arrays for
+lists."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ _DIALECT: Any = _Dialect()  # type: ignore[no-untyped-call]
 
 
 class Statement:
-    """SQL text, the names of $1, $2 …, and the values that the statement itself fills in."""
+    """The SQL text of a statement, the names of its parameters $1, $2 …, and the values that the statement
+    itself fills in."""
 
     __slots__ = ("defaults", "order", "sql")
 
@@ -49,8 +51,8 @@ class Statement:
         }
 
     def values(self, params: dict[str, Any]) -> list[Any]:
-        """The values of `params` in the order of $1, $2 …, with the statement's own values where a parameter
-        is not given. Raises KeyError for a parameter that has neither."""
+        """The values for $1, $2 … in this order. A parameter that `params` lacks gets the statement's own
+        value. Raises KeyError for a parameter that has neither."""
         return [params[name] if name in params else self.defaults[name] for name in self.order]
 
 

@@ -1,8 +1,9 @@
-"""LISTEN and NOTIFY between the processes of a database: wake-ups, which are only hints, and short texts that
-are not stored.
+"""Sends messages between the processes of a database by LISTEN and NOTIFY: wake-ups, which are only hints,
+and short texts that are not stored.
 
-Notifications are sent outside of transactions, at most one in COALESCE seconds: inside one they take a lock
-of the whole server at commit. After a lost connection listeners read the log again.
+Notifications are sent outside of transactions, because inside one the commit takes a lock of the whole
+server. They are sent at most once in COALESCE seconds. After a lost connection, listeners read the log
+again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Waker:
-    """One connection that listens for and sends notifications of PostgreSQL. `calls`: functions to run when
+    """One connection that listens for and sends notifications of PostgreSQL. `calls`: functions that run when
     another process has written."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
@@ -46,13 +47,13 @@ class Waker:
                 await self._task
 
     def wake(self) -> None:
-        """Wake the listeners of this process now, and the other processes in a moment."""
+        """Wake the listeners of this process now, and those of other processes shortly after."""
         self._run_calls()
         self._written = True
         self._wanted.set()
 
     def tell(self, text: str) -> None:
-        """Send a text to the other processes in a moment."""
+        """Send a text to the other processes, shortly after this call."""
         self._texts.append(text)
         self._wanted.set()
 
@@ -77,7 +78,7 @@ class Waker:
             pause = min(2 * pause, AGAIN_LAST)
 
     async def _serve(self, connection: Any) -> None:
-        """Listen and send until the connection is lost."""
+        """Listen for notifications and send the waiting ones until the connection is lost."""
         await connection.add_listener(CHANNEL, self._on_wake_up)
         await connection.add_listener(TOLD, self._on_text)
         connection.add_termination_listener(lambda _: self._wanted.set())

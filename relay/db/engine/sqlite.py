@@ -1,7 +1,7 @@
-"""SQLite through aiosqlite: one writer connection behind a lock, readers that cannot write.
+"""SQLite through aiosqlite: one writer connection behind a lock, and readers that cannot write.
 
-WAL, BEGIN IMMEDIATE, synchronous=FULL on the writer, so that what was acknowledged survives power loss
-(design/relay: DEFERRED gave 65 % SQLITE_BUSY).
+The journal mode is WAL. Writers use BEGIN IMMEDIATE (with DEFERRED, 65 % of the transactions got SQLITE_BUSY;
+see design/relay) and synchronous=FULL, so that a change survives a power loss once it is acknowledged.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Connection(aiosqlite.Connection):
     async def carry_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[Row], int]:
-        """Run the waiting statements, then this one. Returns (its rows, number of changed rows)."""
+        """Run the waiting statements, then `sql`. Returns (rows of `sql`, number of rows that it changed)."""
         in_thread: Any = self._execute
         outcome: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
         return outcome
@@ -106,20 +106,20 @@ class _Connection(aiosqlite.Connection):
 
 
 def _violation(error: sqlite3.IntegrityError) -> Exception:
-    """The driver's error as an error of `relay.db.engine.database`. An error without a counterpart there,
-    such as one of a CHECK, is returned unchanged."""
+    """Translate a constraint error of the driver to an error of `relay.db.engine.database`. An error that has
+    no counterpart there, such as one of a CHECK, is returned unchanged."""
     kind = _VIOLATIONS.get(error.sqlite_errorname)
     return kind(str(error)) if kind else error
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement queued by `many`. This is detected only when the next statement runs,
-    which is not at fault."""
+    """A constraint refused a statement that `many` had queued. The error appears only when the next statement
+    runs, although that statement is not its cause."""
 
 
 class SqliteTx:
-    """Statements on one connection; see `relay.db.engine.database.Tx`. `waiting`: statements of `many` that
-    are sent with the next one or with the commit."""
+    """A transaction on one connection; see `relay.db.engine.database.Tx`. `waiting`: statements of `many`
+    that are sent with the next statement or with the commit."""
 
     def __init__(self, connection: _Connection, wakes: Sequence[Callable[[], None]] = ()) -> None:
         self._connection = connection
@@ -187,8 +187,9 @@ class SqliteTx:
 
 
 class NearTx(SqliteTx):
-    """Runs statements that read a few rows by key on the event loop (see `Database.read`). `near`: the
-    connection for that. A statement that would have to wait is run by a reader thread instead."""
+    """A transaction that runs its statements, which read a few rows by key, on the event loop (see
+    `Database.read`). `near`: the connection used on the event loop. A statement that would have to wait is
+    run by a reader thread instead."""
 
     def __init__(self, database: SqliteDatabase, near: sqlite3.Connection) -> None:
         self._database, self._near = database, near
@@ -253,8 +254,8 @@ class SqliteDatabase:
             self._near = None
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """See `Database.lookup`. Reads on the event loop, because a thread takes ten times as long as such a
-        read. In WAL mode a reader waits only during recovery of the log; then the read runs on a reader
+        """See `Database.lookup`. It reads on the event loop, because the read would take ten times as long on
+        a thread. In WAL mode a reader waits only while the log is recovered; then the read runs on a reader
         thread instead."""
         if self._near is None:
             raise RuntimeError("the database is not open")

@@ -1,4 +1,5 @@
-"""`INSERT … ON CONFLICT`, spelled the same by SQLite and PostgreSQL but not by SQLAlchemy Core."""
+"""`INSERT … ON CONFLICT`, which SQLite and PostgreSQL write in the same way and SQLAlchemy Core does not
+offer for both."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ class InsertNew(Insert):
 
 
 class InsertOrReplace(Insert):
-    """Insert rows, replacing rows with the same keys. A SELECT as source needs a WHERE, because SQLite's
-    parser requires one."""
+    """Insert rows, replacing rows with the same keys. If the rows come from a SELECT, the SELECT needs a
+    WHERE, because SQLite's parser requires one."""
 
     inherit_cache = False
 

@@ -1,4 +1,4 @@
-"""SQL statements on device keys, the challenges that prove them and the codes that pair them."""
+"""SQL statements on device keys, on the challenges by which they are proven, and on pairing codes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from relay.db.schema.account import account, challenge, device_key, pairing_code
 
 @dataclass(slots=True, frozen=True)
 class DeviceKeyRow:
-    """A device key. `id`: the thumbprint; `registration`: the self-signed statement; `caps`: the key's rights
-    without a session (words; "": none). Times in milliseconds."""
+    """A device key. `id`: the thumbprint; `registration`: the self-signed statement; `caps`: the rights that
+    the key has without a session, as words ("" for none). Times are in milliseconds."""
 
     id: str
     account_id: str
@@ -30,7 +30,8 @@ class DeviceKeyRow:
 
 @dataclass(slots=True, frozen=True)
 class ChallengeRow:
-    """A challenge to a device key. `account`: the account id of a registration, the handle of a sign-in."""
+    """A challenge that a device key has to sign. `account`: the account id if the key is being registered,
+    the handle if somebody signs in."""
 
     account: str
     session_id: str | None

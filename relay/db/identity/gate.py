@@ -1,6 +1,5 @@
-"""The SQL statement of the gate, which reads the session of a token and the repository of the path as the
-session's account sees it; and the statements with which a write transaction reads both again.
-"""
+"""The SQL statements of the gate. One reads the session of a token and, as the session's account sees it, the
+repository that the path names. Others read both again in a write transaction."""
 
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ LIVE_AND_VISIBLE = (
 
 
 def _recheck(credentials: Any, is_live: Any) -> Any:
-    """The statement that reads a repository again, for a credential that is still live. `credentials`: the
-    sessions or keys to search; `is_live`: the condition for the credential that signed."""
+    """The statement that reads a repository again if the caller's credential is still valid. `credentials`:
+    the sessions or keys to search; `is_live`: the condition that selects the caller's valid credential."""
     holder = sessions.HOLDER
     return (
         select(*repos.COLUMNS, repos.ROLE)

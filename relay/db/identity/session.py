@@ -14,7 +14,7 @@ from relay.db.schema.account import account, device_key, refresh_token, session
 
 @dataclass(slots=True, frozen=True)
 class SessionRow:
-    """A session as the list of its owner shows it. Times in milliseconds."""
+    """A session as its owner sees it in the list of sessions. Times are in milliseconds."""
 
     id: str
     kind: str

@@ -12,9 +12,9 @@ from relay.db.schema.ref import ref
 
 
 class LaneRow(msgspec.Struct, frozen=True, gc=False):
-    """One path of a branch's live frontier. `last_seq`: number of the last change, by `last_replica`;
-    `second_seq`: number of the last change by any other replica. `edited`: the lane's log of this epoch has
-    operations."""
+    """One path of a branch's live frontier. `last_seq`: number of its last change, which `last_replica` made;
+    `second_seq`: number of the last change by any other replica. `edited`: whether the lane's log of this
+    epoch has operations."""
 
     path: str
     kind: str
@@ -35,12 +35,12 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """(number of the last change, digest): the position of the lane. A cached lane at another position is
+        """The position of the lane: (number of the last change, digest). A cached lane at another position is
         stale (see `relay.memory.lanes`)."""
         return self.ver, self.digest
 
     def other(self, by: int) -> int:
-        """The number of the last change by any replica except `by`."""
+        """The number of the last change that any replica except `by` made."""
         return self.second_seq if self.last_replica == by else self.last_seq
 
     def with_change(self, by: int, seq: int) -> LaneRow:

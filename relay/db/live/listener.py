@@ -1,6 +1,5 @@
-"""SQL statements whose results serve all WebSockets that follow events: which accounts may see given
-repositories, and which sessions are still valid.
-"""
+"""SQL statements for WebSockets that follow events: which accounts may see given repositories, and which
+sessions are still valid. One result serves all sockets."""
 
 from __future__ import annotations
 

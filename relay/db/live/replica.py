@@ -1,4 +1,4 @@
-"""SQL statements on replicas, the answers to their updates, and their device keys."""
+"""SQL statements on replicas, on the answers to their updates, and on their device keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.db.schema.live import replica, update_answer
 @dataclass(slots=True, frozen=True)
 class ReplicaRow:
     """A replica: an id under which a working copy numbers its updates. `highest`: the highest update number
-    that was answered; `settled`: the update number up to which answers are deleted."""
+    that was answered; `settled`: the update number up to which the stored answers have been deleted."""
 
     id: int
     branch_id: str

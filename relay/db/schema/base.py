@@ -23,5 +23,5 @@ BY_KEY: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 def at(name: str, nullable: bool = False) -> Column[int]:
-    """A column with a time: milliseconds since 1970, UTC."""
+    """A column for a time: milliseconds since 1970, UTC."""
     return Column(name, BigInteger, nullable=nullable)

@@ -1,6 +1,5 @@
-"""The table of the names that accounts have in git commits. A name stays as it was in the first export,
-because the ids of commits depend on it.
-"""
+"""The table of the names that accounts have in git commits. A name stays as it was at the first export,
+because the ids of git commits depend on it."""
 
 from __future__ import annotations
 

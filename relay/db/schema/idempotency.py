@@ -1,4 +1,4 @@
-"""The table of stored answers, for requests that are repeated."""
+"""The table of stored answers, which are sent again when a request is repeated."""
 
 from __future__ import annotations
 

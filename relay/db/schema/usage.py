@@ -1,6 +1,6 @@
-"""Tables of quotas and of usage. Usage is counted in the transactions that change it. These tables have no
-foreign keys, because the previous release, which does not know these tables, may serve this schema.
-"""
+"""Tables of quotas and of usage. Usage is counted in the transactions that change it. The tables have no
+foreign keys, because the previous release of the relay, which does not know the tables, may still run on this
+schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL statements of a backup: every table whole, and the packs."""
+"""SQL statements of a backup: they read every table as a whole, and list the packs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """SQL statements on files stored as chunks. A row means that this repository has every chunk of the file, and
-that they were verified with the file's digest.
-"""
+that the chunks together match the file's digest."""
 
 from __future__ import annotations
 

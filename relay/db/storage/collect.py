@@ -1,4 +1,5 @@
-"""SQL statements of the collector: which objects are referred to, which are not, and how full packs are."""
+"""SQL statements of the collector. They find which objects are referred to, which are not, and how full packs
+are."""
 
 from __future__ import annotations
 

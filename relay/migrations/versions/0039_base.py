@@ -1,7 +1,7 @@
 """The initial schema of every database: the schema of revision 0039.
 
-It replaces all migrations before it, which no release contained. A database that they brought to 0039 has
-this schema, with the same names, and continues from here. Never change this file; add a migration.
+It replaces all earlier migrations, which no release contained. A database that those migrations brought to
+0039 has this schema with the same names, and continues from here. Never change this file; add a migration.
 """
 
 from __future__ import annotations

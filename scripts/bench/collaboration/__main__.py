@@ -2,9 +2,10 @@
 
     python -m scripts.bench.collaboration [--issues 100000] [--requests 300] [--write]
 
-The lists: 100,000 issues against 1,000, the first page and each filter. Both repositories have the same
-number of hits for each filter, spread over all their issues. Requests are prepared before the first one is
-sent. Figures are microseconds of the relay's whole process tree, on SQLite. The query plans are SQLite's own.
+The lists of a repository with 100,000 issues are compared with those of one with 1,000 issues: the first
+page, and each filter. For each filter both repositories have the same number of hits, spread over all their
+issues. Requests are prepared before the first one is sent. Figures are microseconds of CPU of the relay's
+whole process tree, with SQLite. The query plans are SQLite's own.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def database(data: Path) -> Iterator[sqlite3.Connection]:
 
 
 def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
-    """Insert `count` accounts that are like the account `like`."""
+    """Insert `count` accounts as copies of the account `like`."""
     db.executemany(
         "INSERT OR IGNORE INTO account SELECT ?1, kind, ?1, email, name, password_hash, phase, operator, "
         "created_at, disabled_at FROM account WHERE id = ?2",
@@ -83,7 +84,7 @@ def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """Insert `count` issues by AUTHORS people. For each filter, HITS of them match."""
+    """Insert `count` issues by AUTHORS people. Each filter selects HITS of them."""
     now, every = int(time.time() * 1000), count // HITS
     with database(data) as db:
         people(db, "author", AUTHORS, me)
@@ -113,7 +114,7 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
 
 
 def crowd(data: Path, repo_id: str, me: str) -> None:
-    """Insert WATCHERS people who watch the repository."""
+    """Insert WATCHERS accounts that watch the repository."""
     with database(data) as db:
         people(db, "watcher", WATCHERS, me)
         for n in range(WATCHERS):
@@ -131,7 +132,7 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, float]:
-    """Name of each list → microseconds of CPU for its first page."""
+    """Measure the first page of each list. Returns name of the list → microseconds of CPU."""
     figures = {}
     for name, query in FILTERS.items():
         request = caller.get(issues.LIST.target(id=repo_id) + query)
@@ -145,7 +146,7 @@ def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, flo
 
 
 def comments(wire: Wire, caller: Caller, repo_id: str) -> float:
-    """Send comments one after another. Returns the median seconds until one is answered."""
+    """Send comments one after another. Returns the median seconds until a comment is answered."""
     body = msgspec.json.encode(CommentBody(body="to all who watch"))
     took = []
     for _ in range(COMMENTS):

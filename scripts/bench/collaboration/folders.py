@@ -1,4 +1,4 @@
-"""Linked folders for the real command, and seals over HTTP, for the benchmarks of this folder."""
+"""Linked folders for the real command, and seals made over HTTP, for the benchmarks in this folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def environment(base: Path, server: str) -> dict[str, str]:
 
 
 def svc(folder: Path, env: Mapping[str, str], *words: str) -> str:
-    """Run a command, which must succeed. Returns its output."""
+    """Run the command `svc WORDS` in the folder. Returns its output. Raises an error if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "svc", *words],
         cwd=folder,
@@ -67,8 +67,8 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
 
 
 def seal(api: Api, repo_id: str, branch: str, files: Mapping[str, bytes | None], head: str | None) -> str:
-    """Seal these changes (None: remove the file) onto a branch whose newest seal is `head`, without a folder.
-    Returns the id of the new seal."""
+    """Seal these changes (None: remove the file) on a branch over HTTP, without a folder. `head`: the newest
+    seal of the branch. Returns the id of the new seal."""
     texts = {digest(data): data for data in files.values() if data is not None}
     for pack in write_packs((name, data, True) for name, data in texts.items()):
         api.payload.put_pack(repo_id, pack)

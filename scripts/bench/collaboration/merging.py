@@ -1,12 +1,13 @@
-"""Compares what preparing a merge costs the relay with `git merge-tree --write-tree` of the same trees; CPU.
+"""Compares the relay's CPU for preparing a merge with that of `git merge-tree --write-tree` for the same
+trees.
 
     python -m scripts.bench.collaboration.merging [--files 2000] [--edited 200] [--branches 10] [--write]
 
-Main and each branch edit files, half of them the same files in other lines, and the branch moves some of
-these. git makes each merge twice: the second time there is nothing to write, and that is what the relay is
-compared with. The relay makes each merge three times: before anybody tried it, after main moved and the
-relay's job tried all, and again. git's figure includes the start of its process, the relay's the request. The
-relay's first answer, for which it loads code and reads main, is shown separately.
+Main and each branch edit files. Half of these are the same files in other lines, and the branch moves some of
+them. git makes each merge twice: the second time nothing has to be written, and the relay is compared with
+that time. The relay makes each merge three times: before it was tried, after main moved and the relay's job
+tried all merges, and once more. git's figure includes the start of its process, the relay's figure the
+request. The relay's first answer, for which it loads code and reads main, is shown separately.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def edited(data: bytes, line: int) -> bytes:
 
 
 def sides(count: int, many: int, branches: int) -> tuple[Files, Files, list[Files]]:
-    """(files of the base, changes of main, changes of each branch): `count` files, of which each side edits
-    `many`."""
+    """(files of the base, changes of main, changes of each branch). The base has `count` files, of which main
+    and each branch edit `many`."""
     rng = random.Random(1)
     base = {f"dir{n % 40}/sub{n % 7}/file{n}.txt": text(rng) for n in range(count)}
     names = rng.sample(sorted(base), many)
@@ -126,8 +127,9 @@ def await_trials(api: Api, repo_id: str) -> None:
 
 
 def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, ...]:
-    """Milliseconds of the relay's CPU for preparing a merge: (the first merge after the relay's start, each
-    other one, each one after main moved and all were tried, the same again)."""
+    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. Returns (the first
+    merge after the relay's start, another merge, a merge after main moved and the relay tried all, the same
+    merge again)."""
     data = folder / "relay"
     with Relay(data) as relay:
         api, _ = signed_in(folder, relay.origin)

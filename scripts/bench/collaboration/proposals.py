@@ -1,9 +1,10 @@
-"""Measures the relay's CPU for lists of proposals: 100,000 against 1,000, some pages and each filter.
+"""Measures the relay's CPU for lists of proposals: some pages and each filter, with 100,000 and with 1,000
+proposals.
 
     python -m scripts.bench.collaboration.proposals [--proposals 100000] [--requests 200] [--write]
 
-Both repositories have the same number of hits for each filter, spread over all their proposals. The SQL
-statements are those of one request. `scripts.bench.collaboration` measures issues in the same way.
+For each filter both repositories have the same number of hits, spread over all their proposals. The SQL
+statements shown are those of one request. `scripts.bench.collaboration` measures issues in the same way.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def insert(db: sqlite3.Connection, table: str, found: list[dict[str, Any]]) -> N
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """Insert `count` proposals by AUTHORS people. For each filter, HITS of them match."""
+    """Insert `count` proposals by AUTHORS people. Each filter selects HITS of them."""
     now, every = int(time.time() * 1000), count // HITS
     tables: dict[str, list[dict[str, Any]]] = {
         name: []
@@ -121,8 +122,8 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_ids: list[str], count: int) -> dict[str, list[float]]:
-    """Name of each list → microseconds of CPU for a page of it, in each repository. The repositories take
-    turns."""
+    """Measure a page of each list in each repository, in turns. Returns name of the list → microseconds of
+    CPU in each repository."""
     figures = {}
     for name, query in FILTERS.items():
         asked = [caller.get(proposals.LIST.target(id=one) + query) for one in repo_ids]

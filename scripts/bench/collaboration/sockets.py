@@ -2,8 +2,8 @@
 
     python -m scripts.bench.collaboration.sockets [--sockets 120] [--events 100] [--files 10000] [--write]
 
-There are 120 sockets (one address may open 128); the push has 10,000 files. The events are reactions, added
-and removed, from one connection. The same is done without sockets, and the difference is the cost of the
+There are 120 sockets (one address may open 128), and 10,000 files are pushed. The events are reactions, which
+one connection adds and removes. The same is done without sockets, and the difference is the cost of the
 sockets. Comments are sent one after another from before the push begins until it has ended.
 """
 
@@ -47,7 +47,8 @@ def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
 
 
 def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
-    """Yields the API of an account for each of so many sockets. Each account opens as many as it may."""
+    """A context that opens `sockets` sockets and yields, for each, the API of its account. Each account opens
+    as many sockets as it may."""
     for number in range(0, sockets, OF_ONE):
         home = base / f"listener{number}"
         env = {**environment(base, relay.origin), "SVC_HOME": str(home)}

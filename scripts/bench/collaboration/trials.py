@@ -1,10 +1,10 @@
-"""Measures what trial merges cost after a seal, with 0, 1, 10 or 50 open proposals into its branch.
+"""Measures what trial merges cost after a seal, with 0, 1, 10 or 50 open proposals for its branch.
 
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
-The figures are the relay's CPU from the seal until it has nothing to do, less the same without a proposal,
-and how long somebody else's reads of the repository take meanwhile. Main and the branches change files as in
-`merging`; medians of the rounds.
+The figures are medians of the rounds. One is the relay's CPU from the seal until it has nothing to do, less
+the CPU of the same without a proposal. The other is how long another account's reads of the repository take
+meanwhile. Main and the branches change files as in `merging`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Seen:
 
 
 def rested(relay: Relay) -> tuple[float, float]:
-    """Wait until the relay has nothing to do. Returns (when that began, its CPU seconds then)."""
+    """Wait until the relay has nothing to do. Returns (the time from which it had nothing to do, its CPU
+    seconds at that time)."""
     used, since = cpu_of(tree(relay.pid)), time.perf_counter()
     while time.perf_counter() - since < 0.7:
         time.sleep(0.1)
@@ -54,8 +55,8 @@ def rested(relay: Relay) -> tuple[float, float]:
 
 
 def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
-    """Seal a file onto main, and wait until the relay has nothing to do. Returns (id of the new seal, what it
-    caused)."""
+    """Seal a file onto main, and wait until the relay has nothing to do. Returns (id of the new seal, what
+    the relay did after it)."""
     _, before = rested(relay)
     began = time.perf_counter()
     head = seal(api, repo_id, "main", {"new": text}, head)

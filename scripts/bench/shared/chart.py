@@ -1,4 +1,4 @@
-"""Draws small charts with two logarithmic scales, as SVG, without a library."""
+"""Draws small charts as SVG, with logarithmic scales on both axes, without a library."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Cost:
-    """What one task took: seconds of CPU (user and system, with ended child processes) and of wall time."""
+    """The cost of one task: seconds of CPU (user and system, including ended child processes) and of wall
+    time."""
 
     cpu: float = 0.0
     wall: float = 0.0
@@ -45,15 +46,15 @@ def cpu_of(pids: Sequence[int]) -> float:
 
 @contextlib.contextmanager
 def serving(pid: int, cost: Cost) -> Iterator[None]:
-    """A context that adds the CPU of the server's process tree meanwhile to `cost.cpu`."""
+    """A context that measures the CPU of a server's process tree and adds it to `cost.cpu` at the end."""
     before = cpu_of(tree(pid))
     yield
     cost.cpu += cpu_of(tree(pid)) - before
 
 
 def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] | None = None) -> Cost:
-    """Run a command. Returns what it and its children took. Raises RuntimeError with its output if it
-    fails."""
+    """Run a command. Returns the cost of the command and its children. Raises RuntimeError with its output if
+    it fails."""
     started = time.perf_counter()
     child = subprocess.Popen(
         [str(word) for word in words],
@@ -75,7 +76,7 @@ def run(words: Sequence[str | Path], cwd: Path, environment: Mapping[str, str] |
 
 
 def anonymous(pids: Sequence[int]) -> int:
-    """The memory of these processes that no file backs (RssAnon), in bytes."""
+    """The anonymous memory (RssAnon) of these processes in bytes: memory that is no part of a file."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -85,8 +86,8 @@ def anonymous(pids: Sequence[int]) -> int:
 
 
 class Peak:
-    """A context that samples the anonymous memory of process trees every few milliseconds. `most`: name →
-    largest number of bytes."""
+    """A context that samples the anonymous memory of process trees every few milliseconds. `most`: name of
+    the tree → largest number of bytes."""
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         """`roots`: name → process id of the root of a tree."""

@@ -31,7 +31,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def against(ratio: float, most: float | None) -> str:
-    """A ratio with the aim that it must not exceed, as text: `0.30× (≤0.33×)`; bold if it exceeds it."""
+    """A ratio as text, with the limit that it must not exceed: `0.30× (≤0.33×)`; bold if it exceeds the
+    limit."""
     if most is None:
         return f"{ratio:.2f}×"
     said = f"{ratio:.2f}× (≤{most:.2g}×)"
@@ -56,15 +57,15 @@ def _said(*words: str) -> str:
 
 
 def show(name: str, text: str, write: bool) -> None:
-    """Print the figures; with `write` also put them into the page."""
+    """Print the figures. `write`: also put them into docs/benchmarks.md."""
     print(f"\n{text}", flush=True)
     if write:
         PAGE.write_text(placed(PAGE.read_text("utf-8"), name, text), "utf-8")
 
 
 def placed(page: str, name: str, text: str) -> str:
-    """The page with its part called `name` replaced by `text`. Raises ValueError unless there is exactly one
-    such part."""
+    """The text of the page with the part called `name` replaced by `text`. Raises ValueError unless there is
+    exactly one part of this name."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     pattern = re.compile(f"({re.escape(begin)}).*?({re.escape(end)})", re.DOTALL)
     changed, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page)

@@ -20,7 +20,7 @@ PLACES = 10  # of a revision: as many lines replaced, inserted or deleted, in tu
 
 
 def revise(path: Path, chance: random.Random) -> None:
-    """Change some lines of the file."""
+    """Change some random lines of the file."""
     lines = path.read_bytes().splitlines(keepends=True)
     for number in range(PLACES):
         at = chance.randrange(len(lines)) if lines else 0
@@ -35,8 +35,8 @@ def revise(path: Path, chance: random.Random) -> None:
 
 
 def revisions(folder: Path, paths: list[str], count: int, seed: int) -> Iterator[int]:
-    """Edit the files in turn, and yield the number of each edit after it. The same seed makes the same edits
-    anywhere."""
+    """Edit the files in turn, and yield the number of each edit after making it. The same seed always makes
+    the same edits."""
     chance = random.Random(seed)
     for number in range(count):
         revise(folder / paths[number % len(paths)], chance)
@@ -44,7 +44,8 @@ def revisions(folder: Path, paths: list[str], count: int, seed: int) -> Iterator
 
 
 def make(side: Side, folder: Path, paths: list[str], count: int, seed: int) -> None:
-    """Make `count` edits, each sealed; for git each committed, and all pushed at once."""
+    """Make `count` edits and seal each. For git each edit is committed, and all commits are pushed at
+    once."""
     if isinstance(side, Svc):
         side.python("scripts.bench.shared.sealing", str(count), str(seed), *paths, cwd=folder)
         return

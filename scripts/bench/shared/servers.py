@@ -15,8 +15,8 @@ from scripts.tour import start_relay
 
 @contextlib.contextmanager
 def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
-    """A context that runs a relay with its data in `base`/relay and yields svc signed in to it. `python`: the
-    Python that runs both."""
+    """A context that runs a relay with its data in `base`/relay and yields svc, signed in to this relay.
+    `python`: the Python that runs both."""
     relay, url = start_relay(base / "relay", python)
     try:
         yield Svc(base, url, relay.pid, python)
@@ -27,8 +27,8 @@ def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
 
 @contextlib.contextmanager
 def both(python: str = sys.executable) -> Iterator[tuple[Path, list[Side]]]:
-    """A context that yields (the folder to work in, [svc, git]), with a running server for each. `python`:
-    the Python that runs svc."""
+    """A context that yields (the folder to work in, [svc, git]), with a running server for each of the two.
+    `python`: the Python that runs svc."""
     with contextlib.ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         (base / "git").mkdir()

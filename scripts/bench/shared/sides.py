@@ -1,6 +1,6 @@
 """svc and git as objects with the same methods, which do the same work on the same folders.
 
-Most methods return what the work took: CPU of the client and of the server's process tree together.
+Most methods return the cost of the work: CPU of the client and of the server's process tree together.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Svc:
 
     @contextmanager
     def watched(self, folder: Path) -> Iterator[int]:
-        """A context in which a watcher of the folder runs, whose CPU counts too. Yields its process id."""
+        """A context in which a watcher of the folder runs. Its CPU counts as part of the cost. Yields its
+        process id."""
         self.run("watcher", "start", cwd=folder)
         (watcher,) = running_watchers(Home(self.base / "home"))
         self.serving.append(watcher.pid)
@@ -97,7 +98,7 @@ class Svc:
             db.execute("DELETE FROM blame_cache")
 
     def stored(self) -> dict[str, int]:
-        """Bytes on the relay's disk: those of packs, and those of used pages of the database."""
+        """The bytes on the relay's disk: those of packs, and those of used pages of the database."""
         with sqlite3.connect(f"file:{self.base / 'relay' / 'relay.db'}?mode=ro", uri=True) as db:
             ask = ("page_count", "freelist_count", "page_size")
             pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ask)
@@ -150,10 +151,10 @@ class Git:
         return self.run("blame", path, cwd=folder)
 
     def forget(self) -> None:
-        """Do nothing, because git has no cache of results of blame."""
+        """Does nothing, because git has no cache of results of blame."""
 
     def stored(self) -> dict[str, int]:
-        """Bytes of every object, pack and index on the server, as a push left them, without a gc."""
+        """The bytes of every object, pack and index on the server, as a push left them, without a gc."""
         return {"objects": sum(stored_bytes(bare / "objects") for bare in self.root.glob("*.git"))}
 
     def _bare(self, folder: Path) -> Path:

@@ -41,8 +41,8 @@ def real_tree(into: Path, limit: int | None = None) -> int:
 
 
 def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
-    """Write `files` text files of `size` bytes in all, 16 in a folder, cut at line ends from the texts of
-    `real_text`. The same environment and seed make the same tree."""
+    """Write text files with `size` bytes in total: `files` files, 16 in each folder. The texts are pieces of
+    those of `real_text`, cut at line ends. The same environment and seed make the same tree."""
     chance = random.Random(seed)
     weights = [chance.lognormvariate(0, 1.1) for _ in range(files)]
     unit = size / sum(weights)
@@ -61,9 +61,9 @@ def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
 
 
 def real_text(seed: int) -> Iterator[bytes]:
-    """Yields texts of the standard library and this environment's packages, similar ones after each other.
-    After the last one they come again with other letters: they compress as well, and nothing in them occurred
-    before."""
+    """Yields texts of the standard library and of this environment's packages, similar texts next to each
+    other. After the last one they come again with letters replaced. These texts compress as well as the
+    originals, but share no content with earlier texts."""
     chance = random.Random(seed)
     roots = (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib"))
     paths = sorted({path for root in roots for path in root.rglob("*") if path.suffix in _TEXT})
@@ -79,8 +79,8 @@ def real_text(seed: int) -> Iterator[bytes]:
 
 
 def binaries(into: Path, megabytes: int, each: int = 8, seed: int = 1) -> int:
-    """Write files of `each` MiB of random bytes, `megabytes` MiB in all. Returns their number. The same seed
-    makes the same files."""
+    """Write files of `each` MiB of random bytes, `megabytes` MiB in total. Returns the number of files. The
+    same seed makes the same files."""
     into.mkdir(parents=True, exist_ok=True)
     chance = random.Random(seed)
     count = max(1, megabytes // each)

@@ -1,14 +1,14 @@
-"""Makes random histories, and checks what git reads of them: scripts.campaign.git.histories FIRST COUNT
-[SEALS].
+"""Makes random histories, and checks what git reads of them.
 
+    python -m scripts.campaign.git.histories FIRST COUNT [SEALS]
     python -m scripts.campaign.git.histories 1 20 150
 
-Each seed makes a repository by the relay's routes: seals with odd names, renames, binaries, empty files, deep
-folders and files that become folders, merges with two parents, proposals merged by each strategy, branches,
-tags, and a fork. Git clones it now and then. Every commit must have the files of its seal, as the relay's own
-tree says, and the parents of its seal; `git fsck --strict` must find nothing, and the ids must stay the same
-when the cache is deleted. The fork is cloned again when the repository from which it was forked is deleted.
-Prints the seeds that failed.
+For each seed it makes a repository by the relay's routes: seals with odd names, renames, binaries, empty
+files, deep folders and files that become folders, merges with two parents, proposals merged by each strategy,
+branches, tags, and a fork. Git clones it now and then. Every commit must have the files of its seal, as the
+relay lists them, and the parents of its seal. `git fsck --strict` must find nothing, and the ids must stay
+the same when the cache is deleted. The fork is cloned again after the repository from which it was forked is
+deleted. Prints the seeds that failed.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class World:
         self._commit(branch, versions, ())
 
     def _commit(self, branch: str, versions: list[Files], parents: tuple[str, ...]) -> None:
-        """Seal these versions of the branch's files, one after another, and record them."""
+        """Seal these versions of the branch's files, one after another, and record the seals."""
         changes: list[dict[str, bytes | None]] = []
         before = self.files[branch]
         for after in versions:
@@ -160,7 +160,8 @@ class World:
                     self._put(files, f"{to}{one[len(folder) :]}", files.pop(one, b""))
 
     def _put(self, files: Files, path: str, data: bytes) -> None:
-        """Put a file into `files`, and remove folders and files that are in its way."""
+        """Put a file into `files`. Removes folders and files that have the same path or a part of it as their
+        path."""
         if len(path.encode()) > 800 or path.count("/") > 30:
             return
         for other in [one for one in files if one.startswith(f"{path}/") or path.startswith(f"{one}/")]:
@@ -197,7 +198,7 @@ class World:
         self.done["tags"] += 1
 
     def _merge(self) -> None:
-        """Seal a merge: files of two branches, with two parents."""
+        """Merge one branch into another by a seal with two parents, which has files of both."""
         branch = self.chance.choice(list(self.heads))
         others = [name for name in self.heads if self.heads[name] != self.heads[branch]]
         if not others:
@@ -211,7 +212,7 @@ class World:
         self.done["merges with two parents"] += 1
 
     def _sealed(self, branch: str) -> Files:
-        """The files of the newest seal of a branch, as the relay has them."""
+        """The files of the newest seal of a branch, read from the relay."""
         return files_of(self.repository, self.heads[branch])
 
     def _propose(self) -> None:
@@ -275,7 +276,7 @@ def _seal(
 
 
 def tree_of(repository: Repository, seal: str) -> dict[str, str]:
-    """Path → BLAKE3 of each file of a seal, as the relay says."""
+    """Path → BLAKE3 of each file of a seal, as the relay lists them."""
     entries = repository.get(f"/tree/{seal}", recursive=True)["entries"]
     return {one["path"]: one["blake3"] for one in entries if one["kind"] != "dir"}
 
@@ -291,7 +292,7 @@ def ok_bytes(repository: Repository, path: str) -> bytes:
 
 
 class Checked:
-    """Compares clones of a repository with what the relay says about each seal."""
+    """Clones a repository and compares the clones with what the relay reports about each seal."""
 
     def __init__(self, git: Git, base: Path, repository: Repository, url: str) -> None:
         self.git, self.base, self.repository = git, base, repository
@@ -366,8 +367,8 @@ class Checked:
 
 
 def play(base: Path, relay: Relay, seed: int, seals: int) -> Counter[str]:
-    """Make and check one history. Returns how often each kind of step was done. Raises Failed if a clone is
-    not as it must be."""
+    """Make one random history and check it. Returns how often each kind of step was done. Raises Failed if a
+    clone is wrong."""
     git = Git(base / "home")
     owner, other = relay.account(f"owner-{seed}"), relay.account(f"other-{seed}")
     with relay.client(owner, event_hooks={}) as http, relay.client(other, event_hooks={}) as second:

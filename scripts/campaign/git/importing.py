@@ -15,8 +15,8 @@ MAIN = "main"
 
 
 class Importer:
-    """Makes a seal of each commit, on top of the seal of its first parent: on main, or on another branch,
-    which it creates. `seal_of`: id of a commit → id of its seal."""
+    """Makes a seal for each commit, on top of the seal of its first parent. The seal is on main, or on
+    another branch that the importer creates. `seal_of`: id of a commit → id of its seal."""
 
     def __init__(self, source: Source, repository: Repository) -> None:
         self.seal_of: dict[str, str] = {}
@@ -29,8 +29,9 @@ class Importer:
         self._numbered = 0
 
     def run(self, commits: list[Commit], texts: dict[str, tuple[str, str]], first_parents: set[str]) -> None:
-        """Import these commits, parents first; those in `first_parents` onto main. Parents that are not among
-        the commits are ignored. `texts`: id of a commit → (author line, message)."""
+        """Import these commits, whose parents come before them. Commits in `first_parents` go onto main.
+        Parents that are not among the commits are ignored. `texts`: id of a commit → (author line,
+        message)."""
         known = {commit.id: commit for commit in commits}
         for commit in commits:
             parents = [parent for parent in commit.parents if parent in known]

@@ -2,12 +2,12 @@
 
     python -m scripts.campaign.git.kills --repository ../flask --most 1000
 
-A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. This clone
-gives the right ids, and the number of bytes that the relay writes to its cache for it. Then, for each of
-`--places` parts of that number, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it
-has written so many bytes; in the last rounds, while it joins packs. In every second round it is killed at
-half of that first, and continues from what was left. Then the relay starts again, and a clone must have the
-same ids, pass `git fsck --strict`, and leave no temporary file.
+A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. This first
+clone gives the right ids, and the number of bytes that the relay writes to its cache. The cache is then
+deleted and git clones again, for each of `--places` parts of that number; the relay gets SIGKILL when it has
+written so many bytes. In the last rounds it is killed while it joins packs. In every second round it is first
+killed at half of the number, and continues from what was left. After each kill the relay starts again, and a
+clone must have the same ids, pass `git fsck --strict`, and leave no temporary file.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
 
 
 def _await_builder(cache: Path) -> None:
-    """Wait until no process builds or joins packs in the cache."""
+    """Wait until no process builds packs in the cache or joins them."""
     until = time.monotonic() + PATIENCE
     for folder in cache.glob("*.git"):
         while True:
@@ -101,7 +101,7 @@ def _await_builder(cache: Path) -> None:
 
 
 def _written(cache: Path) -> int:
-    """The bytes of all files in the cache: packs, whole or begun, and their records."""
+    """The size of all files in the cache in bytes: packs, including unfinished ones, and their records."""
     size = 0
     for path in cache.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -110,7 +110,7 @@ def _written(cache: Path) -> int:
 
 
 def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
-    """Clone while the cache is built. Returns the largest size of the cache in bytes meanwhile."""
+    """Clone while the relay builds the cache. Returns the largest size of the cache in bytes."""
     running, most = _begin(git, base, address), 0
     while running.poll() is None:
         most = max(most, _written(cache))
@@ -120,7 +120,7 @@ def _watch(git: Git, base: Path, address: str, cache: Path) -> int:
 
 def _kill_at(git: Git, base: Path, address: str, served: Served, cache: Path, size: int) -> str:
     """Begin a clone, kill the relay when the cache has `size` bytes or the clone has ended, and start the
-    relay again. Returns what the cache had then, in words."""
+    relay again. Returns a text about the cache at the time of the kill."""
     running = _begin(git, base, address)
     until = time.monotonic() + PATIENCE
     while running.poll() is None and _written(cache) < size:

@@ -19,11 +19,11 @@ VARIABLES = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPO_MERGE_ENABLED"
 
 
 class Failed(Exception):
-    """Raised if a check fails; the message says which."""
+    """Raised if a check fails; the message names the check."""
 
 
 class Git:
-    """A git program that uses none of this machine's settings and never asks for anything."""
+    """A git program that uses none of this machine's settings and never prompts."""
 
     def __init__(self, home: Path, program: str = "git") -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -49,8 +49,8 @@ class Git:
         return [self.program, *(str(word) for word in words)]
 
     def __call__(self, *words: str | Path, answer: bytes = b"") -> str:
-        """Run a git command, with `answer` as its input. Returns what it prints. Raises Failed if it
-        fails."""
+        """Run a git command, with `answer` as its standard input. Returns its output. Raises Failed if the
+        command fails."""
         done = subprocess.run(self.words(*words), env=self.environment, input=answer, capture_output=True)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
@@ -70,8 +70,8 @@ def relay_on(folder: Path, **variables: str) -> Iterator[Relay]:
 
 
 class Served:
-    """A relay in its own process on a data folder, at an address that stays the same when it is started
-    again. `close` ends it, `kill` kills it with SIGKILL."""
+    """A relay in its own process on a data folder. Its address stays the same when it is started again.
+    `close` ends it, `kill` kills it with SIGKILL."""
 
     def __init__(self, folder: Path, program: str = "git") -> None:
         """`program`: the git that the relay uses."""
@@ -106,7 +106,8 @@ class Served:
         self._wait()
 
     def client(self, who: Account) -> httpx.Client:
-        """An HTTP client that signs as this account, which another relay on the same folder has created."""
+        """An HTTP client that signs its requests as this account. A relay in another process created the
+        account on the same data folder."""
         signed = Signed(who, self.url.removeprefix("http://"))
         return httpx.Client(base_url=self.url, auth=signed, trust_env=False, timeout=120.0)
 
@@ -118,7 +119,7 @@ class Served:
 
 def history(git: Git, clone: Path) -> str:
     """The refs of a clone, and the id, tree and parents of each commit, as text. Raises Failed if `git fsck
-    --strict` finds something."""
+    --strict` finds a fault."""
     checked = git.tried("-C", clone, "fsck", "--strict", "--full", "--no-progress")
     if checked.returncode or checked.stdout or checked.stderr:
         raise Failed(f"git fsck --strict of {clone}: {(checked.stdout + checked.stderr).decode()}")
@@ -133,6 +134,6 @@ def say(line: str) -> None:
 
 
 def require(holds: bool, what: str) -> None:
-    """Raise Failed with the words `what` unless `holds`."""
+    """Raise Failed with the message `what` unless `holds`."""
     if not holds:
         raise Failed(what)

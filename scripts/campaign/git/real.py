@@ -1,12 +1,11 @@
-"""Imports the history of a real git repository, and compares what git reads back with it.
+"""Imports the history of a real git repository, and compares the history with what git reads back.
 
     python -m scripts.campaign.git.real REPOSITORY [--first-parent] [--most 500]
 
-A relay gets a seal for each commit (with --first-parent, only of the first-parent line). Then git clones it:
-each tree must be the original one with plain modes, each commit must have the parents of its seal, and `git
-fsck --strict` must find nothing. The ids must be the same from a second relay on a data folder of its own (a
-copy from before anybody read with git), and after the cache was deleted. The exit code is 1 if something does
-not hold.
+A relay gets a seal for each commit (with --first-parent, only of the first-parent line). Then git clones it.
+Each tree must be the original one with plain modes, each commit must have the parents of its seal, and `git
+fsck --strict` must find nothing. The ids must be the same after the cache was deleted, and from a second
+relay, whose data folder is a copy from before the first clone. The exit code is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ def import_commits(relay: Relay, source: Source, commits: list[Commit]) -> str:
 
 
 def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
-    """Clone from both relays, and again after the cache was deleted. Returns the refs and ids, which must be
-    the same each time."""
+    """Clone from both relays, and again after the cache was deleted. Returns the refs and ids as text. Raises
+    Failed unless they are the same each time."""
     clones = {"first": one, "second": two}
     said = []
     for name, relay in clones.items():
@@ -94,8 +93,8 @@ def compare(git: Git, base: Path, one: Relay, two: Relay) -> str:
 def compare_trees(
     git: Git, clone: Path, source: Source, commits: list[Commit], *, first_parent: bool
 ) -> None:
-    """Compare the clone with the real history, from its newest commit back: each commit must have the plain
-    tree of its original, and as many parents, made from the original's parents."""
+    """Compare the clone with the real history, from its newest commit back. Each commit must have the plain
+    tree of its original and as many parents, and each parent must come from a parent of the original."""
     listed = git("-C", clone, "log", "--all", "--format=%H %T %P").splitlines()
     made = {row[0]: Commit(row[0], row[1], row[2:]) for row in (line.split() for line in listed)}
     known = {commit.id: commit for commit in commits}

@@ -1,4 +1,4 @@
-"""Reads a real git repository with git: commits, their trees as svc can store them, and blobs."""
+"""Reads a real git repository with git: commits, blobs, and the trees in the form that svc can store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOT_STORED = (b"120000", b"160000")  # symbolic links and submodules
 
 
 class Child(NamedTuple):
-    """An entry of a git tree; `id` in hex."""
+    """An entry of a git tree. `id`: the object's id in hex."""
 
     mode: bytes
     name: bytes
@@ -26,8 +26,8 @@ class Commit(NamedTuple):
 
 
 class Source:
-    """Reads a git repository. A plain tree is the tree that git makes with the modes 100644 and 40000 only,
-    without symbolic links, submodules and directories that become empty."""
+    """Reads a git repository. A plain tree is the tree that git makes with the modes 100644 and 40000 only.
+    It has no symbolic links and submodules, nor directories that are empty without them."""
 
     def __init__(self, repository: Path, scratch: Path) -> None:
         """`scratch`: path of a folder that does not exist yet, in which git makes the plain trees."""
@@ -43,19 +43,20 @@ class Source:
         self._makes.close()
 
     def commits(self, *words: str) -> list[Commit]:
-        """The commits that these arguments of `git log` name, parents first."""
+        """The commits that `git log` lists with these arguments, parents first."""
         listed = self._git("log", "--topo-order", "--reverse", "--format=%H %T %P", *words, "HEAD")
         rows = (line.split() for line in listed.decode().splitlines())
         return [Commit(row[0], row[1], row[2:]) for row in rows]
 
     def texts(self, *words: str) -> dict[str, tuple[str, str]]:
-        """Id of a commit → (author line, message), for the commits that these arguments of `git log` name."""
+        """Id of a commit → (author line, message), for the commits that `git log` lists with these
+        arguments."""
         raw = self._git("log", "-z", "--date=raw", "--format=%H%n%an <%ae> %ad%n%B", *words, "HEAD")
         rows = (one.decode("utf-8", "replace").split("\n", 2) for one in raw.split(b"\0") if one)
         return {row[0]: (row[1], row[2].strip()) for row in rows}
 
     def plain(self, tree: str) -> str | None:
-        """The id of the plain tree made from a tree; None if nothing is left of it."""
+        """The id of the plain tree for a tree; None if the plain tree would be empty."""
         if tree not in self._plain:
             lines = []
             for child in self.tree(tree):
@@ -69,7 +70,7 @@ class Source:
         return self._plain[tree]
 
     def changes(self, old: str | None, new: str) -> dict[str, str | None]:
-        """The changes between two plain trees: path → id of its new blob; None if it was removed."""
+        """The changes between two plain trees: path → id of its new blob, or None for a removed file."""
         changed: dict[str, str | None] = {}
         self._compare(old, new, b"", changed)
         return changed
@@ -113,7 +114,7 @@ class Source:
 
 
 class _Pipe:
-    """A git process that answers requests on its input until it is closed."""
+    """A git process that answers the requests written to its input until this object is closed."""
 
     def __init__(self, *words: str) -> None:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -2,10 +2,10 @@
 
     python -m scripts.campaign.git.versions git /opt/git-2.30.0/bin/git /opt/git-2.55.0/bin/git
 
-As the client, each version clones, fetches, clones with a depth and gets the rest later, clones without blobs
-and with version 0 of the protocol, asks for a commit by its id, and fetches into a clone with commits of its
-own. Then each is the git that the relay uses. The ids must always be the same, and `git fsck --strict` of
-each version must find nothing.
+Each version is tried as the client. It clones, fetches, clones with a depth and gets the rest later, clones
+without blobs and with version 0 of the protocol, asks for a commit by its id, and fetches into a clone with
+commits of its own. Then each version is tried as the git that the relay uses. The ids must always be the
+same, and `git fsck --strict` of each version must find nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def fill(base: Path) -> tuple[Account, str, str]:
 
 
 def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
-    """Read the repository in every way. Returns the refs and ids up to the tag, as text."""
+    """Read the repository in every way. Returns its refs and ids, as they are at the tag, as text."""
     work = Path(tempfile.mkdtemp(dir=base))
     whole, shallow, lazy, old, single = (
         work / name for name in ("whole", "shallow", "lazy", "old", "single")
@@ -116,7 +116,7 @@ def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
 
 
 def require_server(address: str, program: str) -> None:
-    """Raise Failed unless the relay answers with this version of git."""
+    """Raise Failed unless the relay at this address answers with the version of the git program `program`."""
     headers = {"git-protocol": "version=2"}
     told = httpx.get(f"{address}/info/refs?service=git-upload-pack", headers=headers, timeout=60.0)
     expected = f"agent=git/{version(program).split()[2]}"

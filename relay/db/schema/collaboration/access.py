@@ -1,4 +1,4 @@
-"""Tables of offers of rights: invitations, requests for access, transfers."""
+"""Tables of offers of rights and of requests for them: invitations, requests for access, transfers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Tables of issues and reports. Proposals share the sequence of numbers, and the tables of everything that
-belongs to a number: labels, people, comments, reactions. `kind` and `state` are repeated in tables whose
-lists are filtered by them.
-"""
+"""Tables of issues and reports. Proposals share their numbers, and the tables of everything that belongs to a
+number: labels, people, comments, reactions. `kind` and `state` are repeated in the tables whose lists are
+filtered by them."""
 
 from __future__ import annotations
 

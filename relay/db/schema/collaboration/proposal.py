@@ -1,6 +1,5 @@
-"""Tables of proposals (besides `subject`): branches, versions, reviewers and reviews. `state` is repeated in
-each table whose lists are filtered by it.
-"""
+"""Tables that only proposals use: branches, versions, reviewers and reviews. `state` is repeated in each
+table whose lists are filtered by it. The rest of a proposal is in the tables of issues."""
 
 from __future__ import annotations
 
