@@ -1,4 +1,4 @@
-"""The progress line on stderr: a bar with rate and time left, on a terminal only."""
+"""The progress line on stderr: a bar with the rate and the time left. It is shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ FIRST_ESTIMATE = 1.0  # seconds after which the time left is worth telling
 
 
 class Meter:
-    """The progress line of one command, as a `localstore.progress.Progress`. Prints nothing unless `live`."""
+    """The progress line of one command, as a `localstore.progress.Progress`. Prints nothing unless `live` is
+    True."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock

@@ -34,8 +34,8 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[Path, int]], own: Path) -> None:
-    """Allow this process and its children only these (path, rights), and everything below `own`, for good.
-    Paths that do not exist are ignored. Raises OSError if that fails."""
+    """Allow this process and its children to use only these paths, each with its rights, and everything below
+    `own`. This cannot be undone. Paths that do not exist are ignored. Raises OSError if that fails."""
     abi = version()
     handled = _ALL[max(number for number in _ALL if number <= abi)]
     attributes = struct.pack("QQQ", handled, _TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPED else 0)

@@ -64,22 +64,23 @@ class DiskInfo(msgspec.Struct):
 
 
 class OfPath(Args):
-    """Names a path. `path`: an absolute path; SVC_HOME if it is left out."""
+    """Names a path. `path` is an absolute path; it is SVC_HOME if left out."""
 
     path: str | None = None
 
 
 class Gpus(msgspec.Struct):
-    """The graphics processors. `gpus`: the ones that the system reports. `engine`: the processors that the
-    engine of the local LLM server can use."""
+    """The graphics processors of this machine. `gpus` lists those that the system reports, `engine` those
+    that the engine of the local LLM server can use."""
 
     gpus: list[Device]
     engine: Engine
 
 
 class NpuModels(msgspec.Struct):
-    """The neural processors and their models. `npus`: neural processors that the system reports. `models`:
-    models of this machine that can run on one; empty for the reason in `why`."""
+    """The neural processors of this machine, and the models for them. `npus` lists the processors that the
+    system reports, `models` the models of this machine that can run on one. If `models` is empty, `why` is
+    the reason."""
 
     npus: list[Device]
     models: list[str]
