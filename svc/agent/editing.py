@@ -71,7 +71,7 @@ class OpenTexts:
         ]
 
     def edits(self, path: str) -> bool:
-        """Whether an editor plugin has the text of this file open."""
+        """Return whether an editor plugin has the text of this file open."""
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
@@ -116,7 +116,7 @@ class OpenTexts:
         return moments
 
     def is_due(self) -> bool:
-        """Whether typed edits must be stored now."""
+        """Return whether typed edits must be stored now."""
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:

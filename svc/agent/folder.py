@@ -142,7 +142,7 @@ class Watched:
         self._thread.join(seconds)
 
     def state(self) -> Folder:
-        """The folder as the agent's clients see it."""
+        """Return the folder as the agent's clients see it."""
         return self._state.described(self.detached, self.followers, self.paused)
 
     # --- the thread
@@ -247,7 +247,7 @@ class Watched:
         return None
 
     def _is_due(self) -> bool:
-        """Whether a round has work to do."""
+        """Return whether a round has work to do."""
         state = self._state
         due = state.saves.next_due()
         if (due is not None and due <= time.monotonic()) or self._texts.is_due():

@@ -14,7 +14,7 @@ from svc.agent.saves import SaveKind
 
 
 class Stop(NamedTuple):
-    """Tells the thread to end. `why`: the reason."""
+    """Tells the thread to end, for the reason `why`."""
 
     why: str
 

@@ -155,7 +155,7 @@ class _Agent:
         return bus.invoke(self, request, hung_up)
 
     def states(self) -> list[Folder]:
-        """The current states of the watched folders, sorted by folder."""
+        """Return the current states of the watched folders, sorted by folder."""
         with self._lock:
             watched = list(self._folders.values())
         return sorted((folder.state() for folder in watched), key=lambda state: state.folder)

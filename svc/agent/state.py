@@ -102,7 +102,7 @@ class FolderState:
         return self.ears is not None and not self.ears.walks
 
     def described(self, detached: bool, followers: int, paused: bool) -> Folder:
-        """The state of the folder as the agent's clients see it."""
+        """Return the state of the folder as the agent's clients see it."""
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,

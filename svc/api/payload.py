@@ -21,7 +21,7 @@ class PayloadCalls:
         self._http = http
 
     def missing(self, repo_id: str, digests: Sequence[bytes]) -> list[bytes]:
-        """The `digests` (32 bytes each) that the repository lacks, in the given order."""
+        """Return the `digests` (32 bytes each) that the repository lacks, in the given order."""
         absent: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
             part = digests[start : start + HAVE_DIGESTS]
@@ -59,7 +59,8 @@ class PayloadCalls:
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
-        """The bytes with the BLAKE3 `digest`, not verified. Raises an error for more than `cap` bytes."""
+        """Return the bytes with the BLAKE3 `digest`, not verified. Raises an error for more than `cap`
+        bytes."""
         return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
     def get_pack(

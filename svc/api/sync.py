@@ -185,7 +185,7 @@ class SyncSocket:
         self._socket.send(_encode(message).decode())
 
     def _read(self, text: str) -> Told | None:
-        """The decoded message; None if its kind is unknown."""
+        """Return the decoded message; None if its kind is unknown."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None

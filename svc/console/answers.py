@@ -78,7 +78,7 @@ def answers_any(function: F) -> F:
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
-    """The declared answer of a command. Raises TypeError if the command declares none."""
+    """Return the declared answer of a command. Raises TypeError if the command declares none."""
     declaration = getattr(function, _NAME, None)
     if not isinstance(declaration, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")

@@ -34,7 +34,7 @@ class MarkdownStream:
         return "".join(pieces)
 
     def end(self) -> str:
-        """The rest of the coloured text, and the escape sequence that ends colours."""
+        """Return the rest of the coloured text, and the escape sequence that ends colours."""
         rest = self._marks("\n")
         styled = self._bold or self._code or self._heading or self._fenced
         self._fenced = self._bold = self._code = self._heading = False

@@ -192,7 +192,7 @@ class Out:
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
     def data(self, value: Any, *, filtered: bool = True) -> None:
-        """Print any JSON value. `filtered`: apply the program of `--jq` first, if there is one."""
+        """Print any JSON value. With `filtered`, the program of `--jq` is applied first, if there is one."""
         if self.format.jq is not None and filtered:
             results = select.run_jq(self.format.jq, value, pretty=self.terminal)
             self._results(results)
@@ -274,13 +274,13 @@ class Out:
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
     def tint(self, text: str, colour: str) -> str:
-        """The text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
+        """Return the text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
         codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
     def styled(self, text: str, codes: str) -> str:
-        """The text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours are
-        enabled."""
+        """Return the text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours
+        are enabled."""
         return f"\x1b[{codes}m{text}\x1b[0m" if self._colour and codes else text
 
     def _narrow(self, headers: list[str]) -> None:

@@ -38,8 +38,8 @@ class Meter:
             self._is_shown = True
 
     def line(self, done: int, total: int | None, bytes: int) -> str:
-        """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`. `done` and
-        `total`: number of steps; `bytes`: bytes moved so far."""
+        """Return the text of the line, such as `sending [###...] 3 of 6 1.5 MiB 3 s left`. `done` and `total`
+        are numbers of steps, and `bytes` is the number of bytes moved so far."""
         spent = max(self._clock() - self._started, 1e-9)
         parts = [terminal_safe(self._phase)]
         if total:

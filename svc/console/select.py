@@ -65,7 +65,8 @@ def snake_case(name: str) -> str:
 
 
 def to_json(value: Any, *, pretty: bool) -> str:
-    """The value as JSON, with control characters escaped. `pretty`: indented over several lines."""
+    """Return the value as JSON, with control characters escaped. With `pretty`, it is indented over several
+    lines."""
     import json
 
     text = json.dumps(
@@ -88,7 +89,7 @@ def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
 
 
 def compiled_jq(expression: str) -> Any:
-    """The compiled jq program. Raises UsageError if it is invalid."""
+    """Return the compiled jq program. Raises UsageError if it is invalid."""
     import jq
 
     try:

@@ -167,7 +167,7 @@ class _Table:
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
     def _excess_width(self) -> int:
-        """The number of characters by which the table is too wide; 0 if it fits."""
+        """Return the number of characters by which the table is too wide; 0 if it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:
@@ -205,7 +205,7 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
-        """The indexes of the columns with code."""
+        """Return the indexes of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
@@ -224,7 +224,7 @@ def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator
 
 
 def cells(text: str) -> int:
-    """The width of the text in terminal columns."""
+    """Return the width of the text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(

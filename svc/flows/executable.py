@@ -72,7 +72,7 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
+    """Return the files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()

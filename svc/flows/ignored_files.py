@@ -92,7 +92,7 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
 
 
 def _line_for(path: str) -> str:
-    """The line of `.svcignore` that includes exactly this path."""
+    """Return the line of `.svcignore` that includes exactly this path."""
     return "!/" + escaped(path)
 
 

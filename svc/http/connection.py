@@ -43,8 +43,8 @@ class Line:
             self._handle.shutdown(socket.SHUT_RDWR)
 
     def unsent(self) -> int:
-        """The number of sent bytes that the other side has not received yet; 0 if the system does not report
-        it."""
+        """Return the number of sent bytes that the other side has not received yet; 0 if the system does not
+        report it."""
         return silence.unsent(self._handle)
 
     def close(self) -> None:

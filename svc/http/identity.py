@@ -43,8 +43,8 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def load_identity(home: Path) -> Identity:
-    """The keys in `home`, which are created on first use. Raises ClientError if they are damaged or the
-    keyring is locked."""
+    """Return the keys in `home`, which are created on first use. Raises ClientError if they are damaged or
+    the keyring is locked."""
     return find_identity(home) or _make(home)
 
 
@@ -69,8 +69,8 @@ def replace_identity(home: Path) -> Identity:
 
 
 def find_identity(home: Path) -> Identity | None:
-    """The keys in `home`; None if there are none. Raises ClientError if they are damaged or the keyring is
-    locked."""
+    """Return the keys in `home`; None if there are none. Raises ClientError if they are damaged or the
+    keyring is locked."""
     content = read_private(home / FILE)
     if content is None:
         return None

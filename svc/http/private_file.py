@@ -11,7 +11,7 @@ from localstore.folder.own_folder import mark_own_folder
 
 
 def read_private(path: Path) -> bytes | None:
-    """The content of the file; None if it does not exist. Raises ClientError if it cannot be read."""
+    """Return the content of the file; None if it does not exist. Raises ClientError if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

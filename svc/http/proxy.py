@@ -23,8 +23,8 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """The proxy for a server; None for a direct connection. Raises UsageError if the environment names an
-    unsupported kind of proxy."""
+    """Return the proxy for a server; None for a direct connection. Raises UsageError if the environment names
+    an unsupported kind of proxy."""
     parts = urlsplit(origin)
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")

@@ -44,7 +44,7 @@ class Link(msgspec.Struct, frozen=True):
         return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
 
     def key(self) -> DeviceKey:
-        """The device key of the user, in the forwarded ssh-agent. Raises UsageError if no agent is
+        """Return the device key of the user, in the forwarded ssh-agent. Raises UsageError if no agent is
         forwarded."""
         if not self.agent:
             raise UsageError(FORWARD)
@@ -53,8 +53,8 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """The signature of a message, made by the user's ssh-agent. Raises ClientError with the relay's
-        reason if that fails."""
+        """Return the signature of a message, made by the user's ssh-agent. Raises ClientError with the
+        relay's reason if that fails."""
         data = bytearray()
         try:
             with self._hand_socket(SIGN) as ours:
@@ -89,7 +89,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
-    """The link of this process; None if it is not in a session over SSH."""
+    """Return the link of this process; None if it is not in a session over SSH."""
     value = environment.get(VARIABLE, "")
     number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")

@@ -112,7 +112,7 @@ class Sessions:
         self._file(origin).unlink(missing_ok=True)
 
     def default_server(self) -> str | None:
-        """The origin of the server that was signed in to last; None if there was none."""
+        """Return the origin of the server that was signed in to last; None if there was none."""
         content = read_private(self.home / "settings.json")
         try:
             return msgspec.json.decode(content, type=_Settings).server if content else None

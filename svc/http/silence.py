@@ -74,8 +74,8 @@ def read(
 
 
 def unsent(line: socket.socket) -> int:
-    """The number of bytes on a connection that the other side has not received yet; 0 if the system does not
-    report it."""
+    """Return the number of bytes on a connection that the other side has not received yet; 0 if the system
+    does not report it."""
     try:
         packed = fcntl.ioctl(line.fileno(), TIOCOUTQ, struct.pack("i", 0))
     except (OSError, ValueError):

@@ -26,7 +26,7 @@ SCOPED = 6
 
 
 def version() -> int:
-    """The version of Landlock on this system; 0 if it has none."""
+    """Return the version of Landlock on this system; 0 if it has none."""
     try:
         return max(0, call(_CREATE, None, 0, _VERSION))
     except OSError:

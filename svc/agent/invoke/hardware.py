@@ -23,7 +23,7 @@ _KIB = re.compile(r"(?m)^(\w+):\s+(\d+) kB$")
 
 
 class SystemInfo(msgspec.Struct):
-    """Facts about the system. `uptime_seconds`: seconds since the machine started."""
+    """Facts about the system. `uptime_seconds` is the number of seconds since the machine started."""
 
     system: str
     release: str
@@ -35,8 +35,8 @@ class SystemInfo(msgspec.Struct):
 
 
 class CpuInfo(msgspec.Struct):
-    """Facts about the processor. `usable`: number of cores that this process may use. `load`: average number
-    of processes that ran or waited during the last 1, 5 and 15 minutes."""
+    """Facts about the processor. `usable` is the number of cores that this process may use. `load` has the
+    average number of processes that ran or waited during the last 1, 5 and 15 minutes."""
 
     model: str
     architecture: str
@@ -46,7 +46,7 @@ class CpuInfo(msgspec.Struct):
 
 
 class MemoryInfo(msgspec.Struct):
-    """Memory in bytes. `available`: memory that programs can get without swapping."""
+    """Sizes of the memory in bytes. `available` is the memory that programs can get without swapping."""
 
     total: int | None
     available: int | None
@@ -55,7 +55,7 @@ class MemoryInfo(msgspec.Struct):
 
 
 class DiskInfo(msgspec.Struct):
-    """Sizes, in bytes, of the file system that holds `path`."""
+    """Sizes, in bytes, of the file system that contains `path`."""
 
     path: str
     total: int

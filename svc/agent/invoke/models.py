@@ -26,7 +26,7 @@ _PIECE = 4 << 20
 
 
 class Named(Args):
-    """Names a model. `name`: its name, such as alice/qwen:q4_k_m."""
+    """Names a model by its `name`, such as alice/qwen:q4_k_m."""
 
     name: str
 
@@ -44,7 +44,7 @@ class OnPort(Args):
 
 
 class NamedOnPort(OnPort, kw_only=True):
-    """Names a loaded model. `name`: a model that the server on that port has loaded."""
+    """Names a model by its `name`. The server on that port has loaded the model."""
 
     name: str
 
@@ -63,7 +63,8 @@ class OfFolder(Args):
 
 
 class Model(msgspec.Struct):
-    """A model. `context`: tokens it was trained for. `blobs`: SHA-256 of its files."""
+    """A model. `context` is the number of tokens that it was trained for. `blobs` has the SHA-256 of its
+    files."""
 
     name: str
     size: int

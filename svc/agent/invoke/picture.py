@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct):
 
 
 class Thumbnail(msgspec.Struct):
-    """A thumbnail. `data`: its bytes in base64."""
+    """A small picture of an image. `data` has its bytes in base64."""
 
     media_type: str
     width: int
@@ -65,7 +65,7 @@ def reason(error: BaseException) -> str:
 
 
 def metadata(raw: bytes) -> Metadata:
-    """The metadata in the image's header; no pixels are decoded."""
+    """Return the metadata in the image's header; no pixels are decoded."""
     image = opened(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
@@ -83,7 +83,7 @@ def metadata(raw: bytes) -> Metadata:
 
 
 def thumbnail(raw: bytes, size: int) -> Thumbnail:
-    """The image, upright, as a PNG of at most `size` pixels in either direction."""
+    """Return the image, upright, as a PNG of at most `size` pixels in either direction."""
     from PIL import ImageOps
 
     image = opened(raw)

@@ -27,7 +27,7 @@ class Host(Protocol):
     programs: Programs
 
     def states(self) -> list[Folder]:
-        """The current states of the watched folders."""
+        """Return the current states of the watched folders."""
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """Stop sending and fetching edits of a folder, or resume if `paused` is False. If `folder` is None,

@@ -63,7 +63,7 @@ def on_device(ctx: Ctx) -> OnDevice:
 
 
 def on_server(ctx: Ctx) -> OnServer:
-    """The documents of the signed-in account."""
+    """Return the documents of the signed-in account."""
     run = ctx.obj
     session = None if run.environment.get("SVC_TOKEN") else run.sessions.find(run.server)
     if session is None:

@@ -15,7 +15,7 @@ WIDTH = 80
 
 
 def subject(message: str) -> str:
-    """The first line of a message, safe for a terminal."""
+    """Return the first line of a message, safe for a terminal."""
     return terminal_safe(message.strip().partition("\n")[0])
 
 

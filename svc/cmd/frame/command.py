@@ -191,7 +191,7 @@ class Group(TyperGroup):
 
 
 def build(path: str) -> Any:
-    """The command at `path`, such as `issue list`. Imports its module."""
+    """Return the command at `path`, such as `issue list`. Imports its module."""
     function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)

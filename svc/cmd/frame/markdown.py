@@ -51,7 +51,7 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a file of this name is shown as Markdown."""
+    """Return whether a file of this name is shown as Markdown."""
     return path.casefold().endswith((".md", ".markdown"))
 
 

@@ -46,7 +46,7 @@ def is_queueable(function: Callable[..., Any]) -> bool:
 
 
 def needs_repo(function: Callable[..., Any]) -> bool:
-    """Whether a queueable command is about a repository."""
+    """Return whether a queueable command is about a repository."""
     return not getattr(function, _ANYWHERE, False)
 
 

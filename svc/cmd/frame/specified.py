@@ -42,7 +42,7 @@ SPECIFIED = tuple(f"{group} {name}".strip() for group, names in _SPECIFIED.items
 
 
 def missing() -> list[str]:
-    """The specified commands that this version lacks."""
+    """Return the specified commands that this version lacks."""
     return [path for path in SPECIFIED if path not in COMMANDS]
 
 

@@ -111,7 +111,7 @@ class Apps:
             store.write(folder / _RECORD, msgspec.json.encode(app))
 
     def is_allowed(self, app: App, launch: Launch) -> bool:
-        """Whether the user has allowed this launch of the app."""
+        """Return whether the user has allowed this launch of the app."""
         try:
             return (self.folder(app.id) / ALLOWED).read_text("ascii") == digest_of(app, launch)
         except (OSError, ValueError):
@@ -148,7 +148,7 @@ def is_own(app: App) -> bool:
 
 
 def _folder_at(base: Path, typed: str) -> Path | None:
-    """The typed folder, relative to `base`; None if there is no such folder."""
+    """Return the typed folder, relative to `base`; None if there is no such folder."""
     try:
         folder = (base / Path(typed).expanduser()).resolve()
         return folder if folder.is_dir() else None
@@ -166,7 +166,8 @@ def _is_text(path: str) -> bool:
 
 
 def manifest_of(app: App) -> RepoManifest:
-    """The manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is malformed."""
+    """Return the manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is
+    malformed."""
     file = Path(app.folder) / MANIFEST
     try:
         with file.open("rb") as source:

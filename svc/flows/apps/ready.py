@@ -20,7 +20,7 @@ def port_of_ready(ready: Ready | None) -> int | None:
 
 
 def is_ready(ready: Ready, elapsed: float) -> bool:
-    """Whether the app counts as started. `elapsed`: seconds since its start."""
+    """Return whether the app counts as started. `elapsed` is the number of seconds since its start."""
     if ready.http is not None:
         return _answers(ready.http)
     if ready.port is not None:

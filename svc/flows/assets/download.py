@@ -184,7 +184,7 @@ def _open_part(part: Path) -> Iterator[int]:
 
 
 def _digest(fd: int) -> blake3:
-    """The BLAKE3 hash of the whole file."""
+    """Return the BLAKE3 hash of the whole file."""
     whole, at = blake3(), 0
     while piece := os.pread(fd, PIECE, at):
         whole.update(piece)

@@ -66,6 +66,6 @@ def _read_file(path: Path) -> LocalFile:
 
 
 def media_of(name: str) -> str:
-    """The media type for a file name."""
+    """Return the media type for a file name."""
     guessed, encoding = mimetypes.guess_type(name)
     return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES

@@ -113,7 +113,7 @@ def _for_this_machine(builds: list[Build]) -> Build | None:
 
 
 def _is_signed(version: str, build: Build) -> bool:
-    """Whether one of the keys that this program trusts has signed the build as this version."""
+    """Return whether one of the keys that this program trusts has signed the build as this version."""
     try:
         signature = unb64u(build.signature)
         trusted = [unb64u(key) for key in release_keys.KEYS]

@@ -32,8 +32,8 @@ _DAMAGED = "move it away to begin anew"
 
 
 class OfAccount(OnServer):
-    """The documents of the account that this device is signed in to. `note`: prints a note to the user. All
-    methods may raise DiskError."""
+    """The documents of the account that this device is signed in to. `note` is a function that prints a note
+    to the user. All methods may raise DiskError."""
 
     def __init__(
         self, connect: Callable[[], Api], session: Session, home: Home, note: Callable[[str], None]
@@ -150,7 +150,7 @@ class OfAccount(OnServer):
             raise ServerUnreachable(report.stopped[self._who], sent=False)
 
     def _edits(self, document_id: str) -> Sequence[QueuedAction]:
-        """The outbox's waiting and refused edits of a document, oldest first."""
+        """Return the outbox's waiting and refused edits of a document, oldest first."""
         if not has_entries(self._home):
             return ()
         with self._outbox() as outbox:

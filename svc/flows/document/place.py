@@ -48,7 +48,7 @@ class Documents(Protocol):
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
-        """The document with this id, for showing and editing."""
+        """Return the document with this id, for showing and editing."""
 
     def change(self, view: Shown, content: Any, title: str | None) -> Document:
         """Replace the content of a document that was shown. `title` is the new title, or None to keep the old
@@ -135,7 +135,7 @@ class OnDevice:
 
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
-    """The body of the request that edits a document. Raises UsageError for an invalid title."""
+    """Return the body of the request that edits a document. Raises UsageError for an invalid title."""
     return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 

@@ -36,7 +36,8 @@ class Password(msgspec.Struct, frozen=True):
     expires: int
 
     def lines(self) -> str:
-        """The answer to git, as lines of `name=value`. Versions of git before 2.40 ignore the expiry."""
+        """Return the answer to git, as lines of `name=value`. Versions of git before 2.40 ignore the
+        expiry."""
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 

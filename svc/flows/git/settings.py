@@ -24,7 +24,7 @@ WORDS = "auth git-credential"
 
 
 def settings_of(origin: str) -> str:
-    """The name of the section for a server in git's settings: `credential.https://HOST`."""
+    """Return the name of the section for a server in git's settings: `credential.https://HOST`."""
     return f"credential.{origin}"
 
 
@@ -71,7 +71,7 @@ def write(origin: str) -> list[str]:
 
 
 def _helpers(origin: str) -> list[str]:
-    """The credential helpers that git has for this server only."""
+    """Return the credential helpers that git has for this server only."""
     return _git("config", "--global", "--get-all", f"{settings_of(origin)}.{HELPER}").stdout.splitlines()
 
 

@@ -120,7 +120,8 @@ def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef 
 
 
 def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
-    """The ref that the first word names; None if the word is a path. Raises NotFound if it is neither."""
+    """Return the ref that the first word names; None if the word is a path. Raises NotFound if it is
+    neither."""
     ref = find_ref(where, repo, word)
     exists_here = _is_here(where, word)
     if ref is None and not exists_here and not _is_path(where, word):

@@ -36,10 +36,10 @@ class Step(NamedTuple):
 
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
-    """Return the steps that lead from the text `before` (None: no file) to the file in the seal. Each live
-    edit is a step, if together they lead exactly to the sealed text. If the last edit is by the author of the
-    seal, it is joined with the seal's step. The seal is the only step if the edits do not lead there, or if
-    the user may not read edits. Raises the errors of reading the sealed text."""
+    """Return the steps that lead from the text `before` to the file in the seal. `before` is None if there
+    was no file. Each live edit is a step, if together they lead exactly to the sealed text. If the last edit
+    is by the author of the seal, it is joined with the seal's step. The seal is the only step if the edits do
+    not lead there, or if the user may not read edits. Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []

@@ -66,7 +66,7 @@ def lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """The state of the engine. It is loaded in a separate process to find out."""
+    """Return the state of the engine. It is loaded in a separate process to find out."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()

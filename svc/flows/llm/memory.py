@@ -67,7 +67,7 @@ def plan(installed: Installed, requested: int | None, available: int | None) -> 
 
 
 def smallest_need(installed: Installed) -> int:
-    """The bytes of memory that the model needs with the smallest context."""
+    """Return the bytes of memory that the model needs with the smallest context."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 

@@ -163,7 +163,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts of a conflict. Raises ClientError if a version is not text."""
+    """Return the three texts of a conflict. Raises ClientError if a version is not text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []

@@ -45,7 +45,7 @@ def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Itera
 
 
 def beginning(home: Home, repo_id: str, prefix: str) -> list[str]:
-    """The stored ids that begin with `prefix`."""
+    """Return the stored ids that begin with `prefix`."""
     return [seal_id for seal_id in _read(home, repo_id) if seal_id.startswith(prefix)]
 
 

@@ -173,7 +173,7 @@ def default_ref(where: Where, repo: Repo) -> str:
 
 
 def last_seal(where: Where) -> str | None:
-    """The id of the last seal of the linked folder; None if there is none."""
+    """Return the id of the last seal of the linked folder; None if there is none."""
     from localstore.folder.link import read_last_seal
 
     if where.linked is None:

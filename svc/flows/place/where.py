@@ -79,7 +79,7 @@ class Where:
             self.held = None
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error, for the user."""
+        """Return the sentence of an error, for the user."""
         return error.detail
 
     @property
@@ -104,7 +104,8 @@ class Where:
             return None
 
     def below(self, typed: str) -> Path:
-        """The path of a new folder. Raises FolderGone if it is relative to a folder that was deleted."""
+        """Return the path of a new folder. Raises FolderGone if it is relative to a folder that was
+        deleted."""
         if self.gone and not Path(typed).is_absolute():
             raise FolderGone
         return self.folder / typed
@@ -272,8 +273,8 @@ class Where:
         return bool(self.given.get("queue"))
 
     def _queue(self) -> Queue:
-        """The outbox for actions of this machine's session. Raises Unauthorized if there is no session, or if
-        a script token is used."""
+        """Return the outbox for actions of this machine's session. Raises Unauthorized if there is no
+        session, or if a script token is used."""
         from svc.flows.outbox.actions import Queue, open_outbox
 
         session = self.sessions.find(self.server)

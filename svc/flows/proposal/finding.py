@@ -123,7 +123,7 @@ def from_branch(
 
 
 def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
-    """Whether this proposal is open, and the fork has an open proposal with the same number."""
+    """Return whether this proposal is open, and the fork has an open proposal with the same number."""
     if place.fork is None or proposal.state != "open":
         return False
     try:

@@ -288,5 +288,5 @@ def _spread(seconds: float) -> float:
 
 
 def _is_temporary(error: SvcError) -> bool:
-    """Whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500
