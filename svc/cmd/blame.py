@@ -1,4 +1,4 @@
-"""`svc blame`."""
+"""The command `svc blame`."""
 
 from __future__ import annotations
 

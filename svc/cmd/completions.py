@@ -1,4 +1,4 @@
-"""`svc completions SHELL`."""
+"""The command `svc completions SHELL`."""
 
 from __future__ import annotations
 

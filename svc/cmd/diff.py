@@ -1,4 +1,4 @@
-"""`svc diff`."""
+"""The command `svc diff`."""
 
 from __future__ import annotations
 

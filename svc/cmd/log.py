@@ -1,4 +1,4 @@
-"""`svc log`."""
+"""The command `svc log`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc pull`."""
+"""The command `svc pull`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc push`."""
+"""The command `svc push`."""
 
 from __future__ import annotations
 

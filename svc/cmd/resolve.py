@@ -1,4 +1,4 @@
-"""`svc conflicts` and `svc resolve`."""
+"""The commands `svc conflicts` and `svc resolve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc restore`."""
+"""The command `svc restore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc revert`."""
+"""The command `svc revert`."""
 
 from __future__ import annotations
 

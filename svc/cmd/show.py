@@ -1,4 +1,4 @@
-"""`svc show`."""
+"""The command `svc show`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc status`, also `svc repo status`."""
+"""The command `svc status`, also `svc repo status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc switch`."""
+"""The command `svc switch`."""
 
 from __future__ import annotations
 

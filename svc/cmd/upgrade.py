@@ -1,4 +1,4 @@
-"""`svc upgrade`."""
+"""The command `svc upgrade`."""
 
 from __future__ import annotations
 

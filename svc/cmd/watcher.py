@@ -1,4 +1,4 @@
-"""`svc watcher …`."""
+"""The commands `svc watcher …`."""
 
 from __future__ import annotations
 

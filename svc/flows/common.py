@@ -140,9 +140,9 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
 class NewHead(msgspec.Struct, frozen=True):
     """The differences between a newer, verified seal and the folder's last seal.
 
-    `changes` maps each changed path to its file, or to None if it was removed. `whole` says that `changes`
-    has all files of the seal instead. `tree` has the seal's directory objects, or is None if they are not
-    known."""
+    `changes` maps each changed path to its file, or to None if it was removed. If `whole` is True, `changes`
+    has all files of the newer seal, not only changed ones. `tree` has the seal's directory objects, or is
+    None if they are not known."""
 
     changes: Mapping[str, SealedFile | None]
     whole: bool

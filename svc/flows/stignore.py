@@ -15,8 +15,8 @@ INCLUDE = "#include"
 
 
 def read_otherwise(copy: WorkingCopy) -> list[str]:
-    """Return a warning for each `#include` in `.stignore`. Also return one for each line with `!` whose
-    effect depends on its position among the other lines."""
+    """Return the warnings about `.stignore`. There is one for each `#include`, and one for each line with `!`
+    whose effect depends on its position among the other lines."""
     data = copy.files.read_up_to(FILE, IGNORE_FILE_BYTES)
     if data is None:
         return []

@@ -27,8 +27,9 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What to switch to. `transport` sends the requests about it. `key` is None if the user may only read.
-    `seal` is the seal to show; if it is set, `branch` is the branch to return to later."""
+    """The target of a switch. `transport` sends the requests about the target. `key` is None if the user may
+    only read. `seal` is set if the target is a seal to show; `branch` is then the branch to return to
+    later."""
 
     branch: str
     transport: Transport

@@ -195,8 +195,8 @@ def _program(machine: _Machine) -> list[bytes]:
 
 
 def _argument(index: int) -> int:
-    """Return the offset of a system call's argument in the data that a seccomp filter sees. `index` is the
-    number of the argument. The offset is that of its lower 32 bits."""
+    """Return the position of a system call's argument in the data that a seccomp filter sees. `index` is the
+    number of the argument. The position is the byte offset of the argument's lower 32 bits."""
     return 16 + 8 * index
 
 

@@ -1,4 +1,4 @@
-"""`svc repo collaborator …`."""
+"""The commands `svc repo collaborator …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo access …`."""
+"""The commands `svc repo access …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc app install|update|uninstall`."""
+"""The commands `svc app install|update|uninstall`."""
 
 from __future__ import annotations
 

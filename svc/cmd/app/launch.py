@@ -1,4 +1,4 @@
-"""`svc app launch|stop|restart|open`."""
+"""The commands `svc app launch|stop|restart|open`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc auth device …`."""
+"""The commands `svc auth device …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc login`, `svc logout`."""
+"""The commands `svc login`, `svc logout`."""
 
 from __future__ import annotations
 

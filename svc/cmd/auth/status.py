@@ -1,4 +1,4 @@
-"""`svc auth status`."""
+"""The command `svc auth status`."""
 
 from __future__ import annotations
 

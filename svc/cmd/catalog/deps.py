@@ -1,4 +1,4 @@
-"""`svc repo deps` and `svc repo dependents`."""
+"""The commands `svc repo deps` and `svc repo dependents`."""
 
 from __future__ import annotations
 

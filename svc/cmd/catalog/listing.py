@@ -1,4 +1,4 @@
-"""`svc repo listing`."""
+"""The command `svc repo listing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc cloud launch|list|view|stop`."""
+"""The commands `svc cloud launch|list|view|stop`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc doc create|list|view|history|archive|unarchive|delete`."""
+"""The commands `svc doc create|list|view|history|archive|unarchive|delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc doc edit`."""
+"""The command `svc doc edit`."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _refusal(code: str, sentence: str) -> ApiResponse[Any]:
 
 def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
     """Return the command line that runs the command at `path` with these arguments. Raises UsageError if the
-    command lacks an argument, or if a value has the wrong type."""
+    command has no parameter of a given name, or if a value has the wrong type."""
     by_name = parameters(path)
     given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
     for name in given:

@@ -1,4 +1,4 @@
-"""`svc inbox`."""
+"""The command `svc inbox`."""
 
 from __future__ import annotations
 

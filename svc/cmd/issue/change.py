@@ -1,4 +1,4 @@
-"""`svc issue edit|close|reopen`, `svc issue label add|remove`."""
+"""The commands `svc issue edit|close|reopen`, `svc issue label add|remove`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc issue comment`, `svc issue react`."""
+"""The commands `svc issue comment`, `svc issue react`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc issue create|list|status|view`."""
+"""The commands `svc issue create|list|status|view`."""
 
 from __future__ import annotations
 

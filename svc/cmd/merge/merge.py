@@ -1,4 +1,4 @@
-"""`svc merge`."""
+"""The command `svc merge`."""
 
 from __future__ import annotations
 

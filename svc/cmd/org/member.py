@@ -1,4 +1,4 @@
-"""`svc org member …`, `svc org leave`."""
+"""The commands `svc org member …`, `svc org leave`."""
 
 from __future__ import annotations
 

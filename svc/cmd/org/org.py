@@ -1,4 +1,4 @@
-"""`svc org create|list|view|edit|rename|delete`."""
+"""The commands `svc org create|list|view|edit|rename|delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo paths list|set|remove|timeline`."""
+"""The commands `svc repo paths list|set|remove|timeline`."""
 
 from __future__ import annotations
 

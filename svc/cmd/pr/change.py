@@ -1,4 +1,4 @@
-"""`svc pr edit|close|reopen|ready`, `svc pr label add|remove`."""
+"""The commands `svc pr edit|close|reopen|ready`, `svc pr label add|remove`."""
 
 from __future__ import annotations
 

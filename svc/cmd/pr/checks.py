@@ -1,4 +1,4 @@
-"""`svc pr checks`."""
+"""The command `svc pr checks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc pr create`."""
+"""The command `svc pr create`."""
 
 from __future__ import annotations
 

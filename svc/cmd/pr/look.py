@@ -1,4 +1,4 @@
-"""`svc pr diff|checkout|versions|range-diff`."""
+"""The commands `svc pr diff|checkout|versions|range-diff`."""
 
 from __future__ import annotations
 

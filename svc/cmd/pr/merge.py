@@ -1,4 +1,4 @@
-"""`svc pr merge|update-branch`."""
+"""The commands `svc pr merge|update-branch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc pr list|status|view`."""
+"""The commands `svc pr list|status|view`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc pr review`."""
+"""The command `svc pr review`."""
 
 from __future__ import annotations
 

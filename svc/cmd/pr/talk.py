@@ -1,4 +1,4 @@
-"""`svc pr comment`, `svc pr react`."""
+"""The commands `svc pr comment`, `svc pr react`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc queue …`."""
+"""The commands `svc queue …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo release upload|download|delete-asset`."""
+"""The commands `svc repo release upload|download|delete-asset`."""
 
 from __future__ import annotations
 

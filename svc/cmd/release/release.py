@@ -1,4 +1,4 @@
-"""`svc repo release list|create|view|edit|delete`."""
+"""The commands `svc repo release list|create|view|edit|delete`."""
 
 from __future__ import annotations
 

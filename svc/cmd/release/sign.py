@@ -1,4 +1,4 @@
-"""`svc repo release sign`."""
+"""The command `svc repo release sign`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo audit`."""
+"""The command `svc repo audit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo branch`, `svc repo branch-delete`."""
+"""The commands `svc repo branch`, `svc repo branch-delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo clone`."""
+"""The command `svc repo clone`."""
 
 from __future__ import annotations
 

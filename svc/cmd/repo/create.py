@@ -1,4 +1,4 @@
-"""`svc repo create`."""
+"""The command `svc repo create`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo device status`."""
+"""The command `svc repo device status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo executable`."""
+"""The command `svc repo executable`."""
 
 from __future__ import annotations
 

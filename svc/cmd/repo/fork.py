@@ -1,4 +1,4 @@
-"""`svc repo fork`, `svc repo forks`."""
+"""The commands `svc repo fork`, `svc repo forks`."""
 
 from __future__ import annotations
 

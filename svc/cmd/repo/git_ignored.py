@@ -1,4 +1,4 @@
-"""`svc repo git-ignored`."""
+"""The command `svc repo git-ignored`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo protect …`."""
+"""The commands `svc repo protect …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo star|unstar|watch|unwatch`."""
+"""The commands `svc repo star|unstar|watch|unwatch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo tag …`."""
+"""The commands `svc repo tag …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo view`."""
+"""The command `svc repo view`."""
 
 from __future__ import annotations
 

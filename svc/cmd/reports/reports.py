@@ -1,4 +1,4 @@
-"""`svc repo reports …`."""
+"""The commands `svc repo reports …`."""
 
 from __future__ import annotations
 

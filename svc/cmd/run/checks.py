@@ -1,4 +1,4 @@
-"""`svc repo checks list|enable|disable`."""
+"""The commands `svc repo checks list|enable|disable`."""
 
 from __future__ import annotations
 

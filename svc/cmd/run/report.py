@@ -1,4 +1,4 @@
-"""`svc repo run create|update|cancel|rerun`."""
+"""The commands `svc repo run create|update|cancel|rerun`."""
 
 from __future__ import annotations
 

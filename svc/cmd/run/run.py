@@ -1,4 +1,4 @@
-"""`svc repo run list|view`."""
+"""The commands `svc repo run list|view`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo webhook ping|deliveries|delivery|redeliver`."""
+"""The commands `svc repo webhook ping|deliveries|delivery|redeliver`."""
 
 from __future__ import annotations
 

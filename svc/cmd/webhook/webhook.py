@@ -1,4 +1,4 @@
-"""`svc repo webhook create|list|view|edit|delete`."""
+"""The commands `svc repo webhook create|list|view|edit|delete`."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """Return the state of the engine. It is loaded in a separate process to find out."""
+    """Find out whether the engine can be loaded on this machine, by loading it in a separate process."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()

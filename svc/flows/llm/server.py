@@ -223,8 +223,8 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """A context that holds the lock for starting a server. While another process holds the lock, it waits and
-    tells the user once. Raises ServerFailed if that takes too long."""
+    """A context that holds the lock for starting a server. If another process holds the lock, the context
+    waits for it and tells the user once. Raises ServerFailed if that takes too long."""
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         try:

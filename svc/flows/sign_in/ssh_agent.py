@@ -1,7 +1,8 @@
-"""Signs with Ed25519 keys of the user's ssh-agent, which keeps their secrets (draft-ietf-sshm-ssh-agent).
+"""Signs with Ed25519 keys in the user's ssh-agent, which never reveals their secrets
+(draft-ietf-sshm-ssh-agent).
 
-A signature of `ssh-ed25519` is plain Ed25519 over the data, so a key of the agent can be a device key.
-"""
+A signature of the kind `ssh-ed25519` is a plain Ed25519 signature of the data, so a key in the agent can be a
+device key."""
 
 from __future__ import annotations
 
