@@ -248,7 +248,8 @@ class ConflictCopy(msgspec.Struct, frozen=True):
 
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
-    """Return the conflict copies that were made since this command began."""
+    """Return the conflict copies that were made in the current run: in this command, or in this round of the
+    agent."""
     return [_conflict_copy(copy, path, name) for path, name in copy.conflicts]
 
 
@@ -267,8 +268,8 @@ def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
-    """Return the paths that were merged without conflict since this command began. Each is mapped to the
-    handle of the other author, or to None if it is unknown."""
+    """Return the paths that were merged without conflict in the current run (this command, or this round of
+    the agent). Each is mapped to the handle of the other author, or to None if it is unknown."""
     in_conflict = {path for path, _ in copy.conflicts}
     return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 

@@ -207,8 +207,8 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
 
 
 def _require_merged(copy: WorkingCopy) -> None:
-    """Raise EditsConflict if a conflict copy was made since this command began. The user must compare the
-    files before anything is sent."""
+    """Raise EditsConflict if this command made a conflict copy. The user must compare the files before
+    anything is sent."""
     conflicts = conflict_copies(copy)
     if conflicts:
         foretold = isinstance(copy, DryRunCopy)

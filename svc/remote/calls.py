@@ -148,8 +148,8 @@ class _Program(ctypes.Structure):
 
 
 def refuse() -> None:
-    """Forbid system calls for this process and its children. This cannot be undone. Raises OSError if the
-    kind of processor is unknown or Linux has no seccomp."""
+    """Forbid, for this process and its children, the system calls that they do not need. This cannot be
+    undone. Raises OSError if the kind of processor is unknown or Linux has no seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")

@@ -1,4 +1,5 @@
-"""Finds the seals that only one branch or tag leads to. They can no longer be found once it is deleted."""
+"""Finds the seals that only one branch or tag leads to. Once it is deleted, they can be found only by their
+ids."""
 
 from __future__ import annotations
 
