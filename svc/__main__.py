@@ -46,15 +46,15 @@ def answer(words: list[str]) -> int:
 
 def _require_utf8_names() -> None:
     """Restart in Python's UTF-8 mode if the locale has another encoding. File names are bytes on the disk,
-    and svc reads them as UTF-8 in every locale, so that everybody has the same files."""
+    and svc reads them as UTF-8 in every locale. So everybody has the same files."""
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
         os.execv(sys.executable, [sys.executable, *UTF8_NAMES, *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _prepare_streams() -> None:
-    """Escape characters in output that the terminal's encoding lacks, so that printing never fails. In UTF-8
-    mode, the terminal and arguments that are not UTF-8 still use the locale's encoding, because people typed
-    them and they name no files."""
+    """Make output never fail: characters that the terminal's encoding lacks are escaped. In UTF-8 mode, the
+    terminal and arguments that are not UTF-8 still use the locale's encoding, because people typed these
+    arguments and they name no files."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -66,8 +66,8 @@ def _prepare_streams() -> None:
 
 
 def _spoken_encoding() -> str | None:
-    """The name of the locale's encoding, if Python ignores it in favour of UTF-8. None if Python uses it
-    anyway, or if the user chose another one with PYTHONIOENCODING."""
+    """Return the name of the locale's encoding, if Python ignores it in favour of UTF-8. None if Python uses
+    it anyway, or if the user chose another one with PYTHONIOENCODING."""
     if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
         return None
     import locale

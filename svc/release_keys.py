@@ -1,10 +1,9 @@
 """The public keys that verify new builds of svc before an upgrade. `scripts/release.py` writes them into the
 builds that it makes.
 
-A build trusts at most two keys: the one that signed it, and the next one, so that older programs accept a
-build signed with the next key. In a checkout or an installed package the list is empty, because those are not
-upgraded this way.
-"""
+A build trusts at most two keys: the one that signed it, and the next one. So a build that is signed with the
+next key is still accepted by older programs. In a checkout or an installed package the list is empty, because
+these are not upgraded in this way."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ ARRIVING, ARRIVED = 0.05, 0.005  # seconds that what a plugin sent before it sav
 
 
 class OpenTexts:
-    """The open texts of a watched folder and the clients that edit them; used in the thread of the folder."""
+    """The open texts of a watched folder, and the clients that edit them. Only the thread of the folder uses
+    it."""
 
     def __init__(self, state: FolderState) -> None:
         self._state = state
@@ -41,15 +42,15 @@ class OpenTexts:
         self._editors[editor.follower] = editor
 
     def drop_follower(self, follower: Follower) -> None:
-        """Store the typed changes of a client that has hung up, then forget the client."""
+        """Store the typed changes of a client that has disconnected, then forget the client."""
         editor = self._editors.get(follower)
         if editor is not None:
             editor.disconnected = True
             self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
-        """Read the messages that the client has sent: queue its changes for the next round, and note where
-        its cursor is. After a malformed message the client is dropped."""
+        """Read the messages that the client has sent. Its changes are queued for the next round, and the
+        position of its cursor is noted. A client that sends a malformed message is dropped."""
         while self._editors.get(editor.follower) is editor and not editor.lines.empty():
             try:
                 at, col = editor.hear(editor.lines.get_nowait())
@@ -60,7 +61,7 @@ class OpenTexts:
                 self._cursor, self._cursor_reported = (editor.path, at, max(0, col)), False
 
     def note_written(self, path: str) -> None:
-        """Note that the file on the disk was written, by a program or by svc itself."""
+        """Note that a program, or svc itself, has written the file `path` on the disk."""
         for plugin in self._plugins(path):
             plugin.touched = True
 
@@ -70,12 +71,12 @@ class OpenTexts:
         ]
 
     def edits(self, path: str) -> bool:
-        """Whether an editor plugin has the text of this file open."""
+        """Return whether an editor plugin has the text of this file open."""
         return bool(self._plugins(path))
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether an editor plugin shows the text of this file whose BLAKE3 is `name`. Waits a moment for
-        changes that the plugin sent before it saved the file."""
+        """Return whether an editor plugin shows, for the file `path`, the text with the BLAKE3 digest `name`.
+        Waits up to 50 ms for changes that the plugin sent before it saved the file."""
         until = time.monotonic() + ARRIVING
         while plugins := self._plugins(path):
             for plugin in plugins:
@@ -88,8 +89,8 @@ class OpenTexts:
         return False
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """The text of this file in each editor plugin that has it open, as it was after the last change that
-        became an edit."""
+        """Return one text for each editor plugin that has this file open: the plugin's text after the last of
+        its changes that was stored as an edit."""
         return [plugin.popped_text for plugin in self._plugins(path) if plugin.sheet is not None]
 
     @property
@@ -105,8 +106,8 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """The times (monotonic seconds) at which typed edits must be stored, and at which the cursor must be
-        reported to others. Empty if nothing waits."""
+        """Return the times at which the thread has work: storing typed edits, and reporting the cursor to
+        others. Times are seconds of the monotonic clock. The list is empty if there is no work."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)
@@ -115,7 +116,7 @@ class OpenTexts:
         return moments
 
     def is_due(self) -> bool:
-        """Whether typed edits must be stored now."""
+        """Return whether typed edits must be stored now."""
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:
@@ -130,8 +131,8 @@ class OpenTexts:
             state.line.here(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
-        """Lock the folder and store the typed edits. Called while a failed round waits for its next
-        attempt."""
+        """Lock the folder and store the typed edits, if they are due. Called while the folder waits to repeat
+        a failed round."""
         state = self._state
         if not self.is_due():
             return
@@ -145,8 +146,8 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Do one piece of work, if there is any: open the text of a client, or store the changes that a
-        client typed as one edit. Returns whether there was any."""
+        """Do one piece of work: open the text of a client, or store the changes that a client typed as one
+        edit. Returns False if there was nothing to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:
@@ -159,15 +160,15 @@ class OpenTexts:
         return False
 
     def _has_saved(self, copy: WorkingCopy, editor: Editor) -> bool:
-        """Whether the client is an editor plugin that may have saved its file since the last call. The caller
-        stores the plugin's typed changes before it examines the save."""
+        """Return whether the client is an editor plugin that may have saved its file since the last call. If
+        so, the caller stores the plugin's typed changes before it examines the saved file."""
         if not isinstance(editor, Plugin) or not editor.touched:
             return False
         editor.touched = False
         return not self._state.work.is_ours(copy, editor.path)
 
     def keep_last(self) -> None:
-        """Store typed updates that are still queued, before the folder is released."""
+        """Store typed changes that are still queued. Called before the agent stops watching the folder."""
         state = self._state
         if not any(editor.typed for editor in self._editors.values()):
             return
@@ -200,8 +201,8 @@ class OpenTexts:
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
-        """Send each client what others have changed in its text, and whether its own changes are stored and
-        sent."""
+        """Send each client the changes of others in its text. Also tell the client whether its own changes
+        are stored, and whether they are sent to the server."""
         state = self._state
         state.relit = False
         flying = copy.db.flight_kinds() if self._editors else {}
@@ -226,7 +227,7 @@ class OpenTexts:
                 editor.say(Sheet("kept", sheet.last, state=state.light, queued=queued, detail=why))
 
     def people_moved(self) -> None:
-        """Tell each client who else edits its text."""
+        """Send each client the list of the people who edit the same text."""
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
             people = [

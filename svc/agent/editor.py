@@ -1,4 +1,4 @@
-"""The clients that edit a text: the app, by updates of a CRDT text, and editor plugins, by splices (offset,
+"""The clients that edit a text. The app sends updates of a CRDT text; an editor plugin sends splices (offset,
 deleted length, inserted text)."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _spliced = msgspec.json.Decoder(Spliced)
 
 
 def require_edit(request: Request) -> None:
-    """Raise UsageError unless the request names a folder and a path in it, and either a session (from the
-    app) or the unit of its offsets (from an editor plugin)."""
+    """Raise UsageError unless the request names a folder, a path in the folder, and how the client edits. The
+    app names its session; an editor plugin names the unit in which its offsets count."""
     if not (request.folder and request.path):
         raise UsageError("an edit names a folder, and a path in it")
     word = request.session
@@ -45,9 +45,9 @@ def editor_of(request: Request, follower: Follower) -> Editor:
 class Editor:
     """A client that edits one text of a folder by updates of its sheet, a CRDT text shared with the agent.
 
-    `sheet`: None until the text is open. `lines`: messages received but not read yet. `typed`: (number,
-    update) of each change that is not stored as an edit yet. `disconnected`: the client has hung up, but has
-    changes that are not stored yet."""
+    `sheet` is None until the text is open. `lines` has the messages that are received but not read yet.
+    `typed` has (number, update) of each change that is not stored as an edit yet. `disconnected` is True if
+    the client has disconnected and some of its changes are not stored yet."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
@@ -67,8 +67,8 @@ class Editor:
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Read a message of the client, and queue the change in it. Returns (line, column) of the client's
-        cursor, 0 where unknown. Raises Invalid for a malformed message."""
+        """Read a message of the client, and queue the change in it. Returns the line and column of the
+        client's cursor; a number that is not known is 0. Raises Invalid for a malformed message."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -82,8 +82,8 @@ class Editor:
         self.say(Sheet("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:
-        """Remove the next updates from `typed`, at most AT_ONCE. Returns (updates, number of the last one; 0
-        without updates)."""
+        """Remove the next updates, at most AT_ONCE, from `typed`. Returns (updates, number of the last
+        update). The number is 0 if there are no updates."""
         updates: list[bytes] = []
         last = 0
         while self.typed and len(updates) < AT_ONCE:
@@ -93,11 +93,11 @@ class Editor:
 
 
 class Plugin(Editor):
-    """An editor plugin: a client that edits by splices, whose offsets count in `unit`, and may save the file
-    itself.
+    """An editor plugin: a client that edits by splices and may save the file itself. Offsets in its splices
+    count in `unit`.
 
-    `touched`: the file was written since the agent last examined it. `popped_text`: the plugin's text after
-    the last change that `pop` returned."""
+    `touched` is True if the file was written since the agent last examined it. `popped_text` is the plugin's
+    text after the last change that `pop` returned."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)
@@ -108,16 +108,16 @@ class Plugin(Editor):
         self._after: deque[bytes] = deque()  # what it showed after each AT_ONCE-th change of `typed`
 
     def open(self, sheet: OpenSheet) -> None:
-        """Set the sheet, and send the client its text. From then on the agent follows the plugin's own
-        text."""
+        """Set the sheet, and send the client its text. From then on the agent keeps a copy of the text that
+        the plugin shows."""
         self._text = EditorText(sheet.text, self._unit)
         self.popped_text = sheet.text
         super().open(sheet)
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Read a message of the plugin, and queue its splices as an update. Returns (line, column) of the
-        plugin's cursor, 0 where unknown. Raises Invalid for a malformed message, or one before the text was
-        sent."""
+        """Read a message of the plugin, and queue its splices as an update. Returns the line and column of
+        the plugin's cursor; a number that is not known is 0. Raises Invalid for a malformed message, and for
+        a message that comes before the text was sent."""
         spliced = _decoded(_spliced, line)
         if self._text is None:
             raise Invalid("the text was not sent yet; wait for it before you change it")
@@ -130,8 +130,9 @@ class Plugin(Editor):
         return spliced.line, spliced.col
 
     def pop(self) -> tuple[list[bytes], int]:
-        """Remove the next updates from `typed`, at most AT_ONCE, and set `popped_text` to the plugin's text
-        after them. Returns (updates, number of the last one; 0 without updates)."""
+        """Remove the next updates, at most AT_ONCE, from `typed`. Set `popped_text` to the plugin's text
+        after these updates. Returns (updates, number of the last update). The number is 0 if there are no
+        updates."""
         batch = super().pop()
         if self._after:
             self.popped_text = self._after.popleft()
@@ -140,13 +141,15 @@ class Plugin(Editor):
         return batch
 
     def tell(self, update: bytes) -> None:
-        """Send the plugin an update of its sheet, as splices of the text that the plugin shows."""
+        """Send the plugin an update of its sheet, translated into splices of the text that the plugin
+        shows."""
         if self._text is not None:
             self._text.hear(update)
             self._say_next()
 
     def shows(self, name: bytes) -> bool:
-        """Whether the editor shows the text with this BLAKE3, or showed it a moment ago."""
+        """Return whether the editor shows the text with the BLAKE3 digest `name`, or showed it a moment
+        ago."""
         return self._text is not None and self._text.shows(name)
 
     def _say_next(self) -> None:

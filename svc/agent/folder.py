@@ -1,4 +1,4 @@
-"""One folder that the agent watches, as a thread that locks it for short rounds of work."""
+"""One folder that the agent watches. A thread locks the folder for short rounds of work."""
 
 from __future__ import annotations
 
@@ -48,10 +48,9 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 class Watched:
     """A folder that the agent watches: a thread that locks it for short rounds of work.
 
-    `say`: called with events; `gone`: called with the reason when the folder is no longer watched. The
-    agent's process sets `followers` (number of clients that want it watched) and `detached` (it stays watched
-    without followers).
-    """
+    `say` is called with each event. `gone` is called with the reason when the folder is no longer watched.
+    The agent's process sets `followers`, the number of clients that want the folder watched, and `detached`,
+    which is True if the folder stays watched without such clients."""
 
     def __init__(
         self,
@@ -84,8 +83,8 @@ class Watched:
 
     @property
     def place(self) -> Place | None:
-        """The parameters for opening the folder's channel to the server; None: open none, because the user
-        may only read."""
+        """The parameters for opening the folder's channel to the server. None if no channel must be opened,
+        because the user may only read."""
         return self._state.place
 
     def heard(self, message: Heard) -> None:
@@ -93,8 +92,8 @@ class Watched:
         self._inbox.put(message)
 
     def lit(self, light: Light, why: str) -> None:
-        """Queue the connection's new light (live, polling or offline) for the thread. If offline, requests in
-        progress are cancelled."""
+        """Queue the connection's new light (live, polling or offline) for the thread. If the new light is
+        offline, requests in progress are cancelled."""
         self._inbox.put(Lit(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
@@ -109,7 +108,8 @@ class Watched:
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
-        """Stop exchanging edits with others (`paused`), or resume it. Saves are captured in both states."""
+        """Stop exchanging edits with others if `paused` is True, else resume. In both states saves in the
+        folder are still captured."""
         if paused != self.paused:
             self.paused = paused
             self._inbox.put(Pause(paused))
@@ -125,7 +125,7 @@ class Watched:
         editor.follower.hears = hears
 
     def edit_left(self, follower: Follower) -> None:
-        """Note that a client that edits a text has hung up."""
+        """Queue the message that a client which edits a text has disconnected."""
         self._inbox.put(EditorLeft(follower))
 
     def stop(self) -> None:
@@ -142,7 +142,7 @@ class Watched:
         self._thread.join(seconds)
 
     def state(self) -> Folder:
-        """The folder as the agent's clients see it."""
+        """Return the folder as the agent's clients see it."""
         return self._state.described(self.detached, self.followers, self.paused)
 
     # --- the thread
@@ -208,7 +208,7 @@ class Watched:
                 self._handle_failure(error)
 
     def _seconds_until_due(self) -> float:
-        """Seconds until the next work is due, if no message arrives before."""
+        """Return how many seconds the thread may wait for a message before the next scheduled work is due."""
         now, state = time.monotonic(), self._state
         moments = [self._walk_at, *self._texts.moments()]
         if state.waiting:
@@ -227,8 +227,8 @@ class Watched:
         return max(0.0, min(moments) - now)
 
     def _take_messages(self, seconds: float) -> Stop | None:
-        """Handle queued messages, waiting at most `seconds` for the first; then note the work whose time has
-        come. Returns the message that ends the thread, or None."""
+        """Handle queued messages, waiting at most `seconds` for the first. Afterwards schedule the work that
+        is now due. Returns the message that ends the thread; None if there was no such message."""
         for message in received(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message
@@ -247,7 +247,7 @@ class Watched:
         return None
 
     def _is_due(self) -> bool:
-        """Whether a round has work to do."""
+        """Return whether a round has work to do."""
         state = self._state
         due = state.saves.next_due()
         if (due is not None and due <= time.monotonic()) or self._texts.is_due():
@@ -354,8 +354,8 @@ class Watched:
                 state.whole = True
 
     def _is_about_folder(self, event: Event) -> bool:
-        """Whether the event moves the head of this folder's branch, or changes the repository, the access to
-        it or the protection of a branch."""
+        """Return whether the event concerns this folder. An event does if it moves the head of the folder's
+        branch, or if it changes the repository, the access to it or the protection of a branch."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._state.link.branch and event.data.get("head") != self._state.last_seal
@@ -421,7 +421,8 @@ class Watched:
         self._say_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
-        """Read the session and the link of the folder (`.svc/`) again, because either may have changed."""
+        """Read the session and the folder's link to its repository (`.svc/`) again. Either may have
+        changed."""
         self._state.owning.close()
         self._where.close()
         self._where = self._new_where(self.root)

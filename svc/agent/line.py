@@ -3,10 +3,10 @@ server is reached:
 
 live: the socket is open
 
-polling: sockets fail, but requests succeed; the socket is tried every ten seconds, later every minute
+polling: sockets fail, but requests succeed; the agent tries the socket again every ten seconds, later every
+minute
 
-offline: nothing succeeds; tried again after 1, 2, 4 … 30 seconds
-"""
+offline: sockets and requests fail; the agent tries again after 1, 2, 4 … 30 seconds"""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 
 class Place(msgspec.Struct):
-    """The parameters for opening a channel, which carries the updates of one branch. `replica`: the id under
-    which the folder numbers its updates. `since`: sequence number of the last update of the branch that the
-    folder has."""
+    """The parameters for opening a channel, which carries the updates of one branch. `replica` is the id
+    under which the folder numbers its updates. `since` is the sequence number of the last update of the
+    branch that the folder has."""
 
     repo_id: str
     branch: str
@@ -75,7 +75,8 @@ class Member(Protocol):
 
     @property
     def place(self) -> Place | None:
-        """The parameters for opening its channel; None: open no channel, because the user may only read."""
+        """The parameters for opening this member's channel. None if no channel must be opened, because the
+        user may only read."""
 
     def heard(self, message: Heard) -> None: ...
 
@@ -83,8 +84,8 @@ class Member(Protocol):
 
 
 class Line:
-    """The connection to one server. Members `join` and `leave` it; `close` ends it. `answers`: called when
-    the server is reachable again."""
+    """The connection to one server. Members `join` and `leave` it, and `close` ends it. `answers` is called
+    when the server can be reached again."""
 
     def __init__(
         self, origin: str, sessions: Sessions, log: Callable[[str], None], answers: Callable[[], None]
@@ -142,8 +143,8 @@ class Line:
         self._wake.set()
 
     def send(self, channel: int, batch: UpdateBatch) -> int | None:
-        """Send updates over the socket. Returns the number by which their answer will refer to them; None if
-        the channel is not open, so that they must be sent by a request."""
+        """Send updates over the socket. Returns the number by which the server's answer will refer to them.
+        Returns None if the channel is not open; then the caller must send the updates by a request."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
             self._next_id += 1
@@ -159,8 +160,8 @@ class Line:
     def here(
         self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
     ) -> bool:
-        """Send the file, line and column where the user is to the others on the branch. Returns False,
-        without sending, if the channel is not open."""
+        """Tell the others on the branch in which file, line and column the user is. Returns False if the
+        channel is not open, so that nothing was sent."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
@@ -208,7 +209,8 @@ class Line:
                 self._wake.clear()
 
     def _talk(self, api: Api) -> bool:
-        """Open a socket and pass on its messages until it breaks. Returns whether any message came."""
+        """Open a socket and pass on its messages until the connection breaks. Returns whether any message
+        came."""
         with within(self._end, Deadline(FIRST_FRAME)):
             socket = api.sync.socket()
         live = False
@@ -269,8 +271,8 @@ class Line:
     # --- polls
 
     def _polls(self, seconds: float, once: bool) -> bool:
-        """Poll until a poll fails, or until a socket should be tried; only once if `once`. Returns whether
-        polling worked."""
+        """Poll until a poll fails several times, or until it is time to try a socket. With `once`, stop after
+        one successful poll. Returns whether the server answered polls."""
         failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
@@ -296,8 +298,8 @@ class Line:
         return worked
 
     def _poll(self, api: Api, wait: int) -> bool:
-        """Poll once, and pass on the answer. Waits up to `wait` seconds for messages. Returns whether there
-        were none."""
+        """Poll once, and pass on the answer. The server may wait up to `wait` seconds for messages. Returns
+        True if there were none."""
         with self._lock:
             members = list(self._members.values())
         channels = []
@@ -333,8 +335,8 @@ class Line:
         return not (answer.frames or answer.events)
 
     def _lose(self, error: SvcError) -> None:
-        """Set the light to offline, with the error as its reason. While the server stays unreachable, later
-        attempts do not replace the first reason."""
+        """Set the light to offline, and show the error as the reason. If the server stays unreachable, the
+        first reason is kept."""
         unreachable = isinstance(error, ServerUnreachable)
         if not (unreachable and self._unreachable and self.light == "offline"):
             self._light("offline", error.detail)
@@ -352,8 +354,8 @@ class Line:
             member.lit(light, why)
 
     def _renew_session(self) -> bool:
-        """Sign in again with the device key, if the session has run out. Returns whether that worked. Whoever
-        ended a session before its time wants no other one in its place."""
+        """Sign in again with the device key, if the session has run out. Returns whether that worked. A
+        session that somebody ended early is not renewed."""
         try:
             session = self._sessions.find(self.origin)
             if session is None or not session.handle or not session.registered:

@@ -1,6 +1,6 @@
-"""Follows a branch for a client that has no folder of it: unsealed changes, people on the branch, and each
-change as it happens. Nothing is written. The client receives the changed paths and fetches texts itself.
-"""
+"""Follows a branch for a client that has no folder of it. The client is told the unsealed changes, the people
+on the branch, and each new change. Nothing is written to disk. Reports name only the changed paths, and the
+client fetches the texts itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 class Look:
     """One client's view of a branch, kept up to date by a thread.
 
-    `say`: called with each report. `ended`: called after the last report. `replicas`: ids under which this
+    `say` is called with each report, `ended` after the last report. `replicas` has the ids under which this
     process reads branches, by (repository, branch)."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Look:
             self._ended()
 
     def _loop(self) -> str:
-        """Handle messages and read the branch. Returns the reason for the end of the look."""
+        """Handle messages and read the branch until the look ends. Returns the reason for the end."""
         while True:
             for message in received(self._inbox, self._pause()):
                 if isinstance(message, Stop):
@@ -187,8 +187,8 @@ class Look:
     # --- reading
 
     def _read(self) -> str:
-        """Read the whole state of the branch. Returns the reason if the user may not; "" if it was read, or
-        if a failed attempt will be repeated."""
+        """Read the whole state of the branch. Returns the reason if the user may not read it. Returns "" if
+        the state was read, or if the attempt failed and will be repeated."""
         try:
             with within(self._end, Deadline(REQUEST_SECONDS)):
                 self._bootstrap(self._reader())
@@ -263,8 +263,8 @@ class Look:
             self._put(row, [signed.who for signed in frame.updates if signed.update.path == row.path])
 
     def _put(self, row: Row, by: list[str]) -> None:
-        """Take in the new state of one path of the branch. `by`: handles of the people who edited it, added
-        to the known ones."""
+        """Store the new state of one path of the branch. `by` has handles of people who edited the path. They
+        are added to the handles that are already known."""
         sealed = self._sealed.get(row.path)
         before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed

@@ -1,4 +1,4 @@
-"""The messages from other threads of the agent to the thread of a folder, or of a look at a branch."""
+"""The messages that other threads of the agent send to the thread of a folder or of a `Look`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from svc.agent.saves import SaveKind
 
 
 class Stop(NamedTuple):
-    """Tells the thread to end. `why`: the reason."""
+    """Tells the thread to end, for the reason `why`."""
 
     why: str
 
 
 class Lit(NamedTuple):
-    """Tells how the server is reached now (live, polling or offline); it may be the same as before."""
+    """Tells how the server is reached now: live, polling or offline. It is also sent when nothing has
+    changed."""
 
     light: Light
     why: str
@@ -35,7 +36,7 @@ class Saved(NamedTuple):
 
 
 class SetTurn(NamedTuple):
-    """Sets the turn (the name of an AI agent's piece of work) for later edits of the folder; None: no
+    """Sets the turn (the name of an AI agent's piece of work) for later edits of the folder. None ends the
     turn."""
 
     turn: str | None
@@ -48,7 +49,7 @@ class EndTurn(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Stops exchanging edits with others (`paused`), or resumes it."""
+    """Stops exchanging edits with others if `paused` is True, else resumes it."""
 
     paused: bool
 
@@ -60,13 +61,13 @@ class EditorJoined(NamedTuple):
 
 
 class EditorTyped(NamedTuple):
-    """Tells that a client has sent lines, which wait in `editor.lines`."""
+    """Tells that a client has sent lines. They wait in `editor.lines`."""
 
     editor: Editor
 
 
 class EditorLeft(NamedTuple):
-    """Tells that a client has hung up."""
+    """Tells that a client has disconnected."""
 
     follower: Follower
 
@@ -79,8 +80,8 @@ T = TypeVar("T")
 
 
 def received(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
-    """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first one; None:
-    without limit."""
+    """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first message,
+    without limit if it is None."""
     try:
         yield inbox.get_nowait() if seconds == 0 else inbox.get(timeout=seconds)
         while True:

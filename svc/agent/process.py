@@ -1,5 +1,5 @@
-"""The agent's process: one for each SVC_HOME, started on demand, ended after an hour without clients and
-watched folders."""
+"""The agent's process. Each SVC_HOME has its own, which is started when it is needed. It ends after an hour
+without clients and watched folders."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ COMMAND = "svc agent"
 
 
 def serve(home: Home) -> int:
-    """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code; 3: another agent is
-    running there."""
+    """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code, which is 3 if
+    another agent already runs for this SVC_HOME."""
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with hold_lock(home.root / place.LOCK, COMMAND):
@@ -51,8 +51,8 @@ def serve(home: Home) -> int:
 
 
 class _Agent:
-    """The agent: answers the requests of clients (as a `localstore.agent.server.Desk`), and keeps the watched
-    folders and the connections to servers."""
+    """The agent. It answers the requests of clients (as a `localstore.agent.server.Desk`), and manages the
+    watched folders and the connections to servers."""
 
     def __init__(self, home: Home) -> None:
         self._root, self.home = home.root, home
@@ -120,8 +120,8 @@ class _Agent:
     # --- requests
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request, and return its reply. For `follow` and `look`, later events come through the
-        follower."""
+        """Carry out a request, and return its reply. For the requests `follow` and `look`, later events are
+        sent through the client's follower."""
         try:
             match request.do:
                 case "watch":
@@ -155,14 +155,14 @@ class _Agent:
         return bus.invoke(self, request, hung_up)
 
     def states(self) -> list[Folder]:
-        """The current states of the watched folders, sorted by folder."""
+        """Return the current states of the watched folders, sorted by folder."""
         with self._lock:
             watched = list(self._folders.values())
         return sorted((folder.state() for folder in watched), key=lambda state: state.folder)
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
-        """Stop exchanging edits of a folder (None: of all), or resume if `paused` is False. Returns the
-        states of these folders."""
+        """Stop exchanging edits of a folder, or resume if `paused` is False. If `folder` is None, this
+        applies to all folders. Returns the states of these folders."""
         with self._lock:
             watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
             for watched_folder in watched:
@@ -171,16 +171,16 @@ class _Agent:
         return self.states() if folder is None else [watched_folder.state() for watched_folder in watched]
 
     def reader(self, origin: str | None) -> Api:
-        """The API of a server; without an origin, of the server of the last sign-in. Raises UsageError if
-        none is known."""
+        """Return the API of the server `origin`. If it is None, the server of the last sign-in is used.
+        Raises UsageError if this machine never signed in."""
         server = origin or self._sessions.default_server()
         if server is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return connect(parse_origin(server), self._sessions)
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """Called when a client has connected that wants events: start its look, edit its text, or count it as
-        a follower of its folder."""
+        """Handle a new client that wants events: start its look, open its text for editing, or count it as a
+        follower of its folder."""
         if request.do == "look":
             self._look(request, follower)
             return
@@ -197,8 +197,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def disconnected(self, request: Request, follower: Follower) -> None:
-        """Called when a client that gets events has hung up: end its look or edit. A folder is no longer
-        watched without followers, unless it is detached."""
+        """Handle that a client which received events has disconnected: end its look or edit. A folder that
+        lost its last follower is no longer watched, unless it is detached."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:
@@ -219,8 +219,8 @@ class _Agent:
             watched.stop()
 
     def conversing(self, count: int) -> None:
-        """Called with the number of open conversations whenever it changes; without any, an idle agent
-        ends."""
+        """Note the number of open conversations; called whenever it changes. An idle agent ends only when
+        there are none."""
         with self._changed:
             self._conversations = count
             self._changed.notify_all()
@@ -259,7 +259,7 @@ class _Agent:
             ]
 
     def _close_lines(self) -> None:
-        """Close the connections to servers that no watched folder and no `Look` uses."""
+        """Close the connections to servers that are no longer used by a watched folder or a `Look`."""
         with self._lock:
             used = {look.line for _, look in self._looks.values()}
             for origin, line in list(self._lines.items()):
@@ -320,8 +320,8 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: Watched, why: str) -> None:
-        """Drop a folder whose thread has ended. Clients that edit its texts are hung up on, so that they
-        connect anew."""
+        """Remove a folder whose thread has ended. The clients that edit its texts are disconnected, so that
+        they connect again."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]
@@ -364,7 +364,7 @@ class _Agent:
 
 
 def _logger(path: Path) -> Any:
-    """A function that writes a line to the log."""
+    """Return a function that writes a line to the log file `path`."""
     logger = logging.Logger("agent")
     handler = RotatingFileHandler(path, maxBytes=place.LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))

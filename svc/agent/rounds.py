@@ -39,14 +39,14 @@ class FolderRounds:
     it. `svc.agent.folder.Watched` runs them."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
-        """`join`: called with the connection to the server when the folder's `Place` (the parameters for
-        opening its channel) has changed."""
+        """`join` is called with the connection to the server whenever the parameters for opening the folder's
+        channel (its `Place`) have changed."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
-        """Lock the folder and handle its queue (answers, received frames, saves) until nothing is left, ROUND
-        seconds have passed, or another process wants the lock."""
+        """Lock the folder and handle its queue: answers, received frames, and saves. The round ends when
+        nothing is left, when ROUND seconds have passed, or when another process wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
@@ -66,9 +66,9 @@ class FolderRounds:
             self._place_now(copy)
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
-        """Set the largest size of a file again if the repository's kind or `.svc.yaml`, which determine it,
-        has changed. If it grew, files that were left out are handled like saved ones. A malformed `.svc.yaml`
-        never raises it."""
+        """Compute the largest allowed size of a file again, if the repository's kind or `.svc.yaml` has
+        changed. If the size grew, files that were left out are handled as if they had just been saved. A
+        malformed `.svc.yaml` never raises the size."""
         info = copy.files.stat(MANIFEST)
         version = None if info is None else (info.st_ino, info.st_size, info.st_mtime_ns)
         now = (copy, copy.repo_kind, version)
@@ -127,8 +127,9 @@ class FolderRounds:
 
     @contextmanager
     def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
-        """A context for handling saves of `paths` and of everything below the folders `below`, which can need
-        the relay. If it fails, the saves are queued again, because no event reports them a second time."""
+        """A context for handling saves of the files `paths`, and of everything below the folders `below`. If
+        it fails, for example because the relay cannot be reached, the saves are queued again. No later event
+        would report them a second time."""
         try:
             yield
         except BaseException:
@@ -141,7 +142,8 @@ class FolderRounds:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """A context for sending the state of these paths. If it fails, the next round sends their state."""
+        """A context for sending the state of these paths. If it fails, the paths are noted, and the next
+        round sends their state."""
         held_paths = list(paths)
         try:
             yield
@@ -150,7 +152,7 @@ class FolderRounds:
             raise
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """Pull, then scan the folder; done at the start and after a seal."""
+        """Pull, then scan the whole folder. Needed at the start and after a seal."""
         state = self._state
         state.whole = False
         try:
@@ -196,8 +198,8 @@ class FolderRounds:
             state.whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:
-        """Withdraw updates that were not sent while the relay was unreachable, if their change is no longer
-        in the folder. Newer changes are sent instead."""
+        """Withdraw updates that were made while the relay was unreachable and whose change is no longer in
+        the folder. Newer changes of the same paths are sent instead."""
         state = self._state
         state.returned = False
         try:
@@ -223,8 +225,8 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
-        """Write received changes to the folder. Returns whether fewer paths wait to be written than
-        before."""
+        """Write received changes to the folder. Returns whether the number of paths that still wait has
+        become smaller."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):
@@ -257,8 +259,8 @@ class FolderRounds:
         state.tell(copy, again)
 
     def _place_now(self, copy: WorkingCopy) -> None:
-        """Set `place`, the parameters for opening the folder's channel, from the record. Join the line again
-        if they changed."""
+        """Set the state's `place`, the parameters for opening the folder's channel, from the record. If they
+        changed, join the connection again."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             state.place = None
@@ -278,8 +280,8 @@ class FolderRounds:
             self._join(state.line)
 
     def post(self) -> None:
-        """Send the queued updates to the relay, over the socket or else by a request. The folder is not
-        locked while a request runs."""
+        """Send the queued updates to the relay, over the socket if it is open, else by a request. The folder
+        is not locked while a request runs."""
         state = self._state
         if state.light == "offline" or not state.unsent or state.line is None:
             return
@@ -301,7 +303,8 @@ class FolderRounds:
 
 
 def _is_emptied(copy: WorkingCopy, path: str) -> bool:
-    """Whether the file is empty now but was not before, or a program has it open for writing."""
+    """Return whether the file may be in the middle of a save: it has become empty, or a program has it open
+    for writing."""
     info, entry = copy.files.stat(path), copy.entries.get(path) if is_utf8(path) else None
     if info is None or entry is None:
         return False
@@ -309,8 +312,8 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
-    """The last of these paths that has a recorded file; None if none has. Other paths, such as a program's
-    temporary files, are not shown to others as the place where the user is."""
+    """Return the last of these paths that is a file in the record; None if there is none. Paths outside the
+    record, such as a program's temporary files, must not be shown to others as the user's position."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path
@@ -318,7 +321,8 @@ def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
 
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
-    """The recorded text of the path; None if it is no text, or a text of more than LINED_BYTES bytes."""
+    """Return the recorded text of the path. None if the path has no text, or a text of more than LINED_BYTES
+    bytes."""
     entry = copy.entries.get(path) if is_utf8(path) else None
     if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
         return None
@@ -326,7 +330,8 @@ def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
 
 
 def _line_changed(before: bytes | None, after: bytes | None) -> int:
-    """The first line, from 1, in which the texts differ; 0 if unknown."""
+    """Return the number, from 1, of the first line in which the texts differ; 0 if a text is missing or they
+    are equal."""
     if before is None or after is None or before == after:
         return 0
     same, most = 0, min(len(before), len(after))

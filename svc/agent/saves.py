@@ -22,7 +22,7 @@ WALK_OFTEN = 60.0  # of a folder whose events may be lost
 
 
 class _Tree:
-    """Receives inotify's events about the folder, and passes them on as saves."""
+    """Receives the events of inotify about the folder, and reports them as saves."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
@@ -42,9 +42,9 @@ class _Tree:
 
 
 class Ears:
-    """Reports saves below `folder` (a path without links) until `close`. `put`: called with each save.
-    `ended`: called with the reason if the folder no longer exists. `walks`: whether events may be lost, so
-    that the folder must be scanned often."""
+    """Reports saves below `folder` (a path without links) until `close` is called. `put` is called with each
+    save. `ended` is called with the reason if the folder no longer exists. `walks` is True if events may be
+    lost, so that the caller must scan the folder often."""
 
     def __init__(
         self, folder: Path, record: Path, put: Put, ended: Callable[[str], None], say: Callable[[str], None]

@@ -1,5 +1,5 @@
-"""Sends the outbox (actions that wait for a server): when a server is reachable again, and when a command has
-queued an action."""
+"""Sends the outbox (actions that wait for a server) when a server can be reached again, and when a command
+has queued an action."""
 
 from __future__ import annotations
 

@@ -26,8 +26,9 @@ def reach(home: Home) -> Conversation | None:
 
 
 def start(home: Home) -> Conversation:
-    """Connect to the agent, and start it if none runs; it outlives this process and its terminal. Returns the
-    conversation. Raises AgentMissing, with the agent's last message, if it cannot be started."""
+    """Connect to the agent, and start it if none runs. Returns the conversation. A started agent goes on
+    running when this process or its terminal ends. Raises AgentMissing, with the agent's last message, if it
+    cannot be started."""
     conversation = reach(home)
     if conversation is not None:
         return conversation

@@ -1,4 +1,4 @@
-"""The state of a watched folder between its rounds, and the events about it for its followers."""
+"""The state of a watched folder between its rounds, and the events that its followers are told."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRY_SECONDS = 2.0  # between two tries to connect because of saves
 
 
 class SentBatch(NamedTuple):
-    """Updates that were sent over the socket."""
+    """Updates that were sent over the socket and are not answered yet."""
 
     number: int  # that their answer will have
     updates: list[LiveUpdate]
@@ -39,8 +39,8 @@ class SentBatch(NamedTuple):
 
 
 class FolderState:
-    """The state of one watched folder, used only by its thread. `say_to`: called with each event for the
-    followers."""
+    """The state of one watched folder, used only by its thread. `say_to` is called with each event that the
+    followers are told."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class FolderState:
 
     @property
     def unsent(self) -> bool:
-        """Whether there are queued updates that may be sent now and were not sent over the socket yet."""
+        """Whether queued updates exist that may be sent now and were not yet sent over the socket."""
         return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
 
     @property
@@ -102,7 +102,7 @@ class FolderState:
         return self.ears is not None and not self.ears.walks
 
     def described(self, detached: bool, followers: int, paused: bool) -> Folder:
-        """The state of the folder as the agent's clients see it."""
+        """Return the state of the folder as the agent's clients see it."""
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,
@@ -120,7 +120,8 @@ class FolderState:
         )
 
     def try_line(self, now: float) -> None:
-        """After a save while offline, try to connect at once, instead of at the next scheduled time."""
+        """Ask the connection to try again at once, instead of at the next scheduled time. Called after a
+        save; does nothing unless the server is unreachable."""
         if self.light == "offline" and self.line is not None and now >= self.try_at:
             self.try_at = now + TRY_SECONDS
             self.line.retry()
@@ -135,13 +136,13 @@ class FolderState:
     # --- events
 
     def say(self, event: str, **members: Any) -> None:
-        """Send an event to the followers. `members`: the members of the message, a `Said`, besides event,
-        folder and time."""
+        """Send an event to the followers. `members` are further members of the message (a `Said`); folder and
+        time are filled in."""
         at = timestamp(datetime.now(UTC))
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 
     def say_person(self, person: Person, gone: bool) -> None:
-        """Tell the followers where somebody on the branch is, or that they left (`gone`)."""
+        """Tell the followers where a person on the branch is, or, with `gone`, that the person left."""
         self.say(
             "person",
             by=person.who,
@@ -154,7 +155,8 @@ class FolderState:
         )
 
     def tell(self, copy: WorkingCopy, done: Done) -> None:
-        """Tell the followers the result of a step: merged, renamed, skipped and conflicting files."""
+        """Tell the followers the result of a step: which files were merged, renamed, left out, or are in
+        conflict."""
         self.say_merged({path: self.work.buffers.authors.get(path) for path in done.merged}, done.conflicts)
         for old, new in done.moved:
             self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
@@ -173,8 +175,8 @@ class FolderState:
     def say_merged(
         self, merged: Mapping[str, str | None], conflicts: Iterable[Conflicting | ConflictCopy]
     ) -> None:
-        """Send the followers the merged files (path → the other author, None if unknown), and the
-        conflicts."""
+        """Tell the followers the merged files and the conflicts. `merged` maps each path to the other author,
+        or to None if the author is unknown."""
         for path, by in merged.items():
             self.say("merged", path=terminal_safe(path), by=by or "")
         for clash in conflicts:
@@ -183,7 +185,8 @@ class FolderState:
             self.say("conflict", path=path, kept_as=kept_as, by=author, gone=clash.deleted)
 
     def say_skipped(self, skipped: Iterable[Skipped]) -> None:
-        """Tell the followers which files are left out, each file and reason only once."""
+        """Tell the followers which files are left out, and why. Each file is reported only once for the same
+        reason."""
         for skipped_file in skipped:
             if (skipped_file.path, skipped_file.reason) not in self.skipped:
                 self.skipped.add((skipped_file.path, skipped_file.reason))

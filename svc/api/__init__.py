@@ -5,10 +5,9 @@
     made = api.send(refs.CREATE, RefCreate(type="tag", name="v1"), id=repo.id)
     for ref in api.items(refs.LIST, RefQuery(type="branch"), id=repo.id): ...
 
-`send` and `items` call any endpoint that `localstore.core` declares. A resource has a module here only where
-a call does more than its endpoint says. Nothing here prints or asks. httpx is imported by the first request,
-a module of this package by its first use.
-"""
+`send` and `items` call any endpoint that `localstore.core` declares. A resource has a module here only if one
+of its calls does more than call its endpoint. Nothing here prints or asks the user. httpx is imported by the
+first request, and a module of this package when it is first used."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ T = TypeVar("T")
 
 
 class Api:
-    """The calls to one server. `signed_in`: whether requests carry a session."""
+    """The calls to one server. `signed_in` says whether requests are sent with a session."""
 
     def __init__(self, http: Http) -> None:
         self.http = http
@@ -56,8 +55,8 @@ class Api:
     def items(
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
-        """The items of a paged endpoint, at most `limit`. Each page is requested when the iteration reaches
-        it."""
+        """Yields the items of a paged endpoint, at most `limit`. Each page is requested when the iteration
+        reaches it."""
         return self.http.items(endpoint, query, limit=limit, **path)
 
     @cached_property
@@ -95,11 +94,10 @@ class Api:
 
 
 def connect(origin: str, sessions: Sessions, *, anonymous: bool = False) -> Api:
-    """The API of the server `origin`, with this machine's session for it; with `anonymous`, without a
-    session.
+    """Return the API of the server `origin`. Requests use this machine's session for the server, or no
+    session if `anonymous` is True.
 
-    Raises Unauthorized if the session has expired.
-    """
+    Raises Unauthorized if the session has expired."""
     from svc.http.client import Http
 
     return Api(Http(origin, None if anonymous else sessions.credential(origin)))

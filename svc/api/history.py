@@ -22,8 +22,8 @@ class HistoryCalls:
         self._http = http
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
-        """One seal with its signed bytes. Without a session it is read from the first bytes of a history
-        pack, which anybody may fetch of a public repository."""
+        """Return one seal with its signed bytes. Without a session, the seal is read from the beginning of a
+        history pack, which anybody may fetch of a public repository."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
@@ -31,13 +31,13 @@ class HistoryCalls:
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
 
     def proof(self, repo_id: str, seal_id: str) -> bytes:
-        """The encoded directories of a seal that the caller may see; the caller must verify them against the
-        signed root."""
+        """Return the encoded directories of a seal that the user may see. The caller must verify them against
+        the signed root."""
         return self._http.read(history.PROOF, LARGE_ANSWER, id=repo_id, sha=seal_id)
 
     def compare(self, repo_id: str, query: CompareQuery) -> Compare:
-        """The comparison of two seals, with the changed files of all its pages. Raises ServerMisbehaved if
-        the pages do not end."""
+        """Return the comparison of two seals, with the changed files of all its pages. Raises
+        ServerMisbehaved if the server keeps announcing further pages."""
         first, *rest = self._compare_pages(repo_id, query)
         files = [*first.files, *(file for page in rest for file in page.files)]
         return replace(first, files=files, next_cursor=None)
@@ -61,12 +61,12 @@ class HistoryCalls:
             cursor = page.next_cursor
 
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
-        """The bytes of a file, at most `cap`."""
+        """Return the bytes of the file `path` in a seal. Raises an error if there are more than `cap`."""
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)
 
 
 def first_seal(pieces: Iterator[bytes]) -> Seal:
-    """The first seal in the manifest of a history pack; the rest is not read."""
+    """Return the first seal in the manifest of a history pack. The rest of the pack is not read."""
     import tarfile
 
     try:
@@ -82,7 +82,7 @@ def first_seal(pieces: Iterator[bytes]) -> Seal:
 
 
 class _Pieces:
-    """A stream of byte pieces as a file object for tarfile."""
+    """Lets tarfile read a stream of byte pieces like a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces

@@ -1,4 +1,4 @@
-"""Payloads: uploads and downloads bytes by their BLAKE3."""
+"""Uploads and downloads the stored bytes of files (payloads), which are named by their BLAKE3 digests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PayloadCalls:
         self._http = http
 
     def missing(self, repo_id: str, digests: Sequence[bytes]) -> list[bytes]:
-        """The `digests` (32 bytes each) that the repository lacks, in the given order."""
+        """Return the `digests` (32 bytes each) that the repository lacks, in the given order."""
         absent: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
             part = digests[start : start + HAVE_DIGESTS]
@@ -32,13 +32,13 @@ class PayloadCalls:
         return absent
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:
-        """Upload `length` bytes with the BLAKE3 `digest`. `parts`: called for each attempt; returns the bytes
-        in pieces."""
+        """Upload `length` bytes with the BLAKE3 `digest`. `parts` is called for each attempt, and returns the
+        bytes in pieces."""
         self._http.upload(payload.PUT, parts, length, digest, id=repo_id, blake3=digest.hex())
 
     def put_pack(self, repo_id: str, pack: Pack) -> None:
-        """Upload a pack, which stores all its objects. The request's signature covers the digest of the
-        pack's table."""
+        """Upload a pack. The repository stores all its objects. The request's signature covers the digest of
+        the pack's table of contents."""
         self._http.upload(payload.PUT_PACK, pack.parts, pack.size, pack.toc_digest, id=repo_id)
 
     def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
@@ -53,19 +53,20 @@ class PayloadCalls:
         )
 
     def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:
-        """The chunk manifest of the large file `digest`, not verified. `at`: a seal that contains the file;
-        needed if some paths are hidden from the caller."""
+        """Return the chunk manifest of the large file `digest`, not verified. `at` is a seal that contains
+        the file. It is needed if some paths are hidden from the user."""
         where = {"id": repo_id, "blake3": digest.hex()}
         return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
-        """The bytes with the BLAKE3 `digest`, not verified. Raises an error for more than `cap` bytes."""
+        """Return the bytes with the BLAKE3 `digest`, not verified. Raises an error for more than `cap`
+        bytes."""
         return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
     def get_pack(
         self, repo_id: str, digests: Sequence[bytes], at: str | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """A context that yields a pack with these objects, as pieces of bytes. `at`: a seal that contains
-        them; needed if some paths are hidden from the caller."""
+        """A context that yields a pack with these objects, as pieces of bytes. `at` is a seal that contains
+        them. It is needed if some paths are hidden from the user."""
         body, query = b"".join(digests), AtQuery(at=at)
         return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

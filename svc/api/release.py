@@ -1,4 +1,4 @@
-"""Releases: uploads assets, and downloads them, continuing interrupted downloads."""
+"""Uploads and downloads the assets of releases. An interrupted download can be continued."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ReleaseCalls:
         digest: bytes,
         replaces: str = "",
     ) -> Asset:
-        """Upload a file of `length` bytes and this BLAKE3 as an asset, and return the asset. `parts`: called
-        for each attempt; returns the bytes in pieces. `replaces`: BLAKE3 of the asset to replace; "":
-        none."""
+        """Upload a file as an asset of a release, and return the asset. The file has `length` bytes and the
+        BLAKE3 `digest`. `parts` is called for each attempt, and returns the bytes in pieces. `replaces` is
+        the BLAKE3 of the asset to replace, or "" if the asset is new."""
         query = AssetUpload(name=name, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
@@ -38,9 +38,9 @@ class ReleaseCalls:
     def upload_chunked(
         self, repo_id: str, version: str, name: str, media: str, manifest: bytes, replaces: str = ""
     ) -> Asset:
-        """Create an asset from stored chunks, which `manifest` lists, and return the asset. Raises
-        PayloadMissing if the repository lacks one of the chunks. `replaces`: BLAKE3 of the asset to replace;
-        "": none."""
+        """Create an asset from stored chunks, which `manifest` lists, and return the asset. `replaces` is the
+        BLAKE3 of the asset to replace, or "" if the asset is new. Raises PayloadMissing if the repository
+        lacks one of the chunks."""
         query = AssetUpload(name=name, manifest=True, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD,
@@ -56,8 +56,8 @@ class ReleaseCalls:
     def download(
         self, repo_id: str, version: str, name: str, start: int
     ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
-        """Download an asset from byte `start` on. A context that yields (offset of the first byte, pieces of
-        bytes); the offset is 0 if the server sends the whole file instead. The bytes are not verified."""
+        """A context that downloads an asset from byte `start` on. It yields (offset of the first byte, pieces
+        of bytes). The offset is 0 if the server sends the whole file instead. The bytes are not verified."""
         return self._http.stream_from(
             releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
         )

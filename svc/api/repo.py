@@ -13,8 +13,8 @@ class RepoCalls:
         self._http = http
 
     def find(self, owner: str, name: str) -> Repo:
-        """The repository OWNER/NAME, also by a former name. Raises NotFound if it does not exist or is
-        hidden."""
+        """Return the repository OWNER/NAME. A former name finds it, too. Raises NotFound if it does not exist
+        or is hidden."""
         if self._http.credential is not None:
             page = self._http.send(repos.LIST, query=RepoQuery(owner=owner, name=name, limit=1))
             if page.items:
@@ -31,15 +31,16 @@ class RepoCalls:
             ) from None
 
     def linked(self, repo_id: str, full_name: str) -> Repo:
-        """The repository of a linked folder: looked up by id if signed in, else by name."""
+        """Return the repository that a folder is linked to. It is looked up by id if the user is signed in,
+        else by name."""
         if self._http.credential is None:
             return self.find(*full_name.split("/", 1))
         return self._http.send(repos.GET, id=repo_id)
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """A public repository as a reader without a session sees it, made from its coordinates (id, owner, name,
-    …); its times are empty."""
+    """Return a public repository as a reader without a session sees it. It is made from the repository's
+    coordinates (id, owner, name and so on), so its times are empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

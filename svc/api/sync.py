@@ -1,11 +1,10 @@
-"""Events of repositories as they happen: over a socket, or by polling.
+"""Receives events of repositories as they happen, over a socket or by polling.
 
 with api.sync.socket() as events:
     events.subscribe(repo.id)
     events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
     for event in events: ...  # Subscribed, Event, Hidden, Resync
-                              # Opened, Live, Gap, Answers, Refused, People
-"""
+                              # Opened, Live, Gap, Answers, Refused, People"""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class SyncCalls:
         self._http = http
 
     def socket(self) -> SyncSocket:
-        """Open a socket; the current bounds (`svc.http.bounds`) apply until it is open."""
+        """Open a socket. The bounds of this thread (`svc.http.bounds`) apply only until it is open."""
         from svc.http.websocket import open_socket
 
         return SyncSocket(open_socket(self._http, sync.SOCKET_PATH, sync.PROTOCOL))
@@ -77,23 +76,23 @@ class SyncCalls:
         channels: Sequence[PollChannel] = (),
         wait: int = 0,
     ) -> PollAnswer:
-        """Ask for new events and frames. Waits up to `wait` seconds for the first. `since`: position after
-        which the events of these repositories are wanted; None: no events, only the current position.
-        `channels`: branches whose frames are wanted."""
+        """Ask for new events and frames. The server waits up to `wait` seconds for the first. `since` is the
+        position in the event log after which events of these repositories are wanted. If it is None, only the
+        current position is returned. `channels` are the branches whose frames are wanted."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
 
 class SyncSocket:
-    """A socket that delivers the events of subscribed repositories and the frames of opened branches. One
-    thread iterates or receives; any thread may send and close."""
+    """A socket that delivers the events of subscribed repositories and the frames of opened branches. Only
+    one thread may receive or iterate. Any thread may send and close."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
 
     def subscribe(self, repo_id: str, since: int | None = None) -> None:
-        """Request the events of a repository after `since`; None: only new events. The answer is Subscribed,
-        Resync or Hidden."""
+        """Request the events of a repository that follow the position `since`. If it is None, only new events
+        are sent. The server answers with Subscribed, Resync or Hidden."""
         self._say(Subscribe(repo_id=repo_id, since=since))
 
     def unsubscribe(self, repo_id: str) -> None:
@@ -108,8 +107,9 @@ class SyncSocket:
         device_key_id: str,
         since: int | None = None,
     ) -> None:
-        """Open a channel with the number `channel` for this branch. `since`: the last known sequence number;
-        None: only new updates. Answered by Opened or Refused."""
+        """Open a channel for this branch, under the number `channel`. `since` is the last sequence number
+        that the client knows. If it is None, only new updates are sent. The server answers with Opened or
+        Refused."""
         self._say(
             Open(
                 channel=channel,
@@ -125,9 +125,10 @@ class SyncSocket:
         self._say(Close(channel=channel))
 
     def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
-        """Send updates under the number `id`; the message Answers or Refused with this id follows. Raises
-        TooLarge, without sending, for a batch that must be sent as a request. After a lost connection send
-        the batch again; the relay applies each update once."""
+        """Send updates under the number `id`. The server answers with Answers or Refused, which repeat this
+        number. Raises TooLarge, without sending, if the batch is too large for the socket and must be sent as
+        a request. If the connection was lost, send the batch again: the relay applies each update only
+        once."""
         text = _encode(Updates(channel=channel, id=id, batch=batch))
         if len(text) > SOCKET_MESSAGE:
             raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")
@@ -142,16 +143,16 @@ class SyncSocket:
         state: Doing = "view",
         turn: str | None = None,
     ) -> None:
-        """Report the user's position, which others see; at most 5 times a second, and at least every 30
-        seconds."""
+        """Report the user's position to the others on the branch. Call it at most 5 times a second, and at
+        least every 30 seconds."""
         self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
 
     def receive(self, seconds: float | None = None) -> Heard | None:
-        """The next event; None if there was none within `seconds`. Messages of unknown kinds are skipped.
+        """Return the next event. None if there was none within `seconds`. Messages of unknown kinds are
+        skipped.
 
-        Raises the error that the server sends before it closes (Unauthorized if the session has ended),
-        ServerUnreachable if the connection is lost, Cancelled after `close`.
-        """
+        Raises Cancelled after `close`, ServerUnreachable if the connection is lost, or the error that the
+        server sent before it closed the socket (Unauthorized if the session has ended)."""
         while True:
             text = self._socket.receive(seconds)
             if text is None:
@@ -184,7 +185,7 @@ class SyncSocket:
         self._socket.send(_encode(message).decode())
 
     def _read(self, text: str) -> Told | None:
-        """The decoded message; None if its kind is unknown."""
+        """Return the decoded message; None if its kind is unknown."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None

@@ -1,4 +1,4 @@
-"""The requests that `localstore.sync` makes, over HTTP, for one branch of one repository."""
+"""The HTTP requests with which `localstore.sync` reads and changes one branch of a repository."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ BRANCHES_LISTED = 100  # among which the default branch is looked for, once a br
 
 
 class BranchTransport:
-    """The requests of sync for one branch, over HTTP (a `localstore.sync.transfer.transport.Transport`)."""
+    """The requests of sync for one branch, sent over HTTP. Implements
+    `localstore.sync.transfer.transport.Transport`."""
 
     def __init__(self, api: Api, repo_id: str, branch: str) -> None:
         self._api, self._repo, self._branch = api, repo_id, branch
@@ -84,7 +85,7 @@ class BranchTransport:
 
     @contextmanager
     def _missing_branch_named(self) -> Iterator[None]:
-        """A context that turns NotFound into NoBranch if the repository exists, but not the branch."""
+        """A context that replaces NotFound by NoBranch if the repository exists but the branch does not."""
         try:
             yield
         except NotFound:
@@ -97,7 +98,7 @@ class BranchTransport:
 
 
 class SealTransport(BranchTransport):
-    """The requests of sync for a folder that shows one seal, read-only, instead of a branch."""
+    """The requests of sync for a read-only folder that shows one seal instead of a branch."""
 
     def __init__(self, api: Api, repo_id: str, branch: str, seal: str) -> None:
         super().__init__(api, repo_id, branch)

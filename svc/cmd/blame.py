@@ -1,4 +1,4 @@
-"""`svc blame`."""
+"""The command `svc blame`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def blame(
 ) -> None:
     """Show who last changed each line of a file
 
-    Shows the last seal of the branch, without unsealed edits. Lines from a merge or a squash are attributed
-    to the seals that wrote them; with --first-parent to the merge.
+    The newest seal of the branch is used, without unsealed edits. Lines that a merge or a squash brought in
+    are attributed to the seals that wrote them. With --first-parent they are attributed to the merge.
 
     Examples:
     svc blame src/main.py

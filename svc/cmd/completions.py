@@ -1,4 +1,4 @@
-"""`svc completions SHELL`."""
+"""The command `svc completions SHELL`."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ complete --command svc --no-files --arguments '(__svc_candidates)'
 def completions(ctx: Ctx, shell: Annotated[Shell, typer.Argument(help="Your shell")]) -> None:
     """Print a completion script for your shell
 
-    Load it from your shell's start file. Completion asks no server: it knows the commands and options, the
-    files of the last seal, and the branches and tags that this machine has listed.
+    Load it from your shell's start file. Completion sends no request to a server. It knows the commands and
+    options, the files of the last seal, and the branches and tags that this machine has listed.
 
     Examples:
     eval "$(svc completions bash)"

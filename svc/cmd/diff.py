@@ -1,4 +1,4 @@
-"""`svc diff`."""
+"""The command `svc diff`."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def diff(
 ) -> None:
     """Show what changed, line by line
 
-    Compares this folder with its last seal, or with REF. A..B compares two branches, tags or seals directly;
-    A...B, like --base A --head B, shows the changes of B since their common ancestor. HEAD is the last seal
-    of this folder, HEAD~1 the one before. A file that moved is shown as moved. With -w, files that differ
-    only in white space are left out.
+    Compares this folder with its last seal, or with REF. A..B compares two branches, tags or seals directly.
+    A...B, like --base A --head B, shows the changes of B since the common ancestor of A and B. HEAD is the
+    last seal of this folder, and HEAD~1 the one before. A file that moved is shown as moved. With -w, files
+    that differ only in white space are left out.
 
     Examples:
     svc diff
@@ -90,9 +90,9 @@ def diff(
 
 
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
-    """For each conflict copy among the new files (a file that keeps one side of a conflict): its path → a
-    line to show instead of its text, which is mostly that of another file. Copies that the user named in
-    `typed` are left out."""
+    """Return what to show for each conflict copy among the new files. (A conflict copy is a file that keeps
+    one side of a conflict.) Maps the path of the copy to a line that is shown instead of its text, which is
+    mostly that of another file. Copies that the user named in `typed` are left out."""
     added = [file.path for file in files if file.status == "added"]
     if not added:
         return {}

@@ -29,8 +29,8 @@ def invoke(
     """Call a command of the agent, as programs do
 
     The answer is JSON: success, and data or an error with its code and message. There are commands for sync,
-    sign-in, this machine and its images; and every command of svc, with its words joined, such as issue_list.
-    The agent is started if none runs, and runs the command in this folder.
+    sign-in, this machine and its images. Every command of svc can be called, too, with its words joined, such
+    as issue_list. The agent is started if none runs, and runs the command in this folder.
 
     Examples:
     svc invoke sync_status

@@ -1,4 +1,4 @@
-"""`svc log`."""
+"""The command `svc log`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from svc.flows.place.known_seals import remembering
 
 
 def author(record: dict[str, object]) -> object:
-    """The author that an imported commit names; for other seals the handle of the account that made the
-    seal."""
+    """Return the author of a seal. For an imported commit it is the author that the commit names, else the
+    handle of the account that made the seal."""
     provenance = record.get("provenance")
     if not isinstance(provenance, dict):
         return None
@@ -31,7 +31,7 @@ def author(record: dict[str, object]) -> object:
 
 
 def merged(record: dict[str, object]) -> list[str]:
-    """The ids of the seals whose changes a merge brought in; [] if the seal is not a merge."""
+    """Return the ids of the seals whose changes a merge brought in. [] if the seal is not a merge."""
     parents, provenance = record.get("parents"), record.get("provenance")
     sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
     return [*(parents[1:] if isinstance(parents, list) else []), *sources]
@@ -79,16 +79,16 @@ def log(
 ) -> None:
     """List the seals of a branch, newest first
 
-    A..B lists the seals that B has and A lacks; HEAD is the last seal of this folder, HEAD~2 two before it. A
-    name that is both a branch, tag or seal and a file counts as the former; --path always names a file.
-    Without either, this folder's branch is listed. Patterns such as '*.py' name files of the newest seal.
-    --json files lists the changed files of each seal, like -p and --stat; without one of the three the field
-    is null. A TIME is a day (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days
-    ago', 2w), and means the time of sealing.
+    A..B lists the seals that B has and A lacks. HEAD is the last seal of this folder, and HEAD~2 the seal two
+    before it. If a name is both a branch, tag or seal and a file, it means the branch, tag or seal. --path
+    always names a file. If neither a REF nor a PATH is given, this folder's branch is listed. Patterns such
+    as '*.py' name files of the newest seal. --json files lists the changed files of each seal, like -p and
+    --stat. The field is null unless one of these three options is given. A TIME is a day (2026-03-01,
+    yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w), and means the time of sealing.
 
-    Merged seals are listed too, each before its ancestors; MERGED marks a merge, and --first-parent hides the
-    merged seals. A squash or a rebase is listed in place of the seals that it replaced. With a PATH, a merge
-    is listed only if its version of PATH differs from all its sides.
+    Merged seals are listed, too, each before its ancestors. MERGED marks a merge, and --first-parent hides
+    the merged seals. A squash or a rebase is listed in place of the seals that it replaced. With a PATH, a
+    merge is listed only if its version of PATH differs from the version on every side.
 
     Examples:
     svc log

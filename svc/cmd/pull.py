@@ -1,4 +1,4 @@
-"""`svc pull`."""
+"""The command `svc pull`."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def pull(
     """Bring the branch's changes into this folder
 
     This includes edits of others that are not sealed yet; the command names their authors. Your own edits are
-    never overwritten: --merge merges them, --force moves them to a trash folder and prints its name. Exits 1
-    if edits could not be merged; svc resolve ends such a conflict.
+    never overwritten: --merge merges them, and --force moves them to a trash folder, whose name is printed.
+    Exits 1 if edits could not be merged; svc resolve ends such a conflict.
 
     Examples:
     svc pull

@@ -1,4 +1,4 @@
-"""`svc push`."""
+"""The command `svc push`."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def push(
 ) -> None:
     """Send your changes live and seal them with a message
 
-    Every changed file goes to the branch, then everything there is sealed: a signed commit. If the branch has
-    a seal that you have not pulled, the push is refused; pull first. The first push of a machine registers
-    its device key.
+    Every changed file is sent to the branch, then the whole branch is sealed: a signed commit. If the branch
+    has a seal that you have not pulled, the push is refused; pull first. The first push of a machine
+    registers its device key.
 
-    A push that removes more than half of a branch of 100 files or more asks first, and needs --yes without a
-    terminal. It sends nothing while a conflict is unresolved.
+    A push that removes more than half of a branch of at least 100 files asks first, and needs --yes without a
+    terminal. While a conflict is unresolved, nothing is sent.
 
-    Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent. In a pipe it prints the
-    id of the branch's newest seal, even if there was nothing to seal.
+    Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent. In a pipe the id of the
+    branch's newest seal is printed, even if there was nothing to seal.
 
     Examples:
     svc push -m "Read the header once"
@@ -144,8 +144,8 @@ class _LeftOut(ClientError):
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
-    """Push the folder; asks first if there are new files that git ignores for this user alone, unless
-    `confirmed`. Returns the result."""
+    """Push the folder, and return the result. If there are new files that git ignores for this user alone,
+    asks first, unless `confirmed` is True."""
     ctx.out.goes_on = not dry_run
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)
@@ -176,7 +176,7 @@ def _ask_removal(ctx: Ctx) -> Agreed:
 
 
 def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
-    """Raise BranchProtected if the folder has edits and a protection rule forbids writing to its branch."""
+    """Raise BranchProtected if the folder has edits but a protection rule forbids writing to its branch."""
     branch = copy.repo.branch
     rules = matching(ctx.reader.items(protections.LIST, id=copy.repo.repo_id), branch)
     refused = refusal(branch, rules, "write")
@@ -185,8 +185,8 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
-    """Do a dry run of the push, whose result the editor shows while the user writes the message. Returns that
-    result. Raises UsageError if there is no terminal for an editor."""
+    """Do a dry run of the push, and return its result. The editor shows it while the user writes the message.
+    Raises UsageError if there is no terminal for an editor."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
     progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there
@@ -198,8 +198,8 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 @contextmanager
 def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
-    """A context that yields the message that the user wrote in an editor. The folder is not locked meanwhile.
-    If the block raises, the message stays in its file, whose name is printed."""
+    """A context that yields the message that the user wrote in an editor. While they write, the folder is not
+    locked. If the block raises, the message is kept in its file, whose name is printed."""
     from svc.cmd.frame.editor import written
 
     with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
@@ -211,8 +211,8 @@ def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
 
 
 def _editor_remarks(planned: Pushed) -> list[str]:
-    """The lines that the editor shows below the message: where it goes, and which files would be sent,
-    removed or skipped."""
+    """Return the lines that the editor shows below the message. They say which branch is pushed to, and which
+    files would be sent, removed or skipped."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
     skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]

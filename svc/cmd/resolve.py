@@ -1,4 +1,4 @@
-"""`svc conflicts` and `svc resolve`."""
+"""The commands `svc conflicts` and `svc resolve`."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ COLUMNS = (Column("path"), Column("how"), Column("kept_as"), Column("trash"))
 def conflicts(ctx: Ctx) -> None:
     """List files in conflict
 
-    The file has the version that arrived first; your version is in KEPT_AS. LINES and KEPT_LINES are the line
-    numbers where the two texts differ; BY is the author of the first. svc resolve PATH ends a conflict; if a
-    path has several, name the copy. Exits 1 if there is a conflict.
+    The file at PATH has the version that arrived first, and KEPT_AS is the copy with your version. LINES and
+    KEPT_LINES are the line numbers where the two texts differ. BY is the author of the version that arrived
+    first. svc resolve PATH ends a conflict. If a path has several conflicts, name the copy instead. Exits 1
+    if there is a conflict.
 
     Examples:
     svc conflicts
@@ -78,13 +79,14 @@ def resolve(
 ) -> None:
     """Choose or write the version that a file in conflict gets
 
-    Without an option your editor opens (VISUAL, EDITOR; a script too, where there is no terminal) on one
-    text: merged where possible, with both versions between markers where not. When you save it without
-    markers, it becomes the file, and your copy moves to a trash folder, whose name is printed. On the branch
-    this is an ordinary edit.
+    Without an option your editor opens (VISUAL, EDITOR; without a terminal this can be a script). It shows
+    one text, which is merged where possible and has both versions between markers elsewhere. When you save it
+    without markers, it becomes the file. Your copy moves to a trash folder, whose name is printed. On the
+    branch this is an ordinary edit.
 
-    A program gets the files BASE LOCAL REMOTE MERGED, in this order, or as $BASE, $LOCAL, $REMOTE and $MERGED
-    where CMD uses them; LOCAL is your version, and the program's MERGED becomes the file.
+    A program that --tool names gets the files BASE LOCAL REMOTE MERGED, in this order. If CMD uses $BASE,
+    $LOCAL, $REMOTE or $MERGED, these are replaced instead. LOCAL is your version, and what the program writes
+    to MERGED becomes the file.
 
     Examples:
     svc resolve app.py
@@ -112,8 +114,8 @@ def resolve(
 
 
 def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str) -> None:
-    """Let the user merge the texts of a conflict in an editor or a `tool`, and store the result. The folder
-    is not locked while they work. If storing fails, their text stays in its file."""
+    """Let the user merge the texts of a conflict in an editor or a `tool`, and store the result. While they
+    work, the folder is not locked. If storing fails, their text is kept in its file."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
     text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
@@ -140,8 +142,8 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
 
 
 def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractContextManager[Path]:
-    """A context that yields a temporary file with the text. If an error ends it after the user changed the
-    file, the file stays, and its path is printed."""
+    """A context that yields a temporary file with the text. If an error ends the context after the user
+    changed the file, it is kept and its path is printed."""
 
     def say_where(file: Path, _: BaseException) -> None:
         root = ctx.obj.linked_folder()[0]
@@ -158,8 +160,8 @@ def _merge_file(ctx: Ctx, conflict: flow.OpenConflict, text: bytes) -> AbstractC
 
 
 def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
-    """Run a merge program on `merged` and on `versions` (BASE, LOCAL, REMOTE → bytes), written beside it.
-    Raises ClientError if the program fails."""
+    """Run a merge program on the file `merged` and on the files `versions`. `versions` has the bytes for
+    BASE, LOCAL and REMOTE, which are written beside `merged`. Raises ClientError if the program fails."""
     names = {"MERGED": merged}
     for name, data in versions.items():
         names[name] = merged.with_name(f"{merged.stem}.{name}{merged.suffix}")
@@ -175,8 +177,8 @@ def _run_tool(tool: str, merged: Path, versions: dict[str, bytes]) -> None:
 
 @contextmanager
 def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy of this folder, without a connection to the server, because
-    conflicts are only local."""
+    """A context that yields the working copy of this folder without a connection to the server. Conflicts are
+    stored only on this machine."""
     root, _ = ctx.obj.linked_folder()
     with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
         yield copy

@@ -1,4 +1,4 @@
-"""`svc restore`."""
+"""The command `svc restore`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def restore(
 ) -> None:
     """Restore files from the last seal, or from another one
 
-    The replaced files move to a trash folder, whose name is printed. With --from, files that the branch has
-    and the seal lacks are removed too, after a question: `svc restore --from SEAL .` restores a whole old
-    version. New files that were never pushed stay. On the branch this is an ordinary edit.
+    The files that are replaced move to a trash folder, whose name is printed. With --from, files that the
+    branch has and the seal lacks are removed, too, after a question. `svc restore --from SEAL .` restores a
+    whole old version. New files that were never pushed stay. On the branch this is an ordinary edit.
 
     Examples:
     svc restore src/main.py
@@ -80,8 +80,8 @@ def restore(
 
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
-    """Withdraw edits of the paths `on_the_way`, which an earlier command began to send, and print for each
-    whether it was withdrawn or had already arrived. If the server does not answer, print that this is
+    """Withdraw edits that an earlier command began to send. `on_the_way` has their paths. For each, print
+    whether the edit was withdrawn or had already arrived. If the server does not answer, print that this is
     unknown."""
     paths = path_list(on_the_way)
     try:

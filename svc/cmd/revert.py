@@ -1,4 +1,4 @@
-"""`svc revert`."""
+"""The command `svc revert`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def revert(
 ) -> None:
     """Undo the changes of one seal, as edits of this folder
 
-    Later changes stay: texts are merged by lines and words. If later changes overlap, the command names the
-    files and changes nothing. The replaced files move to a trash folder. Check the result, then push.
+    Later changes stay. Texts are merged by lines and words. If later changes overlap, the command names the
+    files and changes nothing. The files that are replaced move to a trash folder. Check the result, then
+    push.
 
     Examples:
     svc revert 3f2a91

@@ -1,4 +1,4 @@
-"""`svc show`."""
+"""The command `svc show`."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def show(
 ) -> None:
     """Show a seal: its message, who made it on which device, and what it changed
 
-    Its signature is verified on this machine; if that fails, the output says so and the exit code is 1.
-    SEAL:PATH prints the bytes of that file instead.
+    The signature of the seal is verified on this machine. If that fails, the output says so and the exit code
+    is 1. SEAL:PATH prints the bytes of that file instead.
 
     Examples:
     svc show
@@ -87,7 +87,7 @@ def _text(
 
 
 def _split_argument(typed: str) -> tuple[str, str]:
-    """(REF, PATH) of an argument REF:PATH, as git writes it; the ref may be pr:12. PATH is "" if there is
-    none."""
+    """Return (REF, PATH) from an argument REF:PATH, as git writes it. The ref may be pr:12, which itself has
+    a colon. PATH is "" if there is none."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

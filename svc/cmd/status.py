@@ -1,4 +1,4 @@
-"""`svc status`, also `svc repo status`."""
+"""The command `svc status`, also `svc repo status`."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def status(
     """Show what differs between this folder and its branch
 
     Prints one line for each file that a push would send (changed, new, removed) or leave out (skipped, with
-    the reason); with --json one record with lists. Works without a network and without a session: a
-    server that has not answered after three seconds counts as offline.
+    the reason). With --json it prints one record with lists. Works without a network and without a session.
+    If the server has not answered after three seconds, it counts as offline.
 
     Examples:
     svc status

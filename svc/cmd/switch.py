@@ -1,4 +1,4 @@
-"""`svc switch`."""
+"""The command `svc switch`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def switch(
 ) -> None:
     """Switch this folder to another branch, or show a tag or seal
 
-    Edits that were not pushed are kept if their files are the same on the target; otherwise the switch is
-    refused and names the files, unless --merge or --force is given. A tag or seal is shown read-only: pushes
-    are refused until the folder is on a branch again. "svc switch -" returns to the previous one.
+    Edits that were not pushed are kept if their files are the same on the target. Otherwise the switch is
+    refused and the files are named, unless --merge or --force is given. A tag or seal is shown read-only, and
+    pushes are refused until the folder is on a branch again. "svc switch -" returns to the previous branch,
+    tag or seal.
 
     Examples:
     svc switch parser

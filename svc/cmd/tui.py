@@ -45,10 +45,10 @@ def tui(
 ) -> None:
     """Open the terminal app
 
-    It shows repositories, files, blame and history; ? lists the keys. Pages that you opened before work
-    without the network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines
-    instead. With --web it serves the app to a browser on this machine until ctrl+c, at an address that works
-    once.
+    The app shows repositories, files, blame and history; ? lists the keys. Pages that you have opened before
+    work without the network. With --plain, or on a terminal that cannot position the cursor, numbered lines
+    are printed instead. With --web the app is served to a browser on this machine until ctrl+c, at an address
+    that works once.
 
     Examples:
     svc tui
@@ -74,14 +74,14 @@ def tui(
 
 
 def _in_page(environment: Mapping[str, str]) -> bool:
-    """Whether the server of `--web` started this app, so that its output is drawn in a browser page."""
+    """Return whether the server of `--web` started this app. If so, its output is drawn in a browser page."""
     from tui.web import DRIVER, DRIVER_VARIABLE
 
     return environment.get(DRIVER_VARIABLE) == DRIVER
 
 
 def _serve(ctx: Ctx, theme: str, images: str, plain: bool, port: int, no_browser: bool) -> None:
-    """Serve the app to browsers of this machine until ctrl+c."""
+    """Serve the app to browsers on this machine until ctrl+c."""
     if link_of_ssh(ctx.obj.environment) is not None:
         raise UsageError("--web needs a browser on this machine; over SSH open the app itself: ssh -t HOST")
     if plain:

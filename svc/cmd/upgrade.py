@@ -1,4 +1,4 @@
-"""`svc upgrade`."""
+"""The command `svc upgrade`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def upgrade(
 ) -> None:
     """Upgrade this program, or only check
 
-    Takes the builds of the server to which you are signed in, or that --server or SVC_SERVER names; never of
-    the current folder's server. The new file replaces this one after its signature was verified with a
-    release key built into this program, its SHA-256 was compared, and it printed its version; if anything
-    fails, the old file stays. Refuses to run beside another svc command or the watcher. `verified`: whether
-    this file is the server's build of its version. `signed`: whether a trusted key has signed the new build.
+    The builds come from the server to which you are signed in, or that --server or SVC_SERVER names. The
+    server of the current folder is never used. The new file replaces this one only if its signature is
+    verified with a release key built into this program, its SHA-256 is right, and it prints its version. If
+    anything fails, the old file stays. The command refuses to run beside another svc command or the watcher.
+    `verified` says whether this file is the server's build of its version, `signed` whether a trusted key has
+    signed the new build.
 
     Examples:
     svc upgrade --check

@@ -1,4 +1,4 @@
-"""`svc version`."""
+"""The command `svc version`."""
 
 from __future__ import annotations
 

@@ -48,9 +48,10 @@ def watch(
 ) -> None:
     """Keep this folder and its branch together, save by save
 
-    Each save goes to the branch at once, and others' saves are written to this folder. Nothing is sealed; svc
-    push does that. The command prints events until Ctrl-C, with --json one object a line. Saves without a
-    network are sent later. SVC_TURN names the turn in which an agent edits.
+    Each save is sent to the branch at once, and the saves of others are written to this folder. Nothing is
+    sealed; svc push does that. The command prints events until Ctrl-C, with --json as one object in each
+    line. Saves that are made without a network are sent later. SVC_TURN names the turn in which an agent
+    edits.
 
     Examples:
     svc watch
@@ -105,7 +106,7 @@ def list_watches(ctx: Ctx) -> None:
 
 
 class Socket(msgspec.Struct):
-    """The answer of `svc watch socket`: path of the agent's socket, and the linked folder."""
+    """The answer of `svc watch socket`. Has the path of the agent's socket, and the linked folder."""
 
     socket: str
     folder: str
@@ -157,8 +158,8 @@ def stop(
 
 
 def _root(ctx: Ctx, typed: str) -> Path:
-    """The linked folder that contains the typed path; without a path, the current one. Raises NotLinked if
-    there is none."""
+    """Return the linked folder that contains the typed path. Without a path, the current folder is used.
+    Raises NotLinked if there is none."""
     if typed:
         root = link.find((ctx.obj.folder / typed).resolve())
         link.read_repo(root)
@@ -179,7 +180,7 @@ def _ask(agent: Conversation, request: Request) -> Reply:
 
 
 class _Refused(ClientError):
-    """Raised if the agent refuses the request; the message is the agent's sentence."""
+    """Raised if the agent refuses the request. The message is the agent's sentence."""
 
 
 def _begin(ctx: Ctx, folder: Folder) -> None:
@@ -228,7 +229,7 @@ def _light_sentence(light: str, why: str) -> str:
 
 
 def sentence_of(event: Said) -> str:
-    """A line that describes an event to the user."""
+    """Return a line that describes an event to the user."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
         who += " (agent)"
@@ -257,7 +258,8 @@ def sentence_of(event: Said) -> str:
 
 
 def _moved_sentence(event: Said, who: str) -> str:
-    """A line that describes an event which moved an edit into another file: a rename, or a conflict copy."""
+    """Return a line about an event that moved an edit into another file. The event is a rename, or a conflict
+    copy."""
     if event.event == "renamed" and event.back:
         return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
     if event.event == "renamed":

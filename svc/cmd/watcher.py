@@ -1,4 +1,4 @@
-"""`svc watcher …`."""
+"""The commands `svc watcher …`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def start(
 ) -> None:
     """Watch this folder, so that svc status need not walk it
 
-    A background process records which directories change, so that svc status scans only those. It ends with
-    svc watcher stop, with the machine, or when the folder is moved, deleted or unlinked. Without it
-    everything works as before, only slower. Linux only, on file systems of this machine.
+    A background process records which directories change, so that svc status scans only these. It ends with
+    svc watcher stop, when the machine is shut down, or when the folder is moved, deleted or unlinked. Without
+    it everything works, only more slowly. Works on Linux only, and only on file systems of this machine.
 
     Examples:
     svc watcher start
@@ -80,8 +80,8 @@ def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
 
 
 def _linked_record(ctx: Ctx) -> tuple[Path, Path]:
-    """(the linked folder, the path of its record in SVC_HOME). Raises NotLinked if the current folder is in
-    none."""
+    """Return the linked folder, and the path of its record in SVC_HOME. Raises NotLinked if the current
+    folder is in no linked folder."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 

@@ -1,10 +1,9 @@
 """The output of commands. Only this package writes to stdout.
 
-A command writes one answer to stdout: a list, a record, one value, or bytes. On a terminal it is formatted
-for people (aligned, coloured, paged, times as ages); in a pipe for programs (tabs, full values, ISO times),
-with the same columns. With `--json`, `--jq` and `--template` it is data. Notes, progress, questions and
-errors are written to stderr.
-"""
+A command writes one answer to stdout: a list, a record, one value, or bytes. On a terminal the answer is
+formatted for people (aligned, coloured, paged, times as ages). In a pipe it is formatted for programs (tabs,
+full values, ISO times), with the same columns. `--json`, `--jq` and `--template` print it as data. Notes,
+progress, questions and errors are written to stderr."""
 
 from svc.console.answers import Answers, answers, answers_any, answers_of, answers_text
 from svc.console.output import Out

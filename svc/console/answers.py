@@ -24,10 +24,12 @@ _NAME = "__svc_answers__"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The fields of a command's answer: its `columns`, and the members of `model`, which `--json` has too.
+    """The fields of a command's answer: its `columns`, and the members of `model`, which only `--json` and
+    the like can print.
 
-    `table`: columns on a terminal, if they differ from `columns`. `data` False: the command prints only text.
-    `own` False: it prints the server's answer, whose fields svc does not know."""
+    `table` has the columns for a terminal, if they differ from `columns`. `data` is False for a command that
+    prints only text. `own` is False for a command that prints the server's answer, whose fields svc does not
+    know."""
 
     columns: tuple[Column, ...] = ()
     model: type | None = None
@@ -60,8 +62,8 @@ class Answers(msgspec.Struct, frozen=True):
 def answers(
     columns: Sequence[Column], model: type | None = None, table: Sequence[Column] = ()
 ) -> Callable[[F], F]:
-    """A decorator that declares the fields of a command's answer. The parameters are the members of
-    `Answers`."""
+    """A decorator that declares the fields of a command's answer. The parameters are the members of `Answers`
+    with the same names."""
     return _declare(Answers(tuple(columns), model, tuple(table)))
 
 
@@ -71,12 +73,12 @@ def answers_text(function: F) -> F:
 
 
 def answers_any(function: F) -> F:
-    """A decorator that declares that a command prints the server's answer as it is."""
+    """A decorator that declares that a command prints the server's answer unchanged."""
     return _declare(Answers(own=False))(function)
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
-    """The declared answer of a command. Raises TypeError if the command declares none."""
+    """Return the declared answer of a command. Raises TypeError if the command declares none."""
     declaration = getattr(function, _NAME, None)
     if not isinstance(declaration, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")

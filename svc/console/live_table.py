@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class LiveTable:
-    """A changing table with these `columns`. The member `key` of an item says which row it is. On a terminal
-    the rows are redrawn, in a pipe each changed row is printed anew, and with `--json` and the like nothing
-    is printed."""
+    """A table whose rows change while it is shown. The value of an item's member `key` identifies its row. On
+    a terminal the rows are redrawn. In a pipe each changed row is printed again. With `--json`, `--jq` or
+    `--template` nothing is printed."""
 
     def __init__(self, out: Out, columns: Sequence[Column], key: str = "name") -> None:
         self._out, self._columns, self._key = out, columns, key
@@ -83,5 +83,6 @@ class Region:
 
 
 def _vertical(rows: int) -> str:
-    """The escape sequence that moves the cursor down by `rows`; up, if negative."""
+    """Return the escape sequence that moves the cursor down by `rows` lines; a negative number moves it
+    up."""
     return "" if rows == 0 else f"\x1b[{abs(rows)}{'B' if rows > 0 else 'A'}"

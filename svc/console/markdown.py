@@ -1,5 +1,5 @@
-"""Colours Markdown for a terminal while it arrives in pieces: headings, emphasis and code. The text is not
-laid out anew; marks of emphasis and inline code are replaced by colours."""
+"""Colours Markdown for a terminal while it arrives in pieces: headings, emphasis and code. Lines are not
+wrapped or moved. The marks of emphasis and inline code are replaced by colours."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _FENCE = "```"
 
 
 class MarkdownStream:
-    """Turns pieces of Markdown into text with escape sequences for colours. A mark such as `**` is held back
-    until the next character tells its meaning."""
+    """Turns pieces of Markdown into text with escape sequences for colours. A mark such as `**` is not output
+    until the next character shows what it means."""
 
     def __init__(self) -> None:
         self._waiting = ""
@@ -34,7 +34,7 @@ class MarkdownStream:
         return "".join(pieces)
 
     def end(self) -> str:
-        """The rest of the coloured text, and the escape sequence that ends colours."""
+        """Return the rest of the coloured text, and the escape sequence that ends colours."""
         rest = self._marks("\n")
         styled = self._bold or self._code or self._heading or self._fenced
         self._fenced = self._bold = self._code = self._heading = False
@@ -42,8 +42,8 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """The output for the marks that were held back, now that the character after them (`following`) tells
-        their meaning: escape sequences, or the marks as text."""
+        """Return the output for the marks at the end of the last piece. `following` is the character after
+        them and decides their meaning. The output is escape sequences, or the marks as plain text."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""
@@ -70,8 +70,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """The newline, preceded by the escape sequence that ends a heading, inline code or the closing line
-        of a fence."""
+        """Return the output for the end of a line. If a heading, inline code or the closing line of a fence
+        ends there, it begins with an escape sequence that ends the colour. A newline follows."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

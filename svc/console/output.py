@@ -48,7 +48,7 @@ class Out:
 
     @property
     def noted(self) -> bool:
-        """Whether a person reads stderr, because it is a terminal."""
+        """Whether stderr is a terminal, so that a person reads notes."""
         return self._stderr.isatty()
 
     @property
@@ -66,8 +66,8 @@ class Out:
     def rows(
         self, items: Iterable[Any], columns: Sequence[Column], model: type | None = None, empty: str = ""
     ) -> None:
-        """Print a list of structs or dicts as a table of these columns. `model`: struct whose members are
-        further fields for `--json`. `empty`: printed on a terminal if the list is empty."""
+        """Print a list of structs or dicts as a table with these columns. `model` is a struct whose members
+        `--json` can print, too. `empty` is printed on a terminal if the list is empty."""
         valid = self._fields(columns, model)
         records = (_record(item) for item in items)
         if self.format.as_data:
@@ -86,14 +86,14 @@ class Out:
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
-        """The lines of a table that the caller redraws in place: the header, then one line for each
-        record."""
+        """Return the lines of a table that the caller redraws in place: first the header, then one line for
+        each record."""
         lines = list(aligned(records, columns, self.width - 1, _now(), self.tint))
         return [self.tint(lines[0], "bold"), *lines[1:]]
 
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
-        """Print rows at once, without waiting for the rest of the list. `header`: print the header first, if
-        this is a terminal."""
+        """Print these rows at once, before the rest of the list is known. With `header`, the header is
+        printed first on a terminal."""
         if self.terminal:
             with_header = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
             rows: Iterable[str] = with_header if header else with_header[1:]
@@ -102,7 +102,7 @@ class Out:
         self.draw("".join(f"{row}\n" for row in rows))
 
     def draw(self, text: str) -> None:
-        """Write text as it is, and flush. The caller must have escaped control characters in it."""
+        """Write text unchanged, and flush. The caller must already have escaped control characters in it."""
         self._write(text)
         self.flush()
 
@@ -116,10 +116,10 @@ class Out:
         *,
         drawn: bool = False,
     ) -> None:
-        """Print the fields of one struct or dict, one below the other. `model`: struct whose members are
-        further fields for `--json`. `body`: text below the fields, on a terminal only; `drawn`: it is already
-        escaped and coloured. `text`: name of the member with the text of `body`, which is a field in a pipe
-        and in data; "": none."""
+        """Print the fields of one struct or dict, one below the other. `model` is a struct whose members
+        `--json` can print, too. `body` is text that is printed below the fields, on a terminal only. `drawn`
+        says that `body` is already escaped and coloured. `text` names the member that holds the text of
+        `body`; in a pipe and in data it is printed as a field. "" means that there is none."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -141,10 +141,10 @@ class Out:
         model: type | None = None,
         value: str | None = None,
     ) -> None:
-        """Print the result of a change: on a terminal `sentence`; in a pipe `value` (nothing if it is "", the
-        sentence if it is None), with the sentence on stderr; with `--json` the changed `item`. If the answer
-        cannot be shown, a note says so instead of an error: a script that sees the command fail would repeat
-        the change."""
+        """Print the result of a change. On a terminal that is `sentence`. With `--json` it is the changed
+        `item`. In a pipe it is `value`, and the sentence goes to stderr; without a `value` (None) the
+        sentence itself is printed, and for "" nothing. If the answer cannot be shown, a note says so instead
+        of an error, because a script that sees the command fail would repeat the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()
@@ -168,12 +168,12 @@ class Out:
             self._write(plain(value) + "\n" if value else "")
 
     def line(self, text: str, colour: str = "") -> None:
-        """Print one line at once, for a command that prints as things happen."""
+        """Print one line at once. Used by commands that print while they run."""
         self._write(self.tint(terminal_safe(text), colour) + "\n")
         self.flush()
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
-        """Print one struct or dict at once as a line of JSON, for a command that prints as things happen."""
+        """Print one struct or dict at once as a line of JSON. Used by commands that print while they run."""
         chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
         value = _fields(_record(item), columns, chosen)
         if self.format.template is not None or self.format.jq is not None:
@@ -183,7 +183,8 @@ class Out:
         self.flush()
 
     def text(self, text: str, *, diff: bool = False) -> None:
-        """Print text, on a terminal in a pager. `diff`: it is a patch, whose lines are coloured."""
+        """Print text; on a terminal it is shown in a pager. With `diff`, the text is a patch, and its lines
+        are coloured."""
         if not self.terminal:
             self._write(text)
             return
@@ -191,7 +192,7 @@ class Out:
         self._show([self._tint_diff(line) for line in lines] if diff else lines)
 
     def data(self, value: Any, *, filtered: bool = True) -> None:
-        """Print any JSON value. `filtered`: apply the program of `--jq` first, if there is one."""
+        """Print any JSON value. With `filtered`, the program of `--jq` is applied first, if there is one."""
         if self.format.jq is not None and filtered:
             results = select.run_jq(self.format.jq, value, pretty=self.terminal)
             self._results(results)
@@ -199,8 +200,8 @@ class Out:
             self._write(select.to_json(value, pretty=self.terminal) + "\n")
 
     def foreign(self, data: bytes) -> None:
-        """Print bytes that others wrote: unchanged in a pipe; on a terminal with control characters
-        escaped."""
+        """Print bytes that other people wrote. In a pipe they are unchanged; on a terminal control characters
+        are escaped."""
         if self.terminal:
             self.text(data.decode("utf-8", "backslashreplace"))
         else:
@@ -225,8 +226,8 @@ class Out:
         self.fail(self.worded(error))
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error, for the user. If the error has a member `…_at` and the sentence contains
-        its time, that time is shown like other times: `2 h ago` on a terminal."""
+        """Return the sentence of an error for the user. If the error has a member `…_at` and the sentence
+        contains its time, that time is formatted as elsewhere: `2 h ago` on a terminal."""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:
@@ -260,12 +261,12 @@ class Out:
         self._write((f"\x1b]8;;{label}\x1b\\{label}\x1b]8;;\x1b\\" if self._colour else label) + "\n")
 
     def when(self, moment: str) -> str:
-        """A time for a sentence: `in 29 d` on a terminal, the full time elsewhere."""
+        """Format a time for a sentence: as `in 29 d` on a terminal, as the full time elsewhere."""
         return age(moment, _now()) if self.terminal else f"at {moment}"
 
     def moment(self, moment: str) -> str:
-        """A time, for a page about one object: on a terminal its age and the full time, as in `2 h ago
-        (2026-…)`; elsewhere the full time."""
+        """Format a time for a page about one object. On a terminal the result is the age and the full time,
+        as in `2 h ago (2026-…)`; elsewhere it is the full time."""
         return f"{age(moment, _now())} ({moment})" if self.terminal else moment
 
     @property
@@ -273,13 +274,13 @@ class Out:
         return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
     def tint(self, text: str, colour: str) -> str:
-        """The text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
+        """Return the text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
         codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
     def styled(self, text: str, codes: str) -> str:
-        """The text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours are
-        enabled."""
+        """Return the text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours
+        are enabled."""
         return f"\x1b[{codes}m{text}\x1b[0m" if self._colour and codes else text
 
     def _narrow(self, headers: list[str]) -> None:
@@ -307,8 +308,8 @@ class Out:
         return page(text, self._environment)
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
-        """The names of fields that `--json` accepts. Raises TypeError if a column is missing in the command's
-        declaration (`answers`)."""
+        """Return the names of the fields that `--json` accepts. Raises TypeError if the command did not
+        declare one of these columns (with `answers`)."""
         given = _names(columns) + members(model)
         if self.answers is None:
             return given
@@ -343,14 +344,15 @@ class Out:
             self._stdout.flush()
 
     def _escape_unencodable(self, text: str) -> str:
-        """The JSON text, with JSON escapes in place of the characters that the encoding of stdout lacks."""
+        """Return the JSON text with each character that the encoding of stdout lacks written as a JSON
+        escape."""
         encoding = getattr(self._stdout, "encoding", None) or "utf-8"
         return text.encode(encoding, JSON_ESCAPES).decode(encoding)
 
 
 class ReaderLeft(Exception):
-    """Raised when the reader of stdout has closed it, as in `svc log | head`. It is not an OSError, because
-    the argument parser would end the command with another exit code."""
+    """Raised when the reader of stdout has closed it, as `head` does in `svc log | head`. It is not an
+    OSError, because the argument parser would turn an OSError into another exit code."""
 
 
 @contextmanager
@@ -363,8 +365,8 @@ def _while_read() -> Iterator[None]:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what is written to the stream from now on, and what is in its buffer, to /dev/null. Used when
-    nobody reads the stream, because Python would print an error at its end."""
+    """Send everything that is still in the stream's buffer, or is written to it later, to /dev/null. Used
+    when nobody reads the stream any more, because Python would otherwise print an error when it exits."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -1,4 +1,4 @@
-"""The progress line on stderr: a bar with rate and time left, on a terminal only."""
+"""The progress line on stderr: a bar with the rate and the time left. It is shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ FIRST_ESTIMATE = 1.0  # seconds after which the time left is worth telling
 
 
 class Meter:
-    """The progress line of one command, as a `localstore.progress.Progress`. Prints nothing unless `live`."""
+    """The progress line of one command, as a `localstore.progress.Progress`. Prints nothing unless `live` is
+    True."""
 
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock
@@ -37,8 +38,8 @@ class Meter:
             self._is_shown = True
 
     def line(self, done: int, total: int | None, bytes: int) -> str:
-        """The text of the line: `sending  [#####...]  3 of 6  1.5 MiB  1.2 MiB/s  3 s left`. `done` and
-        `total`: number of steps; `bytes`: bytes moved so far."""
+        """Return the text of the line, such as `sending [###...] 3 of 6 1.5 MiB 3 s left`. `done` and `total`
+        are numbers of steps, and `bytes` is the number of bytes moved so far."""
         spent = max(self._clock() - self._started, 1e-9)
         parts = [terminal_safe(self._phase)]
         if total:

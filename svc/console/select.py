@@ -17,8 +17,8 @@ Record = dict[str, Any]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """The output format that the options request. `fields`: the fields of `--json`; empty: the table's
-    columns; None: no `--json`."""
+    """The output format that the user's options request. `fields` are the fields given to `--json`. It is
+    empty if `--json` was given without fields, which means the table's columns, and None without `--json`."""
 
     fields: tuple[str, ...] | None = None
     jq: str | None = None
@@ -26,7 +26,8 @@ class Format(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, json_fields: str | None, jq: str | None, template: str | None) -> Format:
-        """The format that these options request. Raises UsageError if they exclude each other."""
+        """Return the format that these options request. Raises UsageError if the options exclude each
+        other."""
         if jq is not None and template is not None:
             raise UsageError("--jq and --template are two ways to say the same; use one of them")
         fields = None
@@ -40,8 +41,9 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
-    """The names of the fields to print: the ones given to `--json`, or all if only `--jq` or `--template` is
-    given. `columns` and `more`: the fields that exist. Raises UsageError for an unknown field."""
+    """Return the names of the fields to print. They are the ones given to `--json`, or all fields if only
+    `--jq` or `--template` is given. `columns` and `more` are the fields that exist. Raises UsageError for an
+    unknown field."""
     valid = list(dict.fromkeys([*columns, *more]))
     if fmt.fields is None:
         return valid
@@ -58,12 +60,13 @@ def _unknown(name: str, valid: Sequence[str]) -> str:
 
 
 def snake_case(name: str) -> str:
-    """The name in snake case: `full_name` for gh's `fullName`."""
+    """Return the name in snake case, such as `full_name` for `fullName`, which gh uses."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def to_json(value: Any, *, pretty: bool) -> str:
-    """The value as JSON, with control characters escaped. `pretty`: indented over several lines."""
+    """Return the value as JSON, with control characters escaped. With `pretty`, it is indented over several
+    lines."""
     import json
 
     text = json.dumps(
@@ -75,8 +78,8 @@ def to_json(value: Any, *, pretty: bool) -> str:
 
 
 def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
-    """The results of a jq program on the value: a string as it is, everything else as JSON. Raises UsageError
-    if the program is invalid or fails."""
+    """Run a jq program on the value, and return its results. A string is returned as it is, everything else
+    as JSON. Raises UsageError if the program is invalid or fails."""
     program = compiled_jq(expression)
     try:
         results = program.input_value(value).all()
@@ -86,7 +89,7 @@ def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
 
 
 def compiled_jq(expression: str) -> Any:
-    """The compiled jq program. Raises UsageError if it is invalid."""
+    """Return the compiled jq program. Raises UsageError if it is invalid."""
     import jq
 
     try:
@@ -96,8 +99,8 @@ def compiled_jq(expression: str) -> Any:
 
 
 def run_template(text: str, records: Iterable[Record]) -> list[str]:
-    """The output of a Jinja2 template, rendered once for each record with its fields as variables. Values
-    other than texts are printed as in JSON."""
+    """Render a Jinja2 template once for each record, with the record's fields as variables. Returns the
+    rendered texts. Values that are not texts are printed as JSON."""
     from jinja2 import TemplateError
 
     try:
@@ -108,8 +111,7 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
 
 
 def check_template(text: str, fields: Sequence[str]) -> None:
-    """Raise UsageError if `text`, the template of `--template`, is invalid or uses names other than
-    `fields`."""
+    """Raise UsageError if the template is invalid, or uses a name that is not in `fields`."""
     from jinja2 import TemplateError, meta
 
     environment = _environment()
@@ -131,8 +133,8 @@ def _environment() -> Any:
 
 
 def _in_json_words(value: Any) -> Any:
-    """The output for `{{field}}` in a template: text and numbers unchanged, everything else as JSON (true,
-    null, a list)."""
+    """Return what `{{field}}` prints in a template: a text or number unchanged, any other value as JSON (such
+    as true or null)."""
     return to_json(value, pretty=False) if value is None or isinstance(value, (bool, list, dict)) else value
 
 
@@ -146,6 +148,6 @@ def _template_error(error: Exception) -> UsageError:
 
 
 def safe_for(text: str, *, terminal: bool) -> str:
-    """Text that others wrote, for stdout: on a terminal with control characters escaped, in a pipe
-    unchanged."""
+    """Prepare text that other people wrote for stdout. For a terminal control characters are escaped; for a
+    pipe the text is unchanged."""
     return terminal_safe(text, keep=PROSE) if terminal else text

@@ -1,4 +1,4 @@
-"""Columns and tables. A list has the same fields in the same order on a terminal and in a pipe."""
+"""Columns and tables. A list has the same fields, in the same order, on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ STATES = {  # colours that repeat what the word says
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One field of a list or record. `get`: computes its value from the record; None: the value is the member
-    `name`.
+    """One field of a list or record. `get` computes the field's value from the record. If it is None, the
+    value is the record's member `name`.
 
-    `kind`: how the value is formatted for people. Values of the kind `name` are never cut, because users type
-    them again. `spare`: on a narrow terminal, columns with the highest number are dropped first; 0: never
-    dropped."""
+    `kind` says how the value is formatted for people. Values of the kind `name` are never cut, because users
+    type them again. `spare` says which columns are dropped first on a narrow terminal: those with the highest
+    number. A column with 0 is never dropped."""
 
     name: str
     get: Callable[[Record], Any] | None = None
@@ -47,7 +47,8 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> str:
-    """The value as text for programs, without tabs and line breaks. A struct or dict becomes JSON."""
+    """Return the value as text for programs, without tabs and line breaks. A struct or dict is returned as
+    JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -62,8 +63,8 @@ def plain(value: Any) -> str:
 
 
 def human(value: Any, kind: str, now: datetime) -> str:
-    """The value as text for a person, by the `kind` of its column: a time as an age, a size with its unit, an
-    id shortened, a line up to the first line break, code with its indentation."""
+    """Return the value as text for a person. `kind` is the kind of its column: a time is shown as an age, a
+    size with its unit, an id shortened, a line up to the first line break, and code with its indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
     text = plain(value)
@@ -81,7 +82,7 @@ def human(value: Any, kind: str, now: datetime) -> str:
 
 
 def tsv(records: Iterable[Record], columns: Sequence[Column]) -> Iterator[str]:
-    """Yields one line for each record: its columns with tabs between."""
+    """Yields one line for each record: the values of its columns, separated by tabs."""
     for record in records:
         yield "\t".join(plain(column.value(record)) for column in columns)
 
@@ -94,10 +95,11 @@ def aligned(
     tint: Callable[[str, str], str] = lambda text, _colour: text,
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
-    """Yields a header and the lines of each record, fitted into `width` characters. To fit, ids and times are
-    shortened, columns with a `spare` number are dropped (`left_out` is called with their headers), and texts
-    are cut; code and names continue on the next line instead. A column that is empty in every record is
-    dropped. `tint(text, colour)`: colours a state."""
+    """Yields a header and the lines of each record, fitted into `width` characters. To make them fit, ids and
+    times are shortened, columns with a `spare` number are dropped, and texts are cut. Code and names are
+    never cut but continue on the next line. A column that is empty in every record is dropped, too.
+    `left_out` is called with the headers of columns dropped for lack of space. `tint(text, colour)` colours a
+    state."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -148,7 +150,8 @@ class _Table:
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """Yields the line of a record, and further lines if its code or a name is longer than the column."""
+        """Yields the line of one record. If its code or name is longer than the column, further lines
+        follow."""
         parts = zip(row, self.widths, self.columns, strict=True)
         pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
@@ -164,12 +167,12 @@ class _Table:
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
     def _excess_width(self) -> int:
-        """The number of characters by which the table is too wide; 0 if it fits."""
+        """Return the number of characters by which the table is too wide; 0 if it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:
-        """Whether a column must be dropped: the table is too wide, or a column of code would get less than
-        CODE_ROOM characters."""
+        """Return whether a column must be dropped. That is so if the table is too wide, or if a column of
+        code would get less than CODE_ROOM characters."""
         over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
@@ -184,13 +187,14 @@ class _Table:
         return header
 
     def _cut(self, kind: str, least: int) -> None:
-        """Narrow the columns of this kind until the table fits, but none below `least` characters."""
+        """Narrow the columns of this kind until the table fits. No column gets narrower than `least`
+        characters."""
         for at, column in enumerate(self.columns):
             if column.kind == kind:
                 self.widths[at] = max(self.widths[at] - self._excess_width(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
-        """Shorten ids, shorten times to number and unit, and cut long lines."""
+        """Shorten ids, cut long lines, and reduce times to a number and a unit."""
         for at, column in enumerate(self.columns):
             for row in self.rows:
                 if column.kind == "id":
@@ -201,7 +205,7 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
-        """The indexes of the columns with code."""
+        """Return the indexes of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
@@ -210,7 +214,7 @@ class _Table:
 
 
 def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
-    """Yields the lines that show one record: one for each field that has a value."""
+    """Yields the lines that show one record, one line for each field that has a value."""
     names = [column.name.replace("_", " ") for column in columns]
     wide = max(map(len, names))
     for name, column in zip(names, columns, strict=True):
@@ -220,7 +224,7 @@ def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator
 
 
 def cells(text: str) -> int:
-    """The width of the text in terminal columns."""
+    """Return the width of the text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(
@@ -230,8 +234,8 @@ def cells(text: str) -> int:
 
 
 def age(text: str, now: datetime) -> str:
-    """An RFC 3339 time as an age, such as `2 h ago`; a time far from `now` as a date. Other texts are
-    unchanged."""
+    """Format an RFC 3339 time as an age, such as `2 h ago`. A time far from `now` becomes a date. A text that
+    is no time is returned unchanged."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (now - moment).total_seconds()
@@ -249,7 +253,7 @@ def age(text: str, now: datetime) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in binary units, such as `1.5 MiB`."""
+    """Format a number of bytes in binary units, such as `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -258,7 +262,7 @@ def size(count: float) -> str:
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width` terminal columns."""
+    """Split the text into pieces of at most `width` terminal columns."""
     pieces, piece, wide = [], "", 0
     for char in text:
         more = cells(char)

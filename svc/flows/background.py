@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """Runs `ask` in a thread, so that the command can work meanwhile. `ask` must not use objects of the
-    command. At its end Python does not wait for the thread."""
+    """Runs the function `ask` in a thread, so that the command can go on working. `ask` must not use objects
+    that the command uses. When the command ends, Python does not wait for the thread."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._answer: Future[T] = Future()
@@ -29,8 +29,8 @@ class BackgroundCall(Generic[T]):
             self._answer.set_exception(error)
 
     def answer(self, seconds: float) -> T:
-        """The result of `ask`, waiting at most `seconds`; raises what `ask` raised. Raises ServerUnreachable
-        if it is not done in time."""
+        """Return the result of `ask`, or raise what it raised. Waits at most `seconds`, and raises
+        ServerUnreachable if there is no result by then."""
         try:
             return self._answer.result(seconds)
         except TimeoutError:

@@ -48,9 +48,9 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """The result of a clone. `seal`: id of the cloned seal; None if the branch has none. `bytes`: size of all
-    files. `reused`: bytes copied from files on this machine instead of fetched. `conflicts`: conflict copies
-    made while an interrupted clone continued."""
+    """The result of a clone. `seal` is the id of the cloned seal, or None if the branch has no seal. `bytes`
+    is the size of all files. `reused` is the number of bytes that were copied from files on this machine
+    instead of fetched. `conflicts` are conflict copies, made if an interrupted clone was continued."""
 
     folder: Path
     seal: str | None
@@ -62,7 +62,7 @@ class Cloned(msgspec.Struct):
 
 
 class _Made(NamedTuple):
-    """A file that was written. `info`: its stat after writing; None if an earlier attempt wrote it."""
+    """A file that was written. `info` is its stat after writing, or None if an earlier attempt wrote it."""
 
     path: str
     file: SealedFile
@@ -78,13 +78,12 @@ def clone(
     progress: Progress = silent,
     known_files: Callable[[int], Iterable[KnownFile]] = lambda size: (),
 ) -> Cloned:
-    """Make a folder with the files of the branch's newest seal, after verifying the seals and files. With the
-    device key of somebody who may write, the folder can push at once. `known_files`: called with the size of
-    a large file; returns files on this machine that may contain parts of it.
+    """Make a folder with the files of the branch's newest seal, after verifying the seals and files. `key` is
+    the device key of a user who may write; with it the folder can push at once. `known_files` is called with
+    the size of a large file, and returns files on this machine that may contain parts of it.
 
-    Raises FolderNotEmpty, unless the folder has an interrupted clone of the same branch, which is then
-    continued.
-    """
+    A folder that has an interrupted clone of the same branch is completed. Raises FolderNotEmpty for any
+    other folder with files."""
     _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
         copy.known_files = known_files
@@ -121,9 +120,9 @@ def clone(
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
-    """Raise CloneIncomplete unless the folder has every file of the seal, except those that its file system
-    cannot store; a later push would remove a missing file for everybody. `stats`: stats of files right after
-    writing; a file with an unchanged stat is not read again."""
+    """Raise CloneIncomplete if a file of the seal is missing in the folder. Otherwise a later push would
+    remove the missing file for everybody. Files that the file system cannot store do not count. `stats` are
+    the stats of files right after writing. A file whose stat is unchanged is not read again."""
     written = {stat.path: stat for stat in stats}
     left_out = copy.db.unwritable()
     wrong = []
@@ -143,8 +142,8 @@ def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: lis
 
 
 def _finish_by_pull(copy: WorkingCopy) -> Cloned:
-    """Finish an interrupted clone of an older seal by a pull: the files written so far are a working copy,
-    and the pull updates them."""
+    """Finish an interrupted clone of an older seal by a pull. The files that were already written count as a
+    working copy, which the pull updates."""
     done = pull(copy, "merge")
     copy.db.put(CLONING, None)
     files = copy.db.sealed()
@@ -169,8 +168,8 @@ def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
 
 
 def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
-    """Whether the folder has an interrupted clone of this branch: its `.svc/` is unfinished, or its record
-    says that a clone is in progress."""
+    """Return whether the folder has an interrupted clone of this branch. That is so if its `.svc/` is
+    unfinished, or if its record says that a clone is in progress."""
     if link.is_unfinished(folder):
         return True
     try:
@@ -188,9 +187,9 @@ def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 def _write(
     copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], present: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Write the files in the order in which they arrive. Returns (skipped files, stats of the written ones).
-    `rows`: the branch's current state of each path. `present`: stats of the files that an earlier attempt
-    wrote."""
+    """Write the files in the order in which they arrive. Returns the skipped files, and the stats of the
+    written ones. `rows` is the branch's current state of each path. `present` has the stats of files that an
+    earlier attempt wrote."""
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
     paths_by_digest: dict[bytes, list[str]] = {}
@@ -237,8 +236,8 @@ def _write(
 def _contents(
     copy: WorkingCopy, files: dict[str, SealedFile], paths_by_digest: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
-    """Yields (digest, content) of each file: first texts, which are also stored in the record, then blobs,
-    then large files one at a time."""
+    """Yields (digest, content) of each file. Texts come first and are also stored in the record. Then come
+    blobs, then large files one at a time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
     for digest, paths in paths_by_digest.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
@@ -251,8 +250,8 @@ def _contents(
 def _create(
     copy: WorkingCopy, path: str, digest: bytes, content: Content, last: bool
 ) -> os.stat_result | None:
-    """Write a file. Returns its stat; None if a file with the same bytes existed there. `last`: no other path
-    needs this content."""
+    """Write a file. Returns its stat, or None if a file with the same bytes already existed. `last` says that
+    no other path needs this content."""
     try:
         return copy.files.place(content, path, None, sync=False, last=last)
     except FileExistsError:
@@ -276,8 +275,8 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
 
 
 def _entry(item: _Made, row: Row | None) -> PathRecord:
-    """The record's entry of a written file. If the branch has no newer edit of it (`row`), the entry also
-    names the file's lane, its CRDT text on the branch."""
+    """Return the record's entry for a written file. `row` is the branch's state of the path. If it has no
+    newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
     path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)
@@ -285,8 +284,8 @@ def _entry(item: _Made, row: Row | None) -> PathRecord:
 
 
 def _clashes(copy: WorkingCopy, files: dict[str, SealedFile]) -> list[Skipped]:
-    """The files whose names differ only by case from another file's, if this file system ignores case. They
-    are not written; the record notes them as left out."""
+    """Return the files whose names differ from another file's only by case, if this file system ignores case.
+    They are not written, and the record notes that they are left out."""
     if copy.files.stat(link.FOLDER.upper()) is None:
         return []
     return [

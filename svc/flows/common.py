@@ -1,4 +1,5 @@
-"""Steps that several flows share: connecting, verifying the newest seal, finding edits in the way."""
+"""Steps that several flows share: updating the record, verifying the newest seal, and finding edits that a
+pull would overwrite."""
 
 from __future__ import annotations
 
@@ -36,9 +37,10 @@ from svc.flows.executable import mark_interrupted
 
 
 def begin(copy: WorkingCopy) -> str | None:
-    """Finish work that was interrupted, and fetch the branch's current state, its frontier (files with all
-    edits, sealed or not), into the record. Returns the id of the branch's newest seal; None without one.
-    Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
+    """Finish work that was interrupted, and fetch the branch's current state into the record. That state, the
+    frontier, has all files with all edits, sealed or not. Returns the id of the branch's newest seal; None if
+    the branch has no seal. Raises BranchGone or BranchReplaced, with nothing changed, if the branch was
+    deleted."""
     if not copy.live:
         Buffers(lambda path: True).attach_saves(copy)
     recover(copy)
@@ -60,9 +62,9 @@ def begin(copy: WorkingCopy) -> str | None:
 
 
 def finish_sending(copy: WorkingCopy) -> bool:
-    """Send updates again that were sent but not answered, if the folder still has their change; withdraw the
-    others. Edits that waited to be sent but were undone in the folder are dropped. Returns whether there were
-    unanswered updates."""
+    """Handle updates that were sent but not answered: send an update again if the folder still has its
+    change, and withdraw it otherwise. Edits that waited to be sent but were undone in the folder are dropped.
+    Returns whether there were unanswered updates."""
     drop_undone(copy)
     if not copy.db.flight_kinds():
         return False
@@ -73,8 +75,8 @@ def finish_sending(copy: WorkingCopy) -> bool:
 
 
 def moved_back_words(copy: WorkingCopy) -> str:
-    """A sentence for the user: the branch on the server is older than the state that the server had confirmed
-    here."""
+    """Return a sentence for the user. It says that the branch on the server is older than a state that the
+    server had already confirmed."""
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
@@ -83,8 +85,8 @@ def moved_back_words(copy: WorkingCopy) -> str:
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
-    """Withdraw the unanswered updates whose change is no longer in the folder. Returns the paths whose update
-    the relay already had. Call `begin` afterwards."""
+    """Withdraw the unanswered updates whose change is no longer in the folder. Returns the paths of those
+    updates that the relay had already received. The caller must call `begin` afterwards."""
     try:
         return sorted(withdraw(copy).arrived)
     except BranchProtected:
@@ -93,8 +95,8 @@ def take_back(copy: WorkingCopy) -> list[str]:
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
-    """The error to raise for a branch that does not exist: BranchGone, or `missing` itself if the folder has
-    never been on the branch."""
+    """Return the error to raise for a branch that does not exist. It is BranchGone, or `missing` itself if
+    the folder has never been on the branch."""
     if copy.last_seal is None and not copy.branch_id:
         return missing
     return BranchGone(copy.repo.branch, copy.last_seal, missing.extra["default"])
@@ -107,8 +109,9 @@ def _require_same(copy: WorkingCopy, now: Ref) -> None:
 
 
 def _begin_reading(copy: WorkingCopy) -> str | None:
-    """Record the files of the branch's newest seal as the branch's current state, for a user who may only
-    read, to whom unsealed edits are not shown. Returns the id of that seal; None without one."""
+    """Record the files of the branch's newest seal as the branch's current state. Used for a user who may
+    only read, and therefore sees no unsealed edits. Returns the id of that seal; None if the branch has no
+    seal."""
     try:
         now = copy.transport.ref()
     except NoBranch as missing:
@@ -135,10 +138,11 @@ def _rows(files: dict[str, SealedFile]) -> list[Row]:
 
 
 class NewHead(msgspec.Struct, frozen=True):
-    """How the files of a newer, verified seal differ from the folder's last seal.
+    """The differences between a newer, verified seal and the folder's last seal.
 
-    `changes`: path → file; None for a removed file. `whole`: `changes` has all files of the seal instead.
-    `tree`: the seal's directory objects; None if unknown."""
+    `changes` maps each changed path to its file, or to None if it was removed. If `whole` is True, `changes`
+    has all files of the newer seal, not only changed ones. `tree` has the seal's directory objects, or is
+    None if they are not known."""
 
     changes: Mapping[str, SealedFile | None]
     whole: bool
@@ -146,8 +150,8 @@ class NewHead(msgspec.Struct, frozen=True):
 
 
 def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
-    """Verify every seal after the folder's last one, up to `head`. Returns how its files differ; None if the
-    folder is at `head` already."""
+    """Verify every seal after the folder's last one, up to `head`. Returns how the files of `head` differ
+    from the last seal; None if the folder is already at `head`."""
     if head is None:
         return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
@@ -161,8 +165,9 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """The changes of a seal, taken from the recorded state of the branch: without unsealed edits, it equals
-    the seal's files. None if it does not match the seal's signed digest, or cannot be compared."""
+    """Return the changes of a seal, taken from the recorded state of the branch. On a branch without unsealed
+    edits, that state has the same files as the seal. Returns None if its files do not match the seal's signed
+    digest, or cannot be compared."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()
@@ -173,15 +178,16 @@ def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
 
 
 def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Paths of files that differ from the folder's last seal or were removed, whether sent or not."""
+    """Return the paths of files that differ from the folder's last seal or were removed. It does not matter
+    whether the changes were sent."""
     _, changed, _, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
     return [*changed, *(path for path in removed if path not in recorded and not scan.unknown(path))]
 
 
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Sorted paths that a pull would overwrite: files with edits that the relay has not confirmed, and new
-    files where the branch has another file."""
+    """Return the sorted paths that a pull would overwrite. They are files with edits that the relay has not
+    confirmed, and new files at paths where the branch has another file."""
     flying = copy.db.flight_kinds()
     paths, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:
@@ -201,7 +207,7 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
-    """The verified files of a seal by path; of the folder's last seal if `seal` is None."""
+    """Return the verified files of a seal by path. If `seal` is None, the folder's last seal is used."""
     if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
@@ -209,8 +215,8 @@ def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
 
 
 def update_file_cap(copy: WorkingCopy) -> str | None:
-    """Set the size cap of a file, which depends on the repository's kind and on `.svc.yaml`. Returns the kind
-    that `.svc.yaml` states; None if it states none."""
+    """Set the largest size that a file may have, which depends on the repository's kind and on `.svc.yaml`.
+    Returns the kind that `.svc.yaml` states; None if it states none."""
     if copy.files.stat(MANIFEST) is None:
         copy.file_cap = file_cap(copy.repo_kind)
         return None
@@ -226,11 +232,11 @@ Folder = Literal["", "theirs", "mine"]
 
 
 class ConflictCopy(msgspec.Struct, frozen=True):
-    """A conflict copy: the local version of `path` is now in the file `kept_as`.
+    """A conflict copy: the local version of `path` was moved to the file `kept_as`.
 
-    `lines` and `kept_lines`: numbers of the conflicting lines in the two texts. `by`: handle of the other
-    version's author, if known. `deleted`: the branch has no file at the path. `folder`: which side has a
-    folder there, `mine` or `theirs`; "": none."""
+    `lines` and `kept_lines` are the numbers of the conflicting lines in the two texts. `by` is the handle of
+    the other version's author, if known. `deleted` says that the branch has no file at the path. `folder`
+    says which side has a folder at the path: `mine`, `theirs`, or "" for neither."""
 
     path: str
     kept_as: str
@@ -242,7 +248,8 @@ class ConflictCopy(msgspec.Struct, frozen=True):
 
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
-    """The conflict copies made in this run."""
+    """Return the conflict copies that were made in the current run: in this command, or in this round of the
+    agent."""
     return [_conflict_copy(copy, path, name) for path, name in copy.conflicts]
 
 
@@ -261,12 +268,12 @@ def _conflict_copy(copy: WorkingCopy, path: str, name: str) -> ConflictCopy:
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
-    """The paths that were merged in this run without conflict → handle of the other author, None if
-    unknown."""
+    """Return the paths that were merged without conflict in the current run (this command, or this round of
+    the agent). Each is mapped to the handle of the other author, or to None if it is unknown."""
     in_conflict = {path for path, _ in copy.conflicts}
     return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:
-    """The files of the branch that this file system cannot hold, with the reasons."""
+    """Return the branch's files that this file system cannot store, with the reasons."""
     return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

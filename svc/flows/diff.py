@@ -24,8 +24,8 @@ Status = Literal["added", "removed", "modified", "renamed"]
 
 
 class _Change(NamedTuple):
-    """A changed file. `was`: its version in the seal; None: it is new. `now`: its stat on the disk; None: it
-    was removed. `source`: the file it was renamed from, if any."""
+    """A changed file. `was` is its version in the seal, or None if it is new. `now` is its stat on the disk,
+    or None if it was removed. `source` is the file that it was renamed from, if any."""
 
     path: str
     was: SealedFile | None
@@ -36,13 +36,12 @@ class _Change(NamedTuple):
 def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
-    """Yields each file that differs from `seal` (None: the last one), with its patch if it is text. Files
-    that a push would not send are left out. `paths`: compare only these. `space` False: ignore differences in
-    white space.
+    """Yields each file that differs from `seal`, with its patch if it is text. If `seal` is None, the
+    folder's last seal is used. Only files at or below `paths` are compared, if there are any. `space` is
+    False to ignore differences in white space. Files that a push would not send are left out.
 
     Works offline for texts in the record. Raises NotFound for a path that is neither in the folder nor in the
-    seal.
-    """
+    seal."""
     adopt_state_file(copy)
     scan = copy.scan()
     sealed = tree_of(copy, seal)
@@ -65,7 +64,7 @@ def diff(
 
 
 def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
-    """The changed paths that a push would not send; `svc status` lists them as skipped."""
+    """Return the changed paths that a push would not send. `svc status` lists them as skipped."""
     new = [path for path, change in changed.items() if change.was is None]
     removed = [path for path, change in changed.items() if change.now is None]
     excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
@@ -73,7 +72,7 @@ def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change])
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
-    """Yields the changes, with the removal and addition of a moved file joined into one rename."""
+    """Yields the changes. If a file was moved, its removal and its addition are joined into one rename."""
     removed = {path: _file(change.was) for path, change in changed.items() if change.was and not change.now}
     added = {path: _file(change.now) for path, change in changed.items() if change.now and not change.was}
     moves = renames.exact(removed, added)

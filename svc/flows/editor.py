@@ -14,8 +14,8 @@ FALLBACKS = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
-    """The command line of the editor: VISUAL, EDITOR, or an installed editor. Raises UsageError if there is
-    none; `instead`: end of the error's sentence."""
+    """Return the command line of the editor. It is taken from VISUAL or EDITOR, or is an installed editor.
+    Raises UsageError if there is none. `instead` is the end of the error's sentence."""
     for named in (*_named(environment), *FALLBACKS):
         words = _words(named, instead)
         program = shutil.which(words[0]) if words else None
@@ -27,12 +27,14 @@ def editor(environment: Mapping[str, str], instead: str) -> list[str]:
 
 
 def is_named(environment: Mapping[str, str]) -> bool:
-    """Whether the user named an editor by a variable. Such an editor may need no terminal, as for git."""
+    """Return whether the user named an editor by a variable. Such an editor may work without a terminal, as
+    git also assumes."""
     return any(_named(environment))
 
 
 def _named(environment: Mapping[str, str]) -> tuple[str, str]:
-    """(VISUAL, EDITOR), "" if not set. VISUAL counts only if TERM names a terminal that can draw."""
+    """Return the values of (VISUAL, EDITOR), where "" means not set. VISUAL counts only if TERM names a
+    terminal that can draw."""
     visual = environment.get("VISUAL", "") if environment.get("TERM", "dumb") != "dumb" else ""
     return visual, environment.get("EDITOR", "")
 
@@ -45,8 +47,8 @@ def _words(named: str, instead: str) -> list[str]:
 
 
 def run(command: list[str], file: Path, failed: str) -> None:
-    """Run the editor on the file, and wait for its end. Raises ClientError if it fails; `failed`: end of the
-    error's sentence."""
+    """Run the editor on the file, and wait for its end. Raises ClientError if it fails. `failed` is the end
+    of the error's sentence."""
     try:
         code = subprocess.run([*command, str(file)]).returncode
     except OSError as error:

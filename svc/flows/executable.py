@@ -1,11 +1,11 @@
-"""Executable bits of files. The service does not store them; `.svc.yaml` may list executable files:
+"""Sets the executable bits of files. The server does not store these bits, but `.svc.yaml` may list
+executable files:
 
     executable: [scripts/run, "*.sh"]
 
-A pattern without a slash matches a name at any depth, a pattern with a slash a path from the root; `*`, `?`,
-`[…]` and `**` work as in ignore files. Clone, pull and restore set the bit on matching files that they write;
-they never remove it, and change no other file.
-"""
+A pattern without a slash matches a name at any depth. A pattern with a slash matches a path from the root.
+`*`, `?`, `[…]` and `**` work as in ignore files. Clone, pull and restore set the bit of the matching files
+that they write. They never remove it, and change no other file."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives th
 
 
 class Executable(msgspec.Struct):
-    """The executable files of a folder: `listed` in `.svc.yaml` or `unlisted`. `unfit`: files whose names
-    cannot be listed. `written`: whether `.svc.yaml` was changed."""
+    """The executable files of a folder. `listed` are those that `.svc.yaml` lists, `unlisted` the others.
+    `unfit` are files whose names cannot be listed. `written` says whether `.svc.yaml` was changed."""
 
     listed: list[str] = msgspec.field(default_factory=list)
     unlisted: list[str] = msgspec.field(default_factory=list)
@@ -41,9 +41,9 @@ class Executable(msgspec.Struct):
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
     """A context for writing files and then setting their executable bits (`mark`). If the process is killed
-    inside, a note in the record makes the next command set the missing bits. `needed`: whether `.svc.yaml`,
-    which lists the executable files, can be among the written files; if not, and it lists none now, no note
-    is made."""
+    inside, a note in the record makes the next command set the missing bits. `needed` is False if
+    `.svc.yaml`, which lists the executable files, is not among the files to write. If it then lists no files
+    either, the note is not needed and not made."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
@@ -53,8 +53,8 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
-    """Set the executable bit of the files among `paths` that `.svc.yaml` lists, for everybody who may read
-    them."""
+    """Set the executable bit of those files among `paths` that `.svc.yaml` lists. Whoever may read a file may
+    then execute it."""
     listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:
@@ -64,15 +64,15 @@ def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
 
 
 def mark_interrupted(copy: WorkingCopy) -> None:
-    """If a command was killed between writing files and setting their executable bits, set the bits of all
-    files."""
+    """Set the executable bits of all files, if a command was killed between writing files and setting their
+    bits."""
     if copy.db.number(UNMARKED):
         mark(copy, copy.entries)
         copy.db.put(UNMARKED, None)
 
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
+    """Return the files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
@@ -80,8 +80,8 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
-    """The executable files of the folder. `write`: also add the files that `.svc.yaml` does not list to
-    it."""
+    """Return the executable files of the folder. With `write`, the files that `.svc.yaml` does not list are
+    also added to it."""
     paths = sorted(copy.scan().files)
     result = Executable(unlisted=unlisted(copy, paths))
     listed = _listed_by_manifest(copy)
@@ -99,8 +99,8 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
 
 
 def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
-    """A function that returns whether `.svc.yaml` lists a path as executable; None if it lists nothing or
-    cannot be read."""
+    """Return a function that says whether `.svc.yaml` lists a path as executable. Returns None if `.svc.yaml`
+    lists no files or cannot be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
         return None
@@ -127,7 +127,7 @@ def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
 
 
 def _write(copy: WorkingCopy, result: Executable) -> None:
-    """Add the unlisted files to the list in `.svc.yaml`; its other lines stay unchanged."""
+    """Add the unlisted files to the list in `.svc.yaml`. Its other lines stay unchanged."""
     fit = [path for path in result.unlisted if path.isprintable() and len(path) < LINE_CHARS]
     result.unfit = sorted({*result.unlisted} - {*fit})
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
@@ -155,7 +155,7 @@ def _escape_pattern(path: str) -> str:
 
 
 def _with_list(text: str, patterns: list[str]) -> str:
-    """The text of `.svc.yaml` with its list of executable files replaced by these patterns."""
+    """Return the text of `.svc.yaml` with its list of executable files replaced by these patterns."""
     lines, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):

@@ -1,6 +1,5 @@
-"""Finds new files that git ignores for this user alone, by rules that are not in the repository. Can add
-lines that exclude them to `.svcignore`.
-"""
+"""Finds new files that git ignores only for this user, by rules outside the repository. Can add lines to
+`.svcignore` that exclude these files."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ RULES = ".svcignore"
 
 
 class GitIgnored(msgspec.Struct):
-    """The result of `git_ignored`. `files`: files that git ignores and a push would send. `lines`: the lines
-    of `.svcignore` that exclude them; `written`: whether these were added."""
+    """The result of `git_ignored`. `files` are the files that git ignores and a push would send. `lines` are
+    the lines for `.svcignore` that exclude them. `written` says whether the lines were added."""
 
     files: list[HeldBack]
     lines: list[str]
@@ -26,8 +25,9 @@ class GitIgnored(msgspec.Struct):
 
 
 def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
-    """Find the new files that git ignores and svc does not. `write`: add lines that exclude them to
-    `.svcignore`. Raises TooLarge if that file would get too long, Invalid if nothing can be added to it."""
+    """Find the new files that git ignores but svc does not. With `write`, lines that exclude them are added
+    to `.svcignore`. Raises TooLarge if `.svcignore` would get too long, Invalid if nothing can be added to
+    it."""
     files = new_git_ignored(copy)
     result = GitIgnored(files, sorted({file.line for file in files}))
     if write and result.lines:

@@ -1,6 +1,5 @@
-"""Finds files that svc does not send, so that commands can report them: ignored files, files that git tracks
-but svc's rules exclude, and files with names that other systems cannot store.
-"""
+"""Finds files that svc does not send, so that commands can report them. These are ignored files, files that
+git tracks but svc's rules exclude, and files with names that other systems cannot store."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ COMPARED = "git_index"  # meta: the index of git that was compared with the rule
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
-    """An ignored file, or an ignored folder, whose path ends in `/`. `rule`: the rule that ignores it.
-    `keep`: the line of `.svcignore` that would include it again; "" if the rule is in `.svcignore` itself."""
+    """An ignored file or folder. The path of a folder ends in `/`. `rule` is the rule that ignores it. `keep`
+    is the line for `.svcignore` that would include it again, or "" if the rule is in `.svcignore` itself."""
 
     path: str
     rule: str
@@ -34,7 +33,7 @@ class IgnoredFile(msgspec.Struct, frozen=True):
 
     @property
     def built_in(self) -> bool:
-        """Whether the rule is built into svc, instead of coming from a file in the folder."""
+        """Whether the rule is part of svc. Other rules come from a file in the folder."""
         return self.rule.startswith(BUILT_IN_RULE)
 
 
@@ -70,8 +69,8 @@ def _ignored_in(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) ->
 
 
 def _ignored_below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
-    """Yields the ignored files and folders in the folder `name` of the open folder `fd`; nothing if it cannot
-    be opened. `path`: its path from the root; `scope`: the rules for it."""
+    """Yields the ignored files and folders in the folder `name`, which is in the open folder `fd`. `path` is
+    its path from the root, and `scope` has the rules for it. Yields nothing if it cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
@@ -93,12 +92,12 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
 
 
 def _line_for(path: str) -> str:
-    """The line of `.svcignore` that includes exactly this path."""
+    """Return the line of `.svcignore` that includes exactly this path."""
     return "!/" + escaped(path)
 
 
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """Files that git tracks, but that a rule of `.svcignore` or `.stignore` excludes from svc."""
+    """Return the files that git tracks but a rule of `.svcignore` or `.stignore` excludes from svc."""
     copy.git.refresh()
     files = [
         _left_out(path, reason)
@@ -110,8 +109,8 @@ def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
 
 
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """The files of `tracked_by_git` that were not reported before. Returns [] without looking, if neither
-    git's list of files nor the ignore files in the top folder have changed."""
+    """Return the files of `tracked_by_git` that were not reported before. Returns [] without looking if git's
+    list of files and the ignore files in the top folder are unchanged."""
     copy.git.refresh()
     compared = f"{copy.git.identity.hex()} {' '.join(_stat_of(copy, name) for name in OVER_GIT)}"
     if not copy.git.identity or copy.db.text(COMPARED) == compared:
@@ -128,8 +127,8 @@ def _stat_of(copy: WorkingCopy, name: str) -> str:
 
 
 def index_warnings(copy: WorkingCopy) -> list[str]:
-    """A warning if git's index cannot be read, or if git tracks `.svc/`. Each warning is returned once, later
-    calls return []."""
+    """Return a warning if git's index cannot be read, and one if git tracks `.svc/`. Each warning is returned
+    only once."""
     fault = copy.git.fault
     if copy.git.has_below(FOLDER) and _not_noted_before(copy, [f"git {FOLDER}"]):
         return [
@@ -142,16 +141,16 @@ def index_warnings(copy: WorkingCopy) -> list[str]:
 
 
 def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
-    """A warning for each line of `.stignore` that Syncthing reads in another way than svc. Each is returned
-    once for each `command`."""
+    """Return a warning for each line of `.stignore` that Syncthing and svc read differently. Each warning is
+    returned only once for the same `command`."""
     warnings = {f"{command} {line}": line for line in read_otherwise(copy)}
     fresh = _not_noted_before(copy, [*warnings]) if warnings else set()
     return [line for key, line in warnings.items() if key in fresh]
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
-    """A warning for each path in `new` that some systems cannot store, or cannot store beside one of the
-    paths `there`. Each is returned once."""
+    """Return a warning for each path in `new` that some systems cannot store, alone or together with one of
+    the paths `there`. Each warning is returned only once."""
     faults_by_path: dict[str, list[str]] = {}
     for path in new:
         faults_by_path[path] = portability(path)
@@ -170,8 +169,7 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
 
 
 def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
-    """The members of `texts` that were not reported to the user before. From now on they count as
-    reported."""
+    """Return those of `texts` that were not reported to the user before. They are stored as reported."""
     raw = copy.db.get(NOTED)
     noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
     fresh = {*texts} - {*noted}

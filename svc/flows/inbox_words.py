@@ -1,4 +1,4 @@
-"""Words for the rows of the inbox, for the command and the app."""
+"""Texts for the rows of the inbox, for the command and the app."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _HAPPENED: Final[dict[str, str]] = {
 
 
 def happened(item: InboxItem) -> str:
-    """A sentence about the last event of an issue or proposal in the inbox; "" if the server does not send
-    the event, or the row needs no such sentence."""
+    """Return a sentence about the last event of an issue or proposal in the inbox. It is "" if the server
+    does not send the event, or if the row needs no sentence."""
     words = _HAPPENED.get(item.event or "") if item.subject.number is not None else None
     if words is None:
         return ""
@@ -54,8 +54,8 @@ def happened(item: InboxItem) -> str:
 
 
 def describe(item: InboxItem) -> str:
-    """The text of an inbox row: the title of the issue or proposal; for a repository or an organisation a
-    sentence about the event, or its name if the server does not send the event."""
+    """Return the text of an inbox row. For an issue or proposal it is the title. For a repository or an
+    organisation it is a sentence about the event, or the name if the server does not send the event."""
     if item.subject.number is not None or item.event not in _SAID:
         return item.subject.title
     who = "somebody" if item.actor is None else item.actor.handle or item.actor.id

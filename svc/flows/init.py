@@ -1,5 +1,5 @@
-"""`svc repo init`: links a folder to a repository, and finds out which version of the repository its files
-are."""
+"""`svc repo init`: links a folder to a repository, and finds out which version of the repository the folder's
+files belong to."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from localstore.sync.transfer.transport import Transport
 
 
 class Linked(msgspec.Struct):
-    """The result of `init`. `base`: the seal that most files match; None if none does. `head`: the branch's
-    newest seal. `recognised`: number of files that equal a version on the branch. `unknown`: the other files;
-    a pull keeps them as conflict copies."""
+    """The result of `init`. `base` is the seal that most files match, or None if none does. `head` is the
+    branch's newest seal. `recognised` is the number of files that equal a version on the branch. `unknown`
+    are the other files; a pull keeps them as conflict copies."""
 
     folder: Path
     base: str | None
@@ -38,9 +38,9 @@ def init(
     key: DeviceKey | None = None,
     kind: str = "",
 ) -> Linked:
-    """Link `folder` to a branch of `repo`; no file in it changes. `key`: the device key of somebody who may
-    write; None for readers. `kind`: the repository's kind, which decides how large files may be; "" if
-    unknown."""
+    """Link `folder` to a branch of `repo`. No file in the folder changes. `key` is the user's device key, or
+    None if the user may only read. `kind` is the repository's kind, which decides how large files may be, or
+    "" if it is unknown."""
     with translated_disk_errors(folder, home.root):
         prepare_link(folder)
         link.write_repo(folder, repo)

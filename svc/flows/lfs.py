@@ -1,4 +1,5 @@
-"""Finds Git LFS pointers: small files that git leaves in place of the real ones if it did not fetch them."""
+"""Finds Git LFS pointers. These are small files that git writes in place of large files that it did not
+fetch."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ _POINTER = re.compile(
 
 
 def pointers(copy: WorkingCopy, sizes: Mapping[str, int]) -> list[str]:
-    """A warning for each file (`sizes`: path → bytes) that is a Git LFS pointer instead of the real file.
-    Reads a file only if a `.gitattributes` in a folder above mentions LFS."""
+    """Return a warning for each file that is a Git LFS pointer instead of the real file. `sizes` maps the
+    path of each file to its size in bytes. A file is read only if a `.gitattributes` in a folder above it
+    mentions LFS."""
     small = [path for path, length in sizes.items() if length <= _POINTER_BYTES]
     folders = {"", *(folder for path in small for folder in parents(path))} if small else set()
     marked = {folder for folder in folders if _names_lfs(copy, folder)}

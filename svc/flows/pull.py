@@ -1,4 +1,5 @@
-"""`svc pull`: brings the branch's files, with edits of others that are not sealed yet, into the folder."""
+"""`svc pull`: updates the folder with the branch's files. These include edits of others that are not sealed
+yet."""
 
 from __future__ import annotations
 
@@ -59,11 +60,11 @@ class Pulled(msgspec.Struct):
 
 
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
-    """Pull the branch into the folder. Mode `plain` raises LocalEdits if edits would be overwritten, `merge`
-    merges them, `force` moves them to the trash. `dry_run`: the same result and errors, without effect.
+    """Pull the branch into the folder. `mode` says what happens to edits that would be overwritten: `plain`
+    raises LocalEdits, `merge` merges them, `force` moves them to the trash. With `dry_run`, the result and
+    the errors are the same, but nothing changes.
 
-    `heard`: a watcher reports the changed folders, so only those are scanned.
-    """
+    `heard` says that a watcher reports changed folders, so that only these are scanned."""
     if dry_run:
         with dry_run_copy(copy) as trial:
             result = pull(trial, mode)
@@ -108,8 +109,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
-    """Path of each recorded file that is missing in the folder → path of a new file with the same bytes; None
-    if there is none."""
+    """Return the recorded files that are missing in the folder, by path. Each is mapped to the path of a new
+    file with the same bytes, or to None if there is none."""
     missing = {
         path: entry.shadow
         for path in copy.db.may_need_update()
@@ -128,8 +129,8 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """(id of the branch's newest seal, whether the branch was deleted and created again). In the latter case
-    mode `plain` raises BranchReplaced if the folder differs from its last seal."""
+    """Return the id of the branch's newest seal, and whether the branch was deleted and created again. If it
+    was, mode `plain` raises BranchReplaced if the folder differs from its last seal."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -140,8 +141,8 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Drop the records of edited files, then move the files to the trash. In this order, a crash in between
-    does not look like a deletion. Returns the trash folder; None if no file existed."""
+    """Delete the records of edited files, then move the files to the trash. In this order, a crash in between
+    does not look as if the files were deleted. Returns the trash folder; None if no file existed."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

@@ -93,13 +93,13 @@ def push(
     dry_run: bool = False,
     agreed: Agreed = lambda removed, tree: None,
 ) -> Pushed:
-    """Send every change, and seal the branch with `message`. `agreed`: called before many files are removed.
-    `dry_run`: the same result and errors up to the seal, without effect and without calling `agreed`.
+    """Send every change of the folder, and seal the branch with `message`. `agreed` is called before many
+    files are removed. With `dry_run`, the result and the errors up to the seal are the same, but nothing
+    changes and `agreed` is not called.
 
-    Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
-    others keep changing the same files; EditsConflict if an edit cannot be merged (both versions are then in
-    the folder); NotSealed if another seal came first.
-    """
+    Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks. Raises
+    Conflict if others keep changing the same files, EditsConflict if an edit cannot be merged (both versions
+    are then in the folder), and NotSealed if another seal came first."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
@@ -131,7 +131,7 @@ def push(
 
 
 def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None) -> Pushed:
-    """Do all steps of a push before the seal. Raises UnpulledSeal if the branch has a seal that the folder
+    """Do all steps of a push except the seal. Raises UnpulledSeal if the branch has a seal that the folder
     lacks."""
     head = begin(copy)
     if head != copy.last_seal:
@@ -159,8 +159,8 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
 
 
 def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
-    """If the push would remove most of the branch, call `agreed`, which may raise, before anything is
-    sent."""
+    """Call `agreed`, which may raise, if the push would remove most files of the branch. Done before anything
+    is sent."""
     tree = copy.db.count_rows()
     if not removes_most(tree, tree):
         return
@@ -175,7 +175,7 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
 
 
 def _is_unsealed(copy: DryRunCopy) -> bool:
-    """Whether the branch would differ from the last seal after this push, so that there would be something to
+    """Return whether this push leads to a new seal. It does if the branch would then differ from its last
     seal."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
@@ -207,8 +207,8 @@ def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
 
 
 def _require_merged(copy: WorkingCopy) -> None:
-    """Raise EditsConflict if this run made a conflict copy: the user must compare the files before anything
-    is sent."""
+    """Raise EditsConflict if this command made a conflict copy. The user must compare the files before
+    anything is sent."""
     conflicts = conflict_copies(copy)
     if conflicts:
         foretold = isinstance(copy, DryRunCopy)
@@ -218,10 +218,10 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> tuple[set[str], set[str]]:
-    """Send until nothing is left. Returns (paths that must be pulled first, those of them that were saved
-    here while they were read). `delete`: also send removals. `typed`: paths whose edits are sent as typed
-    edits, which the relay accepts whatever others have changed. `moved`: counts for each text how often
-    others changed it meanwhile."""
+    """Send changes until nothing is left. Returns the paths that must be pulled first, and those of them that
+    were saved in the folder while they were read. With `delete`, removals are sent, too. `typed` are the
+    paths whose edits are sent as typed edits, which the relay accepts whatever others have changed. `moved`
+    counts for each text how often others changed it meanwhile."""
     lost: set[str] = set()
     unread: set[str] = set()
     costly: list[str] = []
@@ -244,7 +244,7 @@ def _send_round(
 
 
 def _pending(copy: WorkingCopy, sent: Sent) -> bool:
-    """Whether an edit that the relay accepted has further parts to send."""
+    """Return whether an edit that the relay has accepted has further parts that must be sent."""
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 

@@ -1,4 +1,4 @@
-"""`svc restore`: writes files as they are in a seal. The replaced files move to the trash."""
+"""`svc restore`: writes files as they are in a seal. The files that are replaced are moved to the trash."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from svc.flows.executable import mark
 class Restored(msgspec.Struct):
     """The result of a restore.
 
-    `paths`: written files. `removed`: files of the branch that the seal lacks. `kept`: new files, which stay.
-    `trash`: the folder with the replaced files; None if there are none. `on_the_way`: paths with an edit that
-    an earlier command began to send and that the folder no longer has; the caller withdraws it
-    (`take_back`)."""
+    `paths` are the written files. `removed` are files of the branch that the seal lacks. `kept` are new
+    files, which stay. `trash` is the folder with the replaced files, or None if there are none. `on_the_way`
+    are paths with an edit that an earlier command began to send but that the folder no longer has. The caller
+    withdraws these edits (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -42,11 +42,12 @@ def restore(
     seal: str | None = None,
     agreed: Callable[[Restored], None] = lambda _: None,
 ) -> Restored:
-    """Write files, or everything below folders, as they are in `seal` (None: the last one); on the branch
-    this is an ordinary edit. With a named seal, files that the branch has and the seal lacks are removed.
+    """Write files, or everything below folders, as they are in `seal`. If it is None, the folder's last seal
+    is used. For the branch this is an ordinary edit. If a seal is named, files that the branch has and the
+    seal lacks are removed.
 
-    `agreed`: called with the plan before anything changes; if it raises, nothing is done. Raises NotFound for
-    a path that the seal lacks, Conflict if a new file or directory is where a file must be written."""
+    `agreed` is called with the plan before anything changes. If it raises, nothing is done. Raises NotFound
+    for a path that the seal lacks, Conflict if a new file or directory is where a file must be written."""
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()
@@ -76,8 +77,9 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raise Conflict, which names the obstacle, if a file cannot be written to one of the `targets`, because
-    at or above the path there is a link, a special file, or a file that is not among the `leaving` ones."""
+    """Raise Conflict, which names the obstacle, if one of the `targets` cannot be written. An obstacle is a
+    link or another special file at the path or above it, a file above it, or a directory with files at the
+    path. The files `leaving` are no obstacles, because they are moved away."""
     going = set(leaving)
     targets = list(targets)
     for candidate in sorted({place for path in targets for place in (*parents(path), path)}):
@@ -106,7 +108,7 @@ def replace_files(
     removed: Sequence[str],
 ) -> Path | None:
     """Remove the files `removed`, and write the `contents`. Returns the trash folder with the replaced files;
-    None if there were none. `digests`: path → BLAKE3 of its content."""
+    None if there were none. `digests` has the BLAKE3 of the content for each path."""
     trash = move_to_trash(copy, list(removed))
     for path in removed:
         copy.files.prune(path)

@@ -22,8 +22,8 @@ from svc.flows.restore import contents_of, replace_files, require_room
 
 
 class Reverted(msgspec.Struct):
-    """The result of a revert. `subject`: first line of the seal's message. `written` and `removed`: paths.
-    `trash`: the folder with the replaced files; None if there are none."""
+    """The result of a revert. `subject` is the first line of the seal's message. `written` and `removed` are
+    paths. `trash` is the folder with the replaced files, or None if there are none."""
 
     seal: str
     subject: str
@@ -33,8 +33,8 @@ class Reverted(msgspec.Struct):
 
 
 class _Plan(msgspec.Struct):
-    """What a revert will do. `back`: path → file of an earlier seal to write. `merged`: path → text to write.
-    `removed`, `conflicts`: paths."""
+    """What a revert will do. `back` maps paths to the earlier version of their file, which is written.
+    `merged` maps paths to the text to write. `removed` and `conflicts` are paths."""
 
     back: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     merged: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -43,9 +43,8 @@ class _Plan(msgspec.Struct):
 
 
 def revert(copy: WorkingCopy, seal: str) -> Reverted:
-    """Undo the change of a seal, and keep later changes. Raises Conflict, which names the files, before it
-    changes anything; UsageError for a seal with two parents.
-    """
+    """Undo the change of a seal. Later changes are kept. Raises Conflict, which names the files, before
+    anything is changed. Raises UsageError for a seal with two parents."""
     recover(copy)
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     if len(payload.parents) > 1:
@@ -95,8 +94,8 @@ def _plan(
     sealed: SealedFile | None,
     mine: Stat | None,
 ) -> None:
-    """Add one file that the seal changed to the plan. `was`: the file before the seal; `sealed`: in the seal;
-    `mine`: in the folder; None for no file."""
+    """Add one file that the seal changed to the plan. `was` is the file before the seal, `sealed` the file in
+    the seal, and `mine` the file in the folder. None means that there is no file."""
     if _name(mine) == _name(sealed):
         if was is None:
             plan.removed.append(path)

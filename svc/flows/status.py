@@ -36,7 +36,8 @@ WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):
-    """The comparison of folder, last seal and branch: paths, grouped by how a push treats them."""
+    """The comparison of the folder, its last seal and the branch. Paths are grouped by how a push treats
+    them."""
 
     repo: str  # OWNER/NAME
     branch: str  # that the folder is linked to
@@ -66,15 +67,15 @@ class Status(msgspec.Struct):
 
     @property
     def uncompared(self) -> bool:
-        """Whether the branch has seals but this folder has none of them: it was just linked, or a switch was
-        interrupted."""
+        """Whether the branch has seals but the folder has none of them. That is so if the folder was just
+        linked, or if a switch was interrupted."""
         return self.last_seal is None and self.behind
 
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
-    """Compare the folder, its last seal and the branch. `show_ignored`: also list ignored files. Stores
-    nothing but the cache of file stats. The server is asked meanwhile; if it has not answered WAIT_SECONDS
-    after the scan, the result is offline."""
+    """Compare the folder, its last seal and the branch. With `show_ignored`, ignored files are listed, too.
+    Only the cache of file stats is written. The server is asked during the scan. If it has not answered
+    WAIT_SECONDS after the scan, the result is marked as offline."""
     now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
@@ -109,8 +110,9 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
-    """Move files over a size cap from `changed` and `new` to `skipped`; and remove from `removed` the files
-    that stay on the branch because svc cannot send what is in their place."""
+    """Remove what a push would not send from the result. Files over a size cap move from `changed` and `new`
+    to `skipped`. Files that are missing in the folder, but stay on the branch because svc cannot send what is
+    in their place, are taken out of `removed`."""
     excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()
     result.changed = [path for path in result.changed if path not in excluded.over]
@@ -155,8 +157,8 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
 
 
 def _look_for_last_seal(copy: WorkingCopy, result: Status) -> None:
-    """Ask the server for the folder's last seal. If it does not have it, mark the branch in `result` as moved
-    back."""
+    """Ask the server for the folder's last seal. If the server does not have it, `result` says that the
+    branch has moved back."""
     last = result.last_seal
     if last is None:
         return

@@ -15,8 +15,8 @@ INCLUDE = "#include"
 
 
 def read_otherwise(copy: WorkingCopy) -> list[str]:
-    """A warning for each `#include` in `.stignore`, and for each line with `!` whose effect depends on its
-    place among the other lines."""
+    """Return the warnings about `.stignore`. There is one for each `#include`, and one for each line with `!`
+    whose effect depends on its position among the other lines."""
     data = copy.files.read_up_to(FILE, IGNORE_FILE_BYTES)
     if data is None:
         return []
@@ -51,8 +51,8 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_meet(negated: Rule, other: Rule) -> bool:
-    """Whether a file may match both patterns. True also if `negated` is not a plain name, because that cannot
-    be computed."""
+    """Return whether a file may match both patterns. If `negated` is not a plain name, this cannot be
+    computed and the result is True."""
     if other.negated:
         return False
     body = negated.pattern.strip("/")

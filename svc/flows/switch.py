@@ -27,8 +27,9 @@ from svc.flows.pull import Mode, Pulled, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What to switch to. `transport`: the requests about it. `key`: None: the user may only read. `seal`: the
-    seal to show; `branch` is then the branch to return to later."""
+    """The target of a switch. `transport` sends the requests about the target. `key` is None if the user may
+    only read. `seal` is set if the target is a seal to show; `branch` is then the branch to return to
+    later."""
 
     branch: str
     transport: Transport
@@ -37,9 +38,9 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Switched(msgspec.Struct):
-    """The result of a switch. `pulled`: the result of pulling the target. `trash`: folder to which `--force`
-    moved edited files. `carried`: edited files that were kept. `warning`: a sentence if the old branch was
-    deleted, else ""."""
+    """The result of a switch. `pulled` is the result of pulling the target. `trash` is the folder to which
+    `--force` moved edited files. `carried` are edited files that were kept. `warning` is a sentence if the
+    old branch was deleted, else ""."""
 
     branch: str
     pulled: Pulled
@@ -49,17 +50,19 @@ class Switched(msgspec.Struct):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """An edit of a file: its BLAKE3 before (`base`) and now (`mine`); None for no file."""
+    """An edit of a file. `base` is the BLAKE3 of the file before the edit, `mine` the present one. None means
+    that there is no file."""
 
     base: bytes | None
     mine: bytes | None
 
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
-    """Switch the folder to `target`. Mode `plain` keeps edits of files that are the same there, and raises
-    LocalEdits for others; `merge` merges all edits, `force` moves them to the trash. If the old branch was
-    deleted or is protected, all differences from the last seal count as edits. Raises NotFound, before
-    anything changes, if the target does not exist; MergeOpen while a merge is not sealed."""
+    """Switch the folder to `target`. `mode` says what happens to edits: `plain` keeps those of files that are
+    the same in the target and raises LocalEdits for others, `merge` merges all edits, `force` moves them to
+    the trash. If the old branch was deleted or is protected, all differences from the last seal count as
+    edits. Raises NotFound, before anything changes, if the target does not exist. Raises MergeOpen while a
+    merge is not sealed."""
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()
@@ -90,8 +93,9 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Prepare the folder for a switch: send or discard its edits by the mode, and raise LocalEdits if some
-    cannot be kept. Returns (trash folder or None, edited files that are kept)."""
+    """Prepare the folder for a switch: depending on the mode, send its edits, keep them or discard them.
+    Returns the trash folder (or None), and the edited files that are kept. Raises LocalEdits if some edits
+    cannot be kept."""
     if mode != "plain":
         return pull(copy, "force" if mode == "force" else "merge").trash, []
     begin(copy)
@@ -107,9 +111,9 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Prepare the folder for a switch if its old branch no longer exists: its record returns to the last
-    seal. Later edits are kept (`plain`; raises LocalEdits if they cannot be) or moved to the trash (`force`).
-    Returns (trash folder or None, edited files that are kept)."""
+    """Prepare the folder for a switch if its old branch no longer exists. The record is set back to the last
+    seal. Later edits are kept with `plain`, which raises LocalEdits if that is impossible, or moved to the
+    trash with `force`. Returns the trash folder (or None), and the edited files that are kept."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
@@ -117,8 +121,8 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Path → edit, for every file that differs from the folder's last seal, except files that others
-    removed."""
+    """Return an edit for every file that differs from the folder's last seal, by path. Files that others
+    removed are left out."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.sealed()
     return {
@@ -132,8 +136,8 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """The edited files, if the switch can keep them all: the target has each file as it was before or after
-    the edit. Raises LocalEdits if it cannot."""
+    """Return the edited files if the switch can keep them all. It can if the target has each file as it was
+    before or after the edit. Raises LocalEdits if it cannot."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))
@@ -143,7 +147,8 @@ def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]
 
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Path → edit, for every file that is new, edited or removed here and not confirmed by the relay."""
+    """Return an edit for every file that is new, edited or removed in the folder and not confirmed by the
+    relay, by path."""
     edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
@@ -159,7 +164,7 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
-    """Path → BLAKE3 of each file that the target has."""
+    """Return the BLAKE3 of each file that the target has, by path."""
     if target.key is not None:
         request = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
         rows = target.transport.bootstrap(request).rows
@@ -172,8 +177,8 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
 
 
 def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Paths of edited files that the target has with other content, and of new files where the target has
-    something else. `there`: path → BLAKE3 in the target."""
+    """Return the paths of edited files that the target has with other content, and of new files at paths
+    where the target has something else. `there` has the BLAKE3 of the target's files by path."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     paths = []

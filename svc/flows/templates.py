@@ -1,10 +1,9 @@
-"""Templates of issues: Markdown files of the repository, with front matter as on GitHub.
+"""Templates of issues. They are Markdown files of the repository, with front matter as on GitHub.
 
     .github/ISSUE_TEMPLATE/bug.md     .github/ISSUE_TEMPLATE.md
 
 They are read from the linked folder, else from the newest seal of the default branch. Their bytes are
-untrusted.
-"""
+untrusted."""
 
 from __future__ import annotations
 
@@ -30,8 +29,9 @@ MOST = 50
 
 
 class Template(msgspec.Struct, frozen=True):
-    """An issue template. `name`: from the front matter; else `file`, the file name without its ending.
-    `fault`: why the front matter cannot be read, so that the template cannot be used; "" if it can."""
+    """An issue template. `name` comes from the front matter; without one it is `file`, the file name without
+    its ending. `fault` says why the front matter cannot be read, in which case the template cannot be used.
+    It is "" otherwise."""
 
     name: str
     file: str = ""
@@ -44,8 +44,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def of_issues(where: Where, repo: Repo) -> list[Template]:
-    """The issue templates of a repository, read from the folder if it is linked to that repository, else from
-    the default branch. [] if they cannot be read."""
+    """Return the issue templates of a repository. They are read from the folder if it is linked to that
+    repository, else from the default branch. If they cannot be read, returns []."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         return list(_read_templates(*_on_disk(linked[0])))
@@ -57,12 +57,13 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
 
 
 def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
-    """The issue templates in a seal; [] if they cannot be read."""
+    """Return the issue templates in a seal. If they cannot be read, returns []."""
     return list(_read_templates(*_in_seal(api, repo_id, seal)))
 
 
 def parse(name: str, data: bytes) -> Template | None:
-    """The template in the file `name` with the content `data`; None if it is too long or not text."""
+    """Return the template in the file `name` with the content `data`. None if the file is too long, or not
+    text."""
     if len(data) > ISSUE_BODY_BYTES:
         return None
     try:
@@ -87,7 +88,8 @@ def parse(name: str, data: bytes) -> Template | None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """(front matter, the text after it) of a template. The front matter is "" if there is none."""
+    """Split the text of a template into its front matter and the rest. The front matter is "" if there is
+    none."""
     if not text.startswith("---\n") or "\n---" not in text[3:]:
         return "", text
     front, _, body = text[4:].partition("\n---")
@@ -95,7 +97,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _head(front: str, stem: str) -> dict[str, object]:
-    """The members of the front matter. Raises Invalid if it is malformed. `stem`: the template's name, for
+    """Return the members of the front matter. Raises Invalid if it is malformed. `stem` names the template in
     errors."""
     head = plain_yaml.load(front.encode(), f"the front matter of the template {terminal_safe(stem)}") or {}
     if not isinstance(head, dict):
@@ -115,8 +117,8 @@ def _words(value: object) -> tuple[str, ...]:
 def _read_templates(
     names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
 ) -> Iterator[Template]:
-    """Yields the templates in the first of FOLDERS that has any. `names`: lists the names in a folder.
-    `read`: returns the content of a file."""
+    """Yields the templates in the first of FOLDERS that has any. `names` lists the names in a folder. `read`
+    returns the content of a file."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):

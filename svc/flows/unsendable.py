@@ -1,6 +1,5 @@
-"""Finds changes that a push does not send: files over a size cap, and missing files that stay on the branch
-because svc cannot send what is in their place, such as a link.
-"""
+"""Finds changes that a push does not send. These are files over a size cap, and removals that cannot be sent
+because svc cannot send what is now in the place of the file, such as a link."""
 
 from __future__ import annotations
 
@@ -15,8 +14,9 @@ from svc.flows.common import update_file_cap
 
 
 class Unsendable(NamedTuple):
-    """Changes that a push does not send. `over`: path of a file over a size cap → the reason. `kept`: path of
-    an entry that svc cannot send → missing files that stay on the branch because of it."""
+    """Changes that a push does not send. `over` maps the path of each file over a size cap to the reason.
+    `kept` maps the path of each entry that svc cannot send to the missing files that stay on the branch
+    because of it."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]
@@ -30,7 +30,7 @@ class Unsendable(NamedTuple):
 def unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
-    """The changes among the changed, new and removed paths that a push does not send."""
+    """Return those of the changed, new and removed paths whose changes a push does not send."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
     uncarried = Uncarried(copy, scan, caps.over)

@@ -1,4 +1,5 @@
-"""`svc watcher`: starts, finds and ends the process that records which folders of a working copy change."""
+"""`svc watcher`: starts, finds and ends a watcher, which is a process that records which folders of a working
+copy change."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ END_SECONDS = 10.0
 def watch_in_foreground(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Callable[[str], None]
 ) -> str:
-    """Watch the linked `folder` in this process. Returns the reason why the watching ended. `record`: folder
-    of its record. `ready`: called when the watcher can answer questions; `say`: called with messages. Raises
+    """Watch the linked `folder` in this process. Returns the reason why the watching ended. `record` is the
+    folder of its record. `ready` is called when the watcher can answer questions, `say` with messages. Raises
     NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end_by_signal)
@@ -39,8 +40,8 @@ def watch_in_foreground(
 
 
 def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
-    """Start a watcher process in the background, unless one runs, and wait until it answers. Returns (its
-    description, whether it is new). Raises NotWatchable with the message of the process."""
+    """Start a watcher process in the background, if none is running, and wait until it answers. Returns its
+    description, and whether it is new. Raises NotWatchable with the message of the process."""
     watcher = protocol.ask_info(record)
     if watcher is not None:
         return watcher, False
@@ -77,14 +78,15 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:
-    """End a watcher that was started although another one runs; it would take over when that one stops."""
+    """End a watcher that was started although another one was running. Otherwise it would continue the other
+    one's work when that one stops."""
     process.terminate()
     process.wait()
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record, and wait for its end. Returns its description; None if none ran. Raises
-    NotWatchable if it does not answer."""
+    """End the watcher of a record, and wait for its end. Returns its description; None if none was running.
+    Raises NotWatchable if it does not answer."""
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")
@@ -99,7 +101,7 @@ def stop(record: Path) -> WatcherInfo | None:
 
 
 def running_watchers(home: Home) -> list[WatcherInfo]:
-    """The description of every watcher of this SVC_HOME that answers, sorted by folder."""
+    """Return the description of every watcher of this SVC_HOME that answers, sorted by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
     answers = (protocol.ask_info(record) for record in records)
     return sorted((info for info in answers if info is not None), key=_folder)
@@ -118,7 +120,7 @@ def _has_ended(record: Path) -> bool:
 
 
 def _last_words(log: Path) -> str:
-    """The last line of a watcher's log that is not empty, without `svc: `."""
+    """Return the last non-empty line of a watcher's log, without the prefix `svc: `."""
     lines = log.read_text("utf-8", "replace").split("\n")
     words = next((line for line in reversed(lines) if line.strip()), "the watcher ended without a message")
     return words.removeprefix("svc: ")

@@ -1,5 +1,5 @@
-"""Reads the answers of a server: limits their size while they arrive, decodes them, and makes texts in them
-safe for a terminal."""
+"""Reads the answers of a server. Limits their size while they arrive, decodes them, and makes the texts in
+them safe for a terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ REPEATABLE = "svc.repeatable"  # extension of a response: its request may be sen
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """An answer as it was received. `headers`: (name, value) of each header, repeated ones too."""
+    """An answer as it was received. `headers` has (name, value) of each header. A header that was sent
+    several times is listed several times."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -47,8 +48,8 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def json(response: httpx.Response, returns: type[T], cap: int) -> T:
-    """The body of a successful answer, decoded as `returns`; at most `cap` bytes. Raises the error that the
-    server answered, or ServerMisbehaved for an invalid answer."""
+    """Decode the body of a successful answer, at most `cap` bytes, as the type `returns`. Raises the error
+    that the server answered, or ServerMisbehaved for an invalid answer."""
     opened(response)
     if not _media(response).endswith("json"):
         raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
@@ -61,31 +62,31 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
 
 
 def nothing(response: httpx.Response) -> None:
-    """Raise the error of an answer that is not a success. The body of a success is ignored."""
+    """Raise the error of an answer that is not a success. If it is a success, its body is ignored."""
     opened(response)
 
 
 def body(response: httpx.Response, cap: int) -> bytes:
-    """The bytes of a successful answer, at most `cap`. Raises the error of any other answer."""
+    """Return the body of a successful answer, at most `cap` bytes. Raises the error of any other answer."""
     return bytes(_receive_body(opened(response), cap))
 
 
 def raw(response: httpx.Response, cap: int) -> Raw:
-    """The answer, whether or not it is a success."""
+    """Read the whole answer, at most `cap` bytes, whether or not it is a success."""
     return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
 
 
 def opened(response: httpx.Response) -> httpx.Response:
-    """The response itself, with its body unread, if it is a success. Raises the error that it contains
-    otherwise."""
+    """Return the response itself, with its body unread, if it is a success. Otherwise raises the error that
+    the response contains."""
     if response.is_success:
         return response
     raise problem(response)
 
 
 def switched(response: httpx.Response) -> httpx.Response:
-    """The response itself, if the server has switched to the requested protocol. Otherwise raises the error
-    that it contains; ServerMisbehaved for another success."""
+    """Return the response itself if the server has switched to the requested protocol. Otherwise raises the
+    error that the response contains, or ServerMisbehaved if it is a success of another kind."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:
@@ -121,8 +122,8 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
 
 
 def begins(response: httpx.Response, start: int) -> int:
-    """The offset of the first byte of an answer to a request for the bytes from `start` on: `start`, or 0 if
-    the server sends everything. Raises ServerMisbehaved for any other range."""
+    """Return the offset of the first byte in an answer to a request for the bytes from `start` on. It is
+    `start`, or 0 if the server sends everything. Raises ServerMisbehaved for any other range."""
     if response.status_code != PARTIAL_CONTENT:
         return 0
     if not response.headers.get("content-range", "").startswith(f"bytes {start}-"):
@@ -131,8 +132,8 @@ def begins(response: httpx.Response, start: int) -> int:
 
 
 def problem(response: httpx.Response) -> SvcError:
-    """The error to raise for a failed answer: the one in its problem document (RFC 9457), else one for its
-    status."""
+    """Return the error to raise for a failed answer. It is made from the answer's problem document (RFC
+    9457), or else from its status."""
     document = _document(response)
     if document is None:
         return _misbehaved(
@@ -150,7 +151,7 @@ def problem(response: httpx.Response) -> SvcError:
 
 
 def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
-    """The problem document of a server, with control characters in its texts escaped for a terminal."""
+    """Return the server's problem document with control characters in its texts escaped for a terminal."""
     safe: dict[str, Any] = _escape_texts(document)
     if not isinstance(safe.get("detail"), str):
         safe.pop("detail", None)
@@ -158,8 +159,8 @@ def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def server_time(response: httpx.Response) -> float | None:
-    """The server's time in Unix seconds, which is in a 401 about a signature from a wrong time; None for
-    other answers. The body can be read again."""
+    """Return the server's time in Unix seconds, which a 401 answer contains if the time of the request's
+    signature was wrong. None for other answers. The body can be read again later."""
     document = _document(response) or {}
     seconds = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
@@ -167,7 +168,7 @@ def server_time(response: httpx.Response) -> float | None:
 
 
 def reason(response: httpx.Response) -> str | None:
-    """The member `reason` of a refusal; None if it has none. The body can be read again."""
+    """Return the member `reason` of a refusal; None if there is none. The body can be read again later."""
     text = (_document(response) or {}).get("reason")
     return text if isinstance(text, str) else None
 
@@ -199,7 +200,8 @@ def _media(response: httpx.Response) -> str:
 
 
 def _read(response: httpx.Response, cap: int) -> bytes:
-    """The whole body, cached so that it can be read again. An error of reading it is cached too."""
+    """Read the whole body, and cache it so that it can be read again. If reading fails, the error is cached
+    and raised again, too."""
     content: bytes | SvcError | None = response.extensions.get(BODY)
     if content is None:
         try:
@@ -213,7 +215,7 @@ def _read(response: httpx.Response, cap: int) -> bytes:
 
 
 def _receive_body(response: httpx.Response, cap: int) -> bytearray:
-    """Read the whole body from the connection, at most `cap` bytes. It is not cached."""
+    """Read the whole body from the connection, at most `cap` bytes. The result is not cached."""
     declared = whole_number(response.headers.get("content-length", ""))
     if declared is not None and declared > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
@@ -224,8 +226,8 @@ def _receive_body(response: httpx.Response, cap: int) -> bytearray:
 
 
 def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable:
-    """The error for an answer that broke off, for the reason `why`. It says whether the request may be
-    repeated."""
+    """Return the error for an answer that broke off because of `why`. It tells the user whether the request
+    may be repeated."""
     announced = whole_number(response.headers.get("content-length", ""))
     of = f" of {announced}" if announced is not None else ""
     remedy = remedy_of(response.extensions.get(REPEATABLE, False))
@@ -236,8 +238,8 @@ def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable
 
 
 def remedy_of(repeatable: bool) -> str:
-    """What to do about a request that was not answered, as the end of a sentence. `repeatable`: whether it
-    may be repeated without harm."""
+    """Return the end of a sentence that says what to do about a request without an answer. `repeatable` says
+    whether the request may be repeated without harm."""
     if repeatable:
         return "check your network, then run the command again"
     return "the request may have taken effect; check before you run the command again"

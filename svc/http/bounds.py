@@ -4,12 +4,12 @@
     with within(Deadline(5.0), cancel):
         api.repo.find("alice", "project")  # ServerUnreachable after five seconds
 
-    cancel.cancel()  # from any thread: Cancelled there, at once
+    cancel.cancel()  # from any thread: the call raises Cancelled at once
 
-A bound applies to every call that this thread makes inside the block, from resolving the host name to the
-last byte, including pauses between attempts. A stream that was opened in the block is bound until it is
-closed. When a bound ends, its connections in use are shut down, which wakes the threads that wait for them.
-"""
+A bound applies to every call that this thread makes inside the block. It covers the whole call, from
+resolving the host name to the last byte, including pauses between attempts. A stream that was opened in the
+block is bound until it is closed. When a bound ends, the connections that are in use are shut down, which
+wakes the threads that wait for them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Cut = Callable[[], None]
 
 
 class Bound:
-    """Ends calls; base class of `Deadline` and `Cancel`. One bound may apply to any number of calls in any
-    threads."""
+    """Base class of `Deadline` and `Cancel`, which end calls. One bound may apply to any number of calls in
+    any threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -38,12 +38,13 @@ class Bound:
         raise NotImplementedError
 
     def error(self, origin: str, remedy: str) -> SvcError:
-        """The error that a call to `origin` raises when this bound has ended it. `remedy`: end of the error's
-        sentence."""
+        """Return the error that a call to `origin` raises when this bound has ended it. `remedy` is the end
+        of the error's sentence."""
         raise NotImplementedError
 
     def attach(self, cut: Cut) -> None:
-        """Call the function `cut` when the bound ends; at once if it has already ended."""
+        """Register the function `cut`, which is called when the bound ends. If the bound has already ended,
+        it is called at once."""
         with self._lock:
             self._cuts.add(cut)
             self._attached()
@@ -57,22 +58,22 @@ class Bound:
                 self._idle()
 
     def _end(self) -> None:
-        """Call every attached function, so that the waits that they belong to end."""
+        """Call every attached function. Each ends the wait that it was attached for."""
         with self._lock:
             cuts = list(self._cuts)
         for cut in cuts:
             cut()
 
     def _attached(self) -> None:
-        """Called, with the lock held, whenever a function is attached, because a wait begins."""
+        """Hook that is called, with the lock held, whenever a function is attached. A wait begins then."""
 
     def _idle(self) -> None:
-        """Called, with the lock held, when the last attached function is detached, because no wait is
-        left."""
+        """Hook that is called, with the lock held, when the last function is detached. No wait is left
+        then."""
 
 
 class Cancel(Bound):
-    """A bound that ends when `cancel` is called. Calls that begin later are ended at once."""
+    """A bound that ends when `cancel` is called. Calls that begin after that are ended at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ class Cancel(Bound):
         return self._cancelled
 
     def cancel(self) -> None:
-        """End all calls under this bound, also later ones; they raise Cancelled."""
+        """End all calls under this bound, including later ones. They raise Cancelled."""
         self._cancelled = True
         self._end()
 
@@ -124,7 +125,7 @@ class Deadline(Bound):
 
 
 class Stopped(Exception):
-    """Raised inside a call that the bound `bound` has ended."""
+    """Raised inside a call when a bound has ended it. `bound` is that bound."""
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
@@ -137,8 +138,8 @@ _CURRENT: ContextVar[tuple[Bound, ...]] = ContextVar("bounds", default=())
 
 @contextmanager
 def within(*bounds: Bound) -> Iterator[None]:
-    """A context in which these bounds apply to the calls of this thread, in addition to those that apply
-    already."""
+    """A context in which these bounds apply to the calls of this thread. Bounds of an outer context still
+    apply."""
     before = _CURRENT.set((*_CURRENT.get(), *bounds))
     try:
         yield
@@ -147,7 +148,7 @@ def within(*bounds: Bound) -> Iterator[None]:
 
 
 def current() -> Bounds:
-    """The bounds that apply to calls that this thread starts now."""
+    """Return the bounds that apply to new calls of this thread."""
     return _CURRENT.get()
 
 
@@ -160,8 +161,8 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """A context that calls `cut`, which must end the wait in it, as soon as one of the bounds ends. Raises
-    Stopped at its end if a bound has ended."""
+    """A context for a wait that `cut` must be able to end. `cut` is called as soon as one of the bounds ends.
+    When the context exits, Stopped is raised if a bound has ended."""
     for bound in bounds:
         bound.attach(cut)
     try:
@@ -173,7 +174,8 @@ def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
 
 
 def pause(seconds: float, sleep: Callable[[float], None]) -> None:
-    """Sleep for `seconds`, using `sleep` if no bound applies. Raises Stopped as soon as a bound ends."""
+    """Wait `seconds`. Raises Stopped as soon as a bound ends. If no bound applies, the function `sleep` is
+    used to wait."""
     bounds = current()
     if not bounds:
         sleep(seconds)

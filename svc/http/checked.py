@@ -1,5 +1,5 @@
-"""Checks user input by the rules of `localstore.core` before a request is sent; a violation is a UsageError
-(exit 2)."""
+"""Checks user input by the rules of `localstore.core` before a request is sent. Invalid input is reported as
+a UsageError (exit code 2)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ B = TypeVar("B", bound=msgspec.Struct)
 
 
 def argument(rule: Callable[[S], T], value: S) -> T:
-    """The result of applying a rule to a value that the user typed. Raises UsageError with the rule's
-    sentence if the value breaks it."""
+    """Apply a rule to a value that the user typed, and return its result. Raises UsageError with the rule's
+    sentence if the value is invalid."""
     try:
         return rule(value)
     except Invalid as error:
@@ -26,6 +26,6 @@ def argument(rule: Callable[[S], T], value: S) -> T:
 
 
 def checked(value: B) -> B:
-    """The same body or query, if it is valid. Raises UsageError with the sentence that the relay would
-    answer."""
+    """Return the body or query unchanged if it is valid. Raises UsageError with the sentence that the relay
+    would answer."""
     return argument(validation.checked, value)

@@ -1,10 +1,9 @@
 """HTTP requests to one server: signing, retries, clock correction, redirects.
 
-Every request that changes something is signed with the session's bound key (RFC 9421) for the origin stored
-at sign-in. Redirects to another origin are not followed. Reads, requests with an Idempotency-Key and requests
-of the live protocol are repeated after a failure. A server that answers with Retry-After has done nothing, so
-any request is then repeated. Every attempt is signed anew.
-"""
+Every request that changes something is signed with the session's bound key (RFC 9421), for the origin that
+was stored at sign-in. Redirects to another origin are not followed. After a failure, a request is repeated if
+it only reads, has an Idempotency-Key, or belongs to the live protocol. A server that answers with Retry-After
+has done nothing, so any request may be repeated then. Every attempt is signed anew."""
 
 from __future__ import annotations
 
@@ -55,8 +54,9 @@ CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer
 
 
 class Http:
-    """Sends requests to `origin` (http(s)://host[:port]), with the session `credential` if there is one.
-    `hold`: if set, it is called with each change instead of sending it, and must raise."""
+    """Sends requests to `origin` (http(s)://host[:port]), with the session `credential` if it is given.
+    `hold` is an optional function that is called with each change instead of sending it, and must raise an
+    exception."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Http:
         self._opened: httpx.Client | None = None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Send a request to an endpoint, and return its decoded answer. `path`: the parameters of its path.
-        `body`, `query`: structs of the types that it declares; a body of bytes is sent unchanged.
+        """Send a request to an endpoint, and return its decoded answer. `path` has the parameters of the
+        endpoint's path. `body` and `query` are structs of the types that the endpoint declares. A body of
+        bytes is sent unchanged.
 
-        Raises UsageError, before anything is sent, for an invalid struct; the error that the server answers;
-        ServerUnreachable; or ServerMisbehaved for an invalid answer.
-        """
+        Raises UsageError for an invalid struct, before anything is sent. Also raises the error that the
+        server answers, ServerUnreachable, or ServerMisbehaved for an invalid answer."""
         members = query_of(query)
         if self.hold is not None and endpoint.takes_key:
             self.hold(endpoint, body, members, path)
@@ -91,8 +91,9 @@ class Http:
     def send_under(
         self, key: str | None, endpoint: Endpoint[T], body: Any, query: Query, path: dict[str, str]
     ) -> T:
-        """Send a request to an endpoint with the Idempotency-Key `key` (None: without one). It may have been
-        sent with this key before; the server carries it out once. Returns and raises as `send`."""
+        """Send a request to an endpoint with the Idempotency-Key `key`, or without a key if it is None. A
+        request may be sent several times with the same key, and the server carries it out once. Returns and
+        raises the same as `send`."""
         outgoing = self._request(endpoint, path, body, query)
         if key is not None:
             outgoing.headers["Idempotency-Key"] = key
@@ -138,7 +139,7 @@ class Http:
         headers: Mapping[str, str],
         cap: int = answer.RAW_MAX,
     ) -> answer.Raw:
-        """Send any request, for `svc repo api`. Returns status, headers and body as they are, the body at
+        """Send any request, for `svc repo api`. Returns status, headers and body unchanged. The body has at
         most `cap` bytes."""
         outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
         return self._attempt(outgoing, lambda response: answer.raw(response, cap))
@@ -152,8 +153,8 @@ class Http:
     def stream(
         self, endpoint: Endpoint[bytes], cap: int, body: bytes | None = None, query: Any = None, **path: str
     ) -> Iterator[Iterator[bytes]]:
-        """A context that yields the answer as pieces of bytes, at most `cap` bytes in all. An answer that
-        breaks off is not requested again."""
+        """A context that yields the answer as pieces of bytes, at most `cap` bytes in all. If the answer
+        breaks off, it is not requested again."""
         with self.stream_from(endpoint, 0, cap, body, query, **path) as (_, pieces):
             yield pieces
 
@@ -161,8 +162,9 @@ class Http:
     def stream_from(
         self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """Request the bytes of an answer from byte `start` on. A context that yields (offset of the first
-        byte: `start`, or 0 if the server sends everything; pieces of bytes, at most `cap` bytes in all)."""
+        """A context that requests the bytes of an answer from byte `start` on. It yields (offset of the first
+        byte, pieces of bytes). The offset is `start`, or 0 if the server sends everything. The pieces have at
+        most `cap` bytes in all."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)
@@ -182,16 +184,16 @@ class Http:
         media: str = "application/octet-stream",
         **path: str,
     ) -> T:
-        """Send `length` bytes, and return the decoded answer. `parts`: called for each attempt; returns the
-        bytes in pieces. `digest`: their BLAKE3, which the request's signature covers."""
+        """Send `length` bytes, and return the decoded answer. `parts` is called for each attempt, and returns
+        the bytes in pieces. `digest` is the BLAKE3 of the bytes, which the request's signature covers."""
         outgoing = self._request(endpoint, path, None, query_of(query))
         outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
         outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Ask the server to switch to another protocol, on a connection of its own that stays open until the
-        response is closed. The request is signed; redirects are not followed."""
+        """Ask the server to switch to another protocol. This uses a connection of its own, which stays open
+        until the response is closed. The request is signed. Redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
         return self._attempt(outgoing, answer.switched, keep=True)
 
@@ -219,8 +221,8 @@ class Http:
         return outgoing
 
     def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
-        """Send the request and return what `read` makes of the response; repeat it where that is allowed.
-        `keep`: leave the response open for the caller to close."""
+        """Send the request and return the result of calling `read` with the response. The request is repeated
+        where that is allowed. With `keep`, the response is left open, and the caller must close it."""
         try:
             bounds.check(bounds.current())
             return self._until_answered(outgoing, read, keep)
@@ -257,7 +259,8 @@ class Http:
             bounds.pause(wait, self._sleep)
 
     def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
-        """Seconds to wait before the next attempt. Raises the error if there is no further attempt."""
+        """Return how many seconds to wait before the next attempt. Raises the error if no further attempt is
+        allowed."""
         httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
@@ -285,8 +288,8 @@ class Http:
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:
-        """Send the request once, and return the response. Redirects of a read within the origin are followed;
-        others raise ServerMisbehaved."""
+        """Send the request once, and return the response. If the request only reads, redirects within the
+        origin are followed. Any other redirect raises ServerMisbehaved."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
@@ -348,7 +351,8 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None if this response is the result."""
+        """Return how many seconds to wait before the next attempt. None if there is none, because this
+        response is the result."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         seconds = whole_number(response.headers.get("retry-after", ""), 5)
@@ -357,16 +361,16 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
-        """Whether the server refused because the token lacks the right, and the user's device key can sign
-        the request instead."""
+        """Return whether to sign the request with the user's device key. That is so if the server refused the
+        token because it lacks the right, and the device key can sign instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None
         return able and answer.reason(response) == TALKS
 
     def _correct_clock(self, response: httpx.Response) -> bool:
-        """If the server refused the time of a signature (401), sign with the server's time from now on.
-        Returns whether the times differed."""
+        """Adopt the server's time for later signatures, if the server refused this one because of its time
+        (401). Returns whether the server's time differed from this machine's."""
         if response.status_code != 401 or self.credential is None:
             return False
         theirs = answer.server_time(response)
@@ -397,8 +401,8 @@ class Http:
 
 
 def _turn(environment: Mapping[str, str]) -> dict[str, str]:
-    """The header with the turn (the name of an AI agent's piece of work) in SVC_TURN; {} if the variable is
-    not set. Raises UsageError for an invalid name."""
+    """Return the header with the turn (the name of an AI agent's piece of work) from SVC_TURN. Returns {} if
+    the variable is not set. Raises UsageError for an invalid name."""
     name = environment.get(TURN_VARIABLE, "")
     return {TURN_HEADER: argument(turn, name)} if name else {}
 

@@ -1,4 +1,5 @@
-"""Network connections for httpcore that count waiting time and bytes against limits (`connection_limits`)."""
+"""Network connections for httpcore. They count waiting time and bytes, and limit both
+(`connection_limits`)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ Works = Callable[[], bool]
 
 
 class Line:
-    """A second handle on the socket of a connection, with which any thread can end the connection."""
+    """A second handle on the socket of a connection. Any thread can end the connection with it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._handle = connection.dup()
@@ -42,8 +43,8 @@ class Line:
             self._handle.shutdown(socket.SHUT_RDWR)
 
     def unsent(self) -> int:
-        """The number of sent bytes that the other side has not received yet; 0 if the system does not report
-        it."""
+        """Return the number of sent bytes that the other side has not received yet; 0 if the system does not
+        report it."""
         return silence.unsent(self._handle)
 
     def close(self) -> None:
@@ -51,9 +52,9 @@ class Line:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """A connection whose bytes and waiting time are limited, counted anew for each request. The bounds of the
-    caller (`svc.http.bounds`) end it. `works`: called while the server is silent, to ask whether it works;
-    None: never asked."""
+    """A connection whose bytes and waiting time are limited. They are counted anew for each request. The
+    bounds of the caller (`svc.http.bounds`) also end it. `works` is called while the server is silent, to ask
+    whether the server still works. If it is None, that is never asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
@@ -79,7 +80,7 @@ class CountedStream(httpcore.NetworkStream):
 
     @contextmanager
     def _translate_stop(self) -> Iterator[None]:
-        """A context that raises Stopped, instead of a connection's error, if a bound has shut the connection
+        """A context that raises Stopped instead of a connection error, if a bound has shut the connection
         down."""
         try:
             yield
@@ -89,9 +90,9 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes` bytes; b"" at the end. `timeout`: seconds; used only for WebSockets and for
-        callers with a deadline, all others have the limits of this class. Raises ConnectionLimitExceeded,
-        Stopped and httpcore's errors."""
+        """Return up to `max_bytes` bytes; b"" at the end. `timeout` in seconds is used only for WebSockets
+        and for callers with a deadline. All other reads have the limits of this class. Raises
+        ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
         allowed = self.limits.left(began)
@@ -117,7 +118,7 @@ class CountedStream(httpcore.NetworkStream):
 
     @property
     def _has_own_limit(self) -> bool:
-        """Whether the caller itself limits the wait for an answer, by a deadline or because it is a
+        """Return whether the caller limits the wait for an answer. That is so if it has a deadline or uses a
         WebSocket."""
         return isinstance(self.limits, NoLimits) or any(isinstance(bound, Deadline) for bound in self._bounds)
 
@@ -160,9 +161,9 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens connections with limits (`CountedStream`). `proxy`: (host, port) of the proxy, to name it in
-    errors. `works`: asks the server whether it works. `link`: used to connect instead of the network, in a
-    session over SSH."""
+    """Opens connections with limits (`CountedStream`). `proxy` is (host, port) of the proxy, which errors
+    name. `works` is a function that asks the server whether it works. `link` is used to connect, instead of
+    the network, in a session over SSH."""
 
     def __init__(
         self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None
@@ -214,8 +215,8 @@ class _Connecting:
         Thread(target=self._run, daemon=True).start()
 
     def wait(self, bounds: Bounds) -> httpcore.NetworkStream:
-        """Wait until the connection is open, and return it. Raises the error of opening it, or Stopped if a
-        bound ends before."""
+        """Wait until the connection is open, and return it. Raises the error that occurred while opening, or
+        Stopped if a bound ends first."""
         try:
             with attached(bounds, self._ended.set):
                 self._ended.wait()

@@ -1,11 +1,11 @@
 """Limits on the time and bytes that a server can cost one connection.
 
 A timeout for each read would not stop a server that sends a byte now and then. So each request has these
-limits: the head of the answer, with 1xx responses before it, must be complete HEAD_SECONDS after its first
-byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and the rest of
-the answer, the waiting is limited to WAIT_SECONDS in total, plus one second per SLOWEST_RATE bytes. With
-framing (chunk sizes, extensions, trailers) an answer may be at most OVERHEAD times as long as its content.
-"""
+limits. The head of the answer, with the 1xx responses before it, must be complete HEAD_SECONDS after its
+first byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and the
+rest of the answer, the waiting time is limited to WAIT_SECONDS in total, plus one second per SLOWEST_RATE
+bytes. With its framing (chunk sizes, extensions, trailers), an answer may be at most OVERHEAD times as long
+as its content."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 
 class ConnectionLimitExceeded(Exception):
-    """Raised if the server is too slow, or its answer does not end. Its message is the end of a sentence that
-    begins with the server."""
+    """Raised if the server is too slow, or if its answer does not end. Its message is the end of a sentence
+    whose subject is the server."""
 
 
 class ConnectionLimits:
-    """Counts the waiting time and the bytes of one request, and raises ConnectionLimitExceeded beyond the
+    """Counts the waiting time and the bytes of one request. Raises ConnectionLimitExceeded if they exceed the
     limits. All times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class ConnectionLimits:
         self._until: float | None = None  # when the head must have ended
 
     def left(self, now: float) -> float | None:
-        """Seconds that the next read may take; None (no limit) before the first byte. Raises
-        ConnectionLimitExceeded."""
+        """Return how many seconds the next read may take. None means no limit, which applies before the first
+        byte. Raises ConnectionLimitExceeded if no time is left."""
         if not self.in_head:
             remaining = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:
@@ -69,8 +69,8 @@ class ConnectionLimits:
 
 
 class NoLimits(ConnectionLimits):
-    """No limits, for a connection that stays open, such as a WebSocket, which detects a dead server by
-    pings."""
+    """Sets no limits. Used for a connection that stays open, such as a WebSocket, which detects a dead server
+    by pings."""
 
     def left(self, now: float) -> float | None:
         return None

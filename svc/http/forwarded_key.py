@@ -8,8 +8,8 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class ForwardedKey(DeviceKey, frozen=True):
-    """A key whose secret is in the ssh-agent of a user who connected over SSH. `ask`: takes a message and
-    returns its signature, or raises."""
+    """A key whose secret is in the ssh-agent of a user who connected over SSH. `ask` is called with a message
+    and returns its signature, or raises an error."""
 
     ask: Callable[[bytes], bytes]
 

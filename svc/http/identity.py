@@ -1,10 +1,9 @@
-"""The keys of this machine, one pair per SVC_HOME: an Ed25519 key, which signs, and an X25519 key, for which
-others encrypt.
+"""The keys of this machine. Each SVC_HOME has an Ed25519 key, which signs, and an X25519 key, with which
+others encrypt for this machine.
 
-The secrets are stored in the OS keyring if it answers within two seconds, else in `device.json`, mode 0600.
+The secrets are stored in the OS keyring if it answers within two seconds, else in `device.json` (mode 0600).
 The choice is made once and recorded in that file, so that later commands do not wait for a missing keyring.
-Session files are encrypted for the X25519 key.
-"""
+Session files are encrypted for the X25519 key."""
 
 from __future__ import annotations
 
@@ -26,8 +25,8 @@ FILE = "device.json"
 
 
 class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of `device.json`. `id`: of the device key. `secrets`: both secrets in base64url, with a dot
-    between; "" if the keyring has them."""
+    """The content of `device.json`. `id` is the id of the device key. `secrets` has both secrets in base64url
+    with a dot between them, or is "" if the keyring has them."""
 
     v: Literal[1]
     id: str
@@ -44,20 +43,21 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def load_identity(home: Path) -> Identity:
-    """The keys in `home`, which are created on first use. Raises ClientError if they are damaged or the
-    keyring is locked."""
+    """Return the keys in `home`, which are created on first use. Raises ClientError if they are damaged or
+    the keyring is locked."""
     return find_identity(home) or _make(home)
 
 
 def store_identity(home: Path, device: DeviceKey) -> None:
-    """Store this device key and a new transport key in `home`, in the file."""
+    """Store this device key and a new transport key in the file `device.json` of `home`, not in the
+    keyring."""
     secrets = f"{b64u(device.seed)}.{b64u(TransportKey.generate().secret)}"
     mark_private(home)
     write_private(home / FILE, msgspec.json.encode(_KeyFile(v=1, id=device.id, kept="file", secrets=secrets)))
 
 
 def replace_identity(home: Path) -> Identity:
-    """Create new keys in `home`. The old file stays, under a name that ends with the old key's id."""
+    """Create new keys in `home`. The old file is kept under a name that ends with the old key's id."""
     content = read_private(home / FILE)
     if content is not None:
         try:
@@ -69,8 +69,8 @@ def replace_identity(home: Path) -> Identity:
 
 
 def find_identity(home: Path) -> Identity | None:
-    """The keys in `home`; None if there are none. Raises ClientError if they are damaged or the keyring is
-    locked."""
+    """Return the keys in `home`; None if there are none. Raises ClientError if they are damaged or the
+    keyring is locked."""
     content = read_private(home / FILE)
     if content is None:
         return None
@@ -136,8 +136,8 @@ def _to_keyring(key_id: str, secrets: str) -> bool:
 
 
 def _answers(work: Callable[[], None]) -> bool:
-    """Run `work`, which uses the keyring, with a time limit, because a keyring may wait for a prompt. Returns
-    whether it succeeded in time."""
+    """Run `work`, which uses the keyring, with a time limit. A keyring may wait for the user to answer a
+    prompt. Returns whether `work` succeeded in time."""
     ended: list[bool] = []
 
     def guarded() -> None:

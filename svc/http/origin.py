@@ -10,11 +10,10 @@ from localstore.core.paths import terminal_safe
 
 
 def parse_origin(typed: str) -> str:
-    """The origin that the user typed as `node.example`, `localhost:8080` or a URL. Without a scheme it gets
-    https, for this machine http.
+    """Return the origin of the server that the user typed, as `node.example`, `localhost:8080` or a URL. If
+    no scheme was typed, it is http for this machine, else https.
 
-    Raises UsageError for anything but the address of a server.
-    """
+    Raises UsageError if the text is not the address of a server."""
     text = typed.strip().rstrip("/")
     if "://" not in text:
         text = f"{'http' if is_loopback('http://' + text) else 'https'}://{text}"
@@ -27,7 +26,7 @@ def parse_origin(typed: str) -> str:
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether the address certainly means this machine."""
+    """Return whether the address means this machine in every case."""
     try:
         host = urlsplit(origin).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
@@ -44,8 +43,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def same_server(pinned: str, claimed: str) -> bool:
-    """Whether `claimed`, an address that a server states, is the server `pinned`. All names of this machine
-    with the same port are equal."""
+    """Return whether two addresses mean the same server. `pinned` is the address that this machine stored,
+    `claimed` one that a server states. All names of this machine are equal if the port is the same."""
     if pinned == claimed:
         return True
     try:

@@ -10,9 +10,9 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 
 class Outgoing(msgspec.Struct):
-    """A request before it is signed. `body`: bytes, or a function that is called for each attempt and returns
-    `length` bytes in pieces. `alone`: the device key signs it, without a token. `may_have_arrived`: whether
-    the server may have read an attempt."""
+    """A request before it is signed. `body` is bytes, or a function that is called for each attempt and
+    returns `length` bytes in pieces. `alone` says that the device key signs the request, without a token.
+    `may_have_arrived` says whether the server may have received an earlier attempt."""
 
     method: str
     target: str
@@ -27,5 +27,6 @@ class Outgoing(msgspec.Struct):
 
     @property
     def is_read(self) -> bool:
-        """Whether the request only reads: it is not signed, and may follow redirects within the origin."""
+        """Whether the request only reads. It is then not signed, and redirects within the origin are
+        followed."""
         return self.method in SAFE_METHODS and not self.upgrades

@@ -32,8 +32,8 @@ FAILURES = (
 
 
 class Pool(httpx.BaseTransport):
-    """Connections to one server, reused between requests; safe to use from several threads. Raises UsageError
-    if the environment names an unusable proxy."""
+    """Connections to one server, reused between requests. Several threads may use it at once. Raises
+    UsageError if the environment variables name an unusable proxy."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -66,8 +66,8 @@ class Pool(httpx.BaseTransport):
 
     @property
     def _address(self) -> str:
-        """The address to connect to: the origin. In a session over SSH the connection stays on the machine
-        and needs no TLS, so it is the origin with http."""
+        """The address to connect to, which is the origin. In a session over SSH, the scheme is http, because
+        the connection stays on the machine and needs no TLS."""
         return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -122,7 +122,7 @@ class Pool(httpx.BaseTransport):
 
 
 class _Body(httpx.SyncByteStream):
-    """The body of an answer, which is read from the connection while it is iterated over."""
+    """The body of an answer. Iterating over it reads from the connection."""
 
     def __init__(self, pool: Pool, answer: httpcore.Response, stream: CountedStream) -> None:
         self._pool, self._answer, self._stream = pool, answer, stream

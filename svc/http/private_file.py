@@ -1,4 +1,5 @@
-"""Files that only their owner can read: mode 0600 in a folder of mode 0700, written whole or not at all."""
+"""Reads and writes files that only their owner can read (mode 0600, in a folder of mode 0700). A file is
+written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from localstore.folder.own_folder import mark_own_folder
 
 
 def read_private(path: Path) -> bytes | None:
-    """The content of the file; None if it does not exist. Raises ClientError if it cannot be read."""
+    """Return the content of the file; None if it does not exist. Raises ClientError if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -20,7 +21,7 @@ def read_private(path: Path) -> bytes | None:
 
 
 def mark_private(folder: Path) -> None:
-    """Create a folder for data of svc, unless it exists, and mark it so that its files are never part of a
+    """Create a folder for data of svc if it does not exist. Mark it so that its files never become part of a
     repository. Raises ClientError if that fails."""
     try:
         mark_own_folder(folder)
@@ -38,7 +39,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> bool:
-    """Create the file. Returns False, and changes nothing, if it exists. Raises ClientError if that fails."""
+    """Create the file. If it exists, changes nothing and returns False. Raises ClientError if the file cannot
+    be written."""
     try:
         temporary = _temporary(path, content)
         try:

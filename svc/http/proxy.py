@@ -14,8 +14,8 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class Proxy(NamedTuple):
-    """A proxy. `url`: its address without the password. `address`: (host, port). `auth`: (user, password),
-    None if none is needed."""
+    """A proxy. `url` is its address without the password, `address` its (host, port). `auth` is (user,
+    password), or None if the proxy needs none."""
 
     url: str
     address: tuple[str, int]
@@ -23,8 +23,8 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(origin: str) -> Proxy | None:
-    """The proxy for a server; None for a direct connection. Raises UsageError if the environment names an
-    unsupported kind of proxy."""
+    """Return the proxy for a server; None for a direct connection. Raises UsageError if the environment names
+    an unsupported kind of proxy."""
     parts = urlsplit(origin)
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
@@ -36,9 +36,9 @@ def proxy_for(origin: str) -> Proxy | None:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    """Whether NO_PROXY (`exceptions`) matches the server, as in Go and curl. An entry is a domain with its
-    subdomains (also as `.DOMAIN` or `*.DOMAIN`) or an address, each with an optional `:PORT`, or a CIDR
-    range."""
+    """Return whether NO_PROXY (`exceptions`) matches the server, by the rules of Go and curl. An entry is a
+    CIDR range, an address, or a domain, which includes its subdomains and may be written `.DOMAIN` or
+    `*.DOMAIN`. Domains and addresses may end with `:PORT`."""
     return any(_matches(entry.strip().lower(), host.lower(), port) for entry in exceptions.split(","))
 
 

@@ -1,8 +1,9 @@
-"""The connection to the relay of a process that the relay started for a user over SSH (`svc.remote`).
+"""The connection to the relay, for a process that the relay itself started for a user over SSH
+(`svc.remote`).
 
-Such a process may open no socket. Instead it has a link, a socket that it and its children inherit. Over the
-link it sends the relay one end of a socket pair, which the relay then serves as a connection.
-"""
+Such a process may open no socket. Instead it has a link: a socket that it and its child processes inherit. To
+connect, the process creates a socket pair and sends one end over the link. The relay then serves that end as
+a connection."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ ANSWER_BYTES = 16 * 1024
 
 
 class Link(msgspec.Struct, frozen=True):
-    """The link of a session over SSH to its relay. `fd`: file descriptor of the link's socket. `origin`: of
-    the relay. `agent`: public key with which the user's forwarded ssh-agent signs; b"" without an agent."""
+    """The link of a session over SSH to its relay. `fd` is the file descriptor of the link's socket. `origin`
+    is the relay's origin. `agent` is the public key with which the user's forwarded ssh-agent signs, or b""
+    without an agent."""
 
     fd: int
     origin: str
@@ -42,7 +44,7 @@ class Link(msgspec.Struct, frozen=True):
         return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
 
     def key(self) -> DeviceKey:
-        """The device key of the user, in the forwarded ssh-agent. Raises UsageError if no agent is
+        """Return the device key of the user, in the forwarded ssh-agent. Raises UsageError if no agent is
         forwarded."""
         if not self.agent:
             raise UsageError(FORWARD)
@@ -51,8 +53,8 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """The signature of a message, made by the user's ssh-agent. Raises ClientError with the relay's
-        reason if that fails."""
+        """Return the signature of a message, made by the user's ssh-agent. Raises ClientError with the
+        relay's reason if that fails."""
         data = bytearray()
         try:
             with self._hand_socket(SIGN) as ours:
@@ -73,8 +75,8 @@ class Link(msgspec.Struct, frozen=True):
         return self._hand_socket(CONNECT)
 
     def _hand_socket(self, request: bytes) -> socket.socket:
-        """Send the relay this request with one end of a socket pair. Returns the other end. Raises
-        OSError."""
+        """Send the relay this request together with one end of a new socket pair. Returns the other end.
+        Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, socket.socket(fileno=os.dup(self.fd)) as link:
@@ -87,7 +89,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
-    """The link of this process; None if it is not in a session over SSH."""
+    """Return the link of this process; None if it is not in a session over SSH."""
     value = environment.get(VARIABLE, "")
     number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")
@@ -101,6 +103,7 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 
 def inherited() -> tuple[int, ...]:
-    """The file descriptors that child processes must inherit: that of the link, if there is one."""
+    """Return the file descriptors that child processes must inherit. That is the link's descriptor, if there
+    is a link."""
     relay_link = link()
     return (relay_link.fd,) if relay_link is not None else ()

@@ -1,4 +1,4 @@
-"""The sessions of this machine, one per server, each in a file of mode 0600 that is encrypted for this
+"""The sessions of this machine. Each server's session is in a file of mode 0600 that is encrypted for this
 machine's transport key."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A sign-in to the server `origin`, the only one that the token is sent to. `registered`: whether the
-    account has this machine's device key. `device_name`: name of this machine in the account."""
+    """A sign-in to the server `origin`. The token is sent to no other server. `registered` says whether the
+    account has this machine's device key. `device_name` is the name of this machine in the account."""
 
     v: Literal[1] = 1
     origin: str
@@ -47,19 +47,20 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Settings(msgspec.Struct, frozen=True):
-    """The content of `settings.json`. `server`: the server that commands use by default; None: none."""
+    """The content of `settings.json`. `server` is the server that commands use by default, or None."""
 
     server: str | None = None
 
 
 def script_token() -> ScriptToken | None:
-    """The token in the variable SVC_TOKEN; None if it is not set. Raises Unauthorized if it is malformed."""
+    """Return the token in the variable SVC_TOKEN; None if the variable is not set. Raises Unauthorized if the
+    token is malformed."""
     text = os.environ.get(TOKEN_VARIABLE, "").strip()
     return parse_script_token(text) if text else None
 
 
 class Sessions:
-    """The sessions, and this machine's keys, in the folder `home` (SVC_HOME)."""
+    """The sessions and the keys of this machine, which are stored in the folder `home` (SVC_HOME)."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -73,19 +74,19 @@ class Sessions:
         return self._identity
 
     def signing_key(self) -> DeviceKey:
-        """The key that signs seals and releases: this machine's, or in a session over SSH the one in the
-        user's forwarded agent. Raises UsageError if there is no such agent."""
+        """Return the key that signs seals and releases. It is this machine's key or, in a session over SSH,
+        the key in the user's forwarded agent. Raises UsageError in a session over SSH without an agent."""
         ssh = link()
         return self.identity.device if ssh is None else ssh.key()
 
     def renew_identity(self) -> Identity:
-        """Create new keys for this machine, and return them. Sessions and registrations of the old keys are
-        lost."""
+        """Create new keys for this machine, and return them. The sessions of the old keys, and their
+        registrations on servers, are lost."""
         self._identity = replace_identity(self.home)
         return self._identity
 
     def find(self, origin: str) -> Session | None:
-        """The stored session of this server, expired or not; None if there is none."""
+        """Return the stored session of this server, even if it has expired. None if there is none."""
         content = read_private(self._file(origin))
         if content is None:
             return None
@@ -111,7 +112,7 @@ class Sessions:
         self._file(origin).unlink(missing_ok=True)
 
     def default_server(self) -> str | None:
-        """The origin of the server that was signed in to last; None if there was none."""
+        """Return the origin of the server that was signed in to last; None if there was none."""
         content = read_private(self.home / "settings.json")
         try:
             return msgspec.json.decode(content, type=_Settings).server if content else None
@@ -121,11 +122,10 @@ class Sessions:
             ) from None
 
     def credential(self, origin: str, now: datetime | None = None) -> Credential | None:
-        """The token and key for requests to `origin`: SVC_TOKEN if set, else the stored session; None if
-        there is neither.
+        """Return the token and key for requests to `origin`. They come from SVC_TOKEN if it is set, else from
+        the stored session. None if there is neither.
 
-        Raises Unauthorized if the session has expired, or if SVC_TOKEN is for another server.
-        """
+        Raises Unauthorized if the session has expired, or if SVC_TOKEN is for another server."""
         script = script_token()
         if script is not None:
             if not same_server(script.origin, origin):

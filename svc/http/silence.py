@@ -3,9 +3,9 @@
 A server may work for minutes before it answers, on an archive or the seal of a large tree. But a dead server
 may still accept connections, and a broken network loses what is sent. So while nothing arrives, the client
 checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload over a
-slow network; if not, it asks the server on another connection whether it works. It goes on waiting for a
-server that works, and gives up otherwise. Callers with a deadline wait until the deadline instead.
-"""
+slow network. If none do, the client asks the server on another connection whether it works. It goes on
+waiting if the server works, and gives up otherwise. Callers with a deadline wait until the deadline
+instead."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AT_ONCE = 0.001  # seconds in which a read tells whether something is there alre
 
 
 class ServerSilent(ConnectionLimitExceeded):
-    """Raised if the server answers neither the request nor a check whether it works."""
+    """Raised if the server does not answer the request, and does not answer the question whether it works."""
 
     def __init__(self) -> None:
         super().__init__("did not answer, nor did it on another connection")
@@ -41,12 +41,13 @@ def read(
     works: Callable[[], bool],
     answering: bool = False,
 ) -> bytes:
-    """Wait for data and return it. Raises ServerSilent if the server does not work, ReadTimeout if what was
-    sent does not arrive there, ConnectionLimitExceeded if it works without answering for WAIT_SECONDS.
+    """Wait for data and return it. Raises ServerSilent if the server does not work, ReadTimeout if the
+    request does not reach the server, and ConnectionLimitExceeded if the server works for WAIT_SECONDS
+    without answering.
 
-    `receive`: waits so many seconds for data. `unsent`: returns the number of bytes that have not left this
-    machine. `works`: asks the server whether it works. `answering`: a part of the answer's body has
-    arrived."""
+    `receive` is called with a number of seconds and waits that long for data. `unsent` returns the number of
+    bytes that have not left this machine. `works` asks the server whether it works. `answering` says that a
+    part of the answer's body has already arrived."""
     began = moved = monotonic()
     pending = unsent()
     while True:
@@ -73,8 +74,8 @@ def read(
 
 
 def unsent(line: socket.socket) -> int:
-    """The number of bytes on a connection that the other side has not received yet; 0 if the system does not
-    report it."""
+    """Return the number of bytes on a connection that the other side has not received yet; 0 if the system
+    does not report it."""
     try:
         packed = fcntl.ioctl(line.fileno(), TIOCOUTQ, struct.pack("i", 0))
     except (OSError, ValueError):

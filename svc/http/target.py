@@ -1,4 +1,4 @@
-"""Builds the targets of requests: path and query, percent-encoded."""
+"""Builds the target of a request: its path and query, percent-encoded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ Query = Mapping[str, "str | int | bool | None"]
 
 
 def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
-    """The members of a query struct, named as in requests. Raises UsageError if one is invalid."""
+    """Return the members of a query struct as a dict, with their names in requests. Raises UsageError if one
+    is invalid."""
     return {} if query is None else msgspec.to_builtins(checked(query))
 
 
 def full_target(path: str, query: Query | None) -> str:
-    """The path, followed by the members of the query that are not None."""
+    """Return the path followed by the query. Members of the query that are None are left out."""
     given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
 

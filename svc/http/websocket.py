@@ -1,8 +1,8 @@
-"""A WebSocket to a server, opened by the same rules as any request (`svc.http.client`): its proxy, its
-certificate, its origin, and a signature. The `websockets` library encodes and decodes the frames.
+"""A WebSocket to a server. It is opened by the same rules as any request (`svc.http.client`): with the same
+proxy, checks of certificate and origin, and a signature. The `websockets` library encodes and decodes the
+frames.
 
-One thread receives, and does everything that touches the connection. Other threads may send and close.
-"""
+One thread receives, and only this thread uses the connection. Other threads may send and close."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REMEDY = "check your network"
 
 
 class WebSocket:
-    """An open WebSocket; `open_socket` makes it."""
+    """An open WebSocket, made by `open_socket`."""
 
     def __init__(self, origin: str, protocol: ClientProtocol, response: httpx.Response) -> None:
         self.origin = origin
@@ -64,12 +64,13 @@ class WebSocket:
         self._receiving = Lock()
 
     def send(self, text: str) -> None:
-        """Queue a message, which the receiving thread sends. Any thread may call it."""
+        """Queue a message. The receiving thread sends it. Any thread may call this method."""
         self._outgoing.append(text.encode())
         self._rouse()
 
     def close(self) -> None:
-        """Close the socket. Any thread may call it; the receiving thread then raises Cancelled."""
+        """Close the socket, so that the receiving thread raises Cancelled. Any thread may call this
+        method."""
         self._closed = True
         self._rouse()
         if self._receiving.acquire(blocking=False):
@@ -79,9 +80,9 @@ class WebSocket:
                 self._receiving.release()
 
     def receive(self, seconds: float | None = None) -> str | None:
-        """The next message; None if none came for `seconds`. Some thread must be in this call at all times,
-        because it also sends messages and pings. Raises ServerUnreachable if the server closes the socket,
-        does not answer pings, or a bound ends; Cancelled after `close`."""
+        """Return the next message; None if none came for `seconds`. One thread must call this method again
+        and again, because it also sends messages and pings. Raises Cancelled after `close`. Raises
+        ServerUnreachable if the server closes the socket or does not answer pings, or if a bound ends."""
         until = None if seconds is None else monotonic() + seconds
         with self._receiving:
             held = bounds.current()
@@ -130,15 +131,15 @@ class WebSocket:
                 self._stream.write(data, SEND_SECONDS)
 
     def _require_open(self) -> None:
-        """Raise ServerUnreachable if the server has closed the socket and all its earlier messages were
-        returned."""
+        """Raise ServerUnreachable if the server has closed the socket. Messages that arrived before are
+        returned first."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
             why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""
             raise self._lost_error(f"was closed by the server{why}")
 
     def _beat(self, now: float) -> None:
-        """Send a ping when it is due. Raises ServerUnreachable if the last one was not answered in time."""
+        """Send a ping if it is due. Raises ServerUnreachable if the last ping was not answered in time."""
         if self._pong_by:
             if now >= self._pong_by:
                 raise self._lost_error("gives no sign of life")
@@ -149,8 +150,8 @@ class WebSocket:
             self._flush()
 
     def _wait_readable(self, now: float, until: float | None) -> bool:
-        """Wait until there is something to read, another thread wakes this one, or the time of the next ping
-        or timeout has come. Returns whether there is something to read."""
+        """Wait until data can be read. Also ends when another thread wakes this one, or when the next ping or
+        the timeout is due. Returns whether data can be read."""
         if self._more:
             return True
         moments = [self._pong_by or self._ping_at, *([until] if until is not None else [])]
@@ -184,7 +185,8 @@ class WebSocket:
             raise ServerMisbehaved(f"{self.origin} does not speak WebSocket as it should ({why})")
 
     def _take(self, frame: Frame) -> None:
-        """Add a frame to its message. The library has already checked the frame's order and size."""
+        """Add a frame to the message that it belongs to. The library has already checked the frame's order
+        and size."""
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return
         self._parts.append(bytes(frame.data))
@@ -223,12 +225,11 @@ class WebSocket:
 
 
 def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
-    """Open a WebSocket at `path` and return it. The current bounds (`svc.http.bounds`) apply until it is
-    open.
+    """Open a WebSocket at `path` and return it. The bounds of this thread (`svc.http.bounds`) apply only
+    until it is open.
 
-    Raises the errors of any request, and ServerMisbehaved if the server does not open a WebSocket, or
-    redirects.
-    """
+    Raises the errors of any request. Raises ServerMisbehaved if the server redirects, or does not open a
+    WebSocket."""
     uri = parse_uri(f"ws{http.origin.removeprefix('http')}{path}")
     offered = [Subprotocol(subprotocol)]
     protocol = ClientProtocol(uri, subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)

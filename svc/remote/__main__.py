@@ -1,10 +1,9 @@
-"""`python -m svc.remote FD FOLDER`, started by a relay: runs the app, or one command, for a user over SSH.
+"""`python -m svc.remote FD FOLDER` runs the app, or one command, for a user over SSH. A relay starts it.
 
-FD is the file descriptor of the link to the relay (`svc.http.remote`); its first message is a `Told`. FOLDER
-is an empty folder for this session only. `python -m svc.remote --try FOLDER DATA` confines itself and exits
-with 0 if it then reaches neither the folder DATA nor a network; the relay runs that before it accepts
-connections.
-"""
+FD is the file descriptor of the link to the relay (`svc.http.remote`). The first message on the link is a
+`Told`. FOLDER is an empty folder for this session only. `python -m svc.remote --try FOLDER DATA` confines
+itself, and exits with 0 if it can then reach neither the folder DATA nor a network. The relay runs this check
+before it accepts connections."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def main() -> NoReturn:
 
 def _begin(fd: int, folder: Path) -> list[str]:
     """Read the relay's first message, confine this process, and sign in. Returns the words of the command
-    line."""
+    line to run."""
     with socket.socket(fileno=os.dup(fd)) as link:
         start = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
     if start.terminal:
@@ -75,8 +74,8 @@ def _begin(fd: int, folder: Path) -> list[str]:
 
 
 def _try(folder: Path, data: Path, own_user: bool) -> int:
-    """Confine this process and test that it reaches neither `data` nor a network. Returns the exit code.
-    `own_user`: whether no other process has its uid."""
+    """Confine this process and test that it can reach neither `data` nor a network. Returns the exit code.
+    `own_user` says that no other process runs under the same uid."""
     for name in ("svc", "tui", "localstore", *EARLY):
         importlib.import_module(name)
     confine(folder, own_user)

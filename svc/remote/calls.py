@@ -1,8 +1,9 @@
-"""Forbids system calls that a confined process does not need, with seccomp. Linux on x86-64 and ARM64.
+"""Forbids system calls that a confined process does not need, with seccomp. Works on Linux on x86-64 and
+ARM64.
 
-Forbidden are sockets (connections come over the link), everything about other processes, and parts of the
-Linux kernel that the app does not need. A forbidden call fails with EPERM.
-"""
+Sockets are forbidden, because connections come over the link to the relay. Also forbidden is everything about
+other processes, and parts of the Linux kernel that the app does not need. A forbidden call fails with
+EPERM."""
 
 from __future__ import annotations
 
@@ -123,8 +124,9 @@ _ARM64 = {
 
 
 class _Machine(NamedTuple):
-    """The system calls of one kind of processor. `code`: the processor's number in seccomp filters; the other
-    members: numbers of system calls. `bounded`: whether calls from 0x40000000 on belong to another kind."""
+    """The numbers of system calls on one kind of processor. `code` is the processor's number in seccomp
+    filters. The other members are numbers of system calls. `bounded` says whether calls from 0x40000000 on
+    belong to another kind of processor."""
 
     code: int
     refused: dict[str, int]
@@ -146,8 +148,8 @@ class _Program(ctypes.Structure):
 
 
 def refuse() -> None:
-    """Forbid these system calls for this process and its children, for good. Raises OSError if the kind of
-    processor is unknown or Linux has no seccomp."""
+    """Forbid, for this process and its children, the system calls that they do not need. This cannot be
+    undone. Raises OSError if the kind of processor is unknown or Linux has no seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")
@@ -193,8 +195,8 @@ def _program(machine: _Machine) -> list[bytes]:
 
 
 def _argument(index: int) -> int:
-    """The offset, in the data that a seccomp filter sees, of the lower 32 bits of the system call's argument
-    `index`."""
+    """Return the position of a system call's argument in the data that a seccomp filter sees. `index` is the
+    number of the argument. The position is the byte offset of the argument's lower 32 bits."""
     return 16 + 8 * index
 
 

@@ -1,5 +1,5 @@
-"""Confines this process for good, for a session over SSH: which files and system calls it may use, and how
-much of the machine (docs/design, the app over SSH)."""
+"""Confines this process for a session over SSH, which cannot be undone. It limits the files, system calls and
+resources of the machine that the process may use (see docs/design, the app over SSH)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/l
 
 
 def confine(own: Path, own_user: bool) -> None:
-    """Allow this process only to read the installation and to write the folder `own`, without a network or
-    other processes. `own_user`: whether no other process has its uid. Raises ClientError if Linux cannot do
-    that here."""
+    """Confine this process: it may only read the installation and write the folder `own`, and has no network
+    and no access to other processes. `own_user` says that no other process runs under the same uid. Raises
+    ClientError if this Linux does not support it."""
     _limit(own_user)
     version = files.version()
     if os.geteuid() == 0:

@@ -26,7 +26,7 @@ SCOPED = 6
 
 
 def version() -> int:
-    """The version of Landlock on this system; 0 if it has none."""
+    """Return the version of Landlock on this system; 0 if it has none."""
     try:
         return max(0, call(_CREATE, None, 0, _VERSION))
     except OSError:
@@ -34,8 +34,8 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[Path, int]], own: Path) -> None:
-    """Allow this process and its children only these (path, rights), and everything below `own`, for good.
-    Paths that do not exist are ignored. Raises OSError if that fails."""
+    """Allow this process and its children to use only these paths, each with its rights, and everything below
+    `own`. This cannot be undone. Paths that do not exist are ignored. Raises OSError if that fails."""
     abi = version()
     handled = _ALL[max(number for number in _ALL if number <= abi)]
     attributes = struct.pack("QQQ", handled, _TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPED else 0)

@@ -1,4 +1,4 @@
-"""Runs one invocation: checks its arguments, carries it out, and wraps its answer."""
+"""Runs one invocation: checks its arguments, calls the command, and wraps its answer."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _wrapped = msgspec.json.Decoder(ApiResponse[Any])
 
 
 class UnknownCommand(UsageError):
-    """Raised if `invoke` has no command of this name."""
+    """Raised if no command of `invoke` has the requested name."""
 
     code = "unknown_command"
 
 
 class NotInThisVersion(ClientError):
-    """Raised for a command that the specification has, but this version does not."""
+    """Raised for a command that is in the specification but not in this version of svc."""
 
     code = "not_in_this_version"
 
 
 def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
-    """Run the command that the request names. Returns its response; an error becomes a response, too."""
+    """Run the command that the request names, and return its response. An error is returned as a response,
+    not raised."""
     try:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):

@@ -47,7 +47,8 @@ Kind = Literal["png", "jpeg", "gif", "webp", "bmp", "tiff"]
 
 
 class Image(msgspec.Struct):
-    """An image. `place`: the folder, or OWNER/NAME of a repository. `modified_at`: None in a repository."""
+    """An image in a folder or repository. `place` is the folder's path, or OWNER/NAME of the repository.
+    `modified_at` is None for an image in a repository."""
 
     place: str
     path: str
@@ -57,7 +58,8 @@ class Image(msgspec.Struct):
 
 
 class Scanned(msgspec.Struct):
-    """The result of a scan of one place; `complete` False: there are more than IMAGES_MAX images."""
+    """The result of a scan of one folder or repository. `complete` is False if it has more than IMAGES_MAX
+    images, so that some are missing."""
 
     place: str
     images: int
@@ -66,15 +68,16 @@ class Scanned(msgspec.Struct):
 
 
 class Of(Args, kw_only=True):
-    """Names a place: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at the head of its default
-    branch. Neither: all linked folders."""
+    """Names the place whose images are wanted: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at
+    the head of its default branch. If both are left out, all linked folders are meant."""
 
     folder: str | None = None
     repo: str | None = None
 
 
 class Listing(Of, kw_only=True):
-    """A request for at most `limit` images of a place, sorted by path, beginning after the path `after`."""
+    """A request for at most `limit` images of a place, sorted by path. Only paths that sort after `after` are
+    listed."""
 
     kind: Kind | None = None
     after: str | None = None
@@ -82,13 +85,14 @@ class Listing(Of, kw_only=True):
 
 
 class OfImage(Of, kw_only=True):
-    """Names one image. `path`: the path inside the place; the place is required."""
+    """Names one image. `path` is the path inside the folder or repository, which must be named, too."""
 
     path: str
 
 
 class OfThumbnail(OfImage, kw_only=True):
-    """Names a thumbnail. `size`: its largest width and height in pixels."""
+    """Names an image of which a thumbnail is wanted. `size` is the thumbnail's largest width and height in
+    pixels."""
 
     size: Annotated[int, msgspec.Meta(ge=16, le=1024)] = 256
 
@@ -127,8 +131,9 @@ def gallery_thumbnail(context: Asked, args: OfThumbnail) -> Thumbnail:
 
 
 def _places(context: Asked, args: Of) -> list[str]:
-    """The folders, or the one repository, that the arguments name. Raises UsageError if they name both, or a
-    folder that cannot be used; NotLinked if the folder is not linked."""
+    """Return the folders, or the one repository, that the arguments name. Raises UsageError if they name both
+    a folder and a repository, or a folder that cannot be used. Raises NotLinked if the folder is not
+    linked."""
     if args.folder is not None and args.repo is not None:
         raise UsageError("a folder and a repository are two places; name one")
     if args.repo is not None:
@@ -169,7 +174,7 @@ def _key(context: Asked, place: str, on_server: bool) -> str:
 
 
 def _on_disk(root: str) -> Iterator[Image]:
-    """Yields the images below a folder, except ignored ones."""
+    """Yields the images below a folder, except images that are ignored (by `.gitignore` and the like)."""
     open_ = [("", matcher.root(_rules(root, "")))]
     while open_:
         prefix, scope = open_.pop()
@@ -212,7 +217,7 @@ def _rules(root: str, prefix: str) -> dict[str, str]:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of image that the file name implies; None for other files."""
+    """Return the kind of image that the file name implies; None if the file is no image."""
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 
@@ -228,8 +233,8 @@ def _on_server(context: Asked, place: str) -> Iterator[Image]:
 
 
 def _repository(api: Api, place: str) -> tuple[Repo, str]:
-    """(repository OWNER/NAME, id of the newest seal of its default branch). Raises NotFound if nothing is
-    sealed yet."""
+    """Return the repository OWNER/NAME, and the id of the newest seal of its default branch. Raises NotFound
+    if the branch has no seal."""
     owner, _, name = place.partition("/")
     repo = api.repo.find(owner, name)
     head = api.send(ref.GET, id=repo.id, type="branch", name=repo.default_branch).head

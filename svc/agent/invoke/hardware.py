@@ -23,7 +23,7 @@ _KIB = re.compile(r"(?m)^(\w+):\s+(\d+) kB$")
 
 
 class SystemInfo(msgspec.Struct):
-    """Facts about the system. `uptime_seconds`: seconds since the machine started."""
+    """Facts about the system. `uptime_seconds` is the number of seconds since the machine started."""
 
     system: str
     release: str
@@ -35,8 +35,8 @@ class SystemInfo(msgspec.Struct):
 
 
 class CpuInfo(msgspec.Struct):
-    """Facts about the processor. `usable`: number of cores that this process may use. `load`: average number
-    of processes that ran or waited during the last 1, 5 and 15 minutes."""
+    """Facts about the processor. `usable` is the number of cores that this process may use. `load` has the
+    average number of processes that ran or waited during the last 1, 5 and 15 minutes."""
 
     model: str
     architecture: str
@@ -46,7 +46,7 @@ class CpuInfo(msgspec.Struct):
 
 
 class MemoryInfo(msgspec.Struct):
-    """Memory in bytes. `available`: memory that programs can get without swapping."""
+    """Sizes of the memory in bytes. `available` is the memory that programs can get without swapping."""
 
     total: int | None
     available: int | None
@@ -55,7 +55,7 @@ class MemoryInfo(msgspec.Struct):
 
 
 class DiskInfo(msgspec.Struct):
-    """Sizes, in bytes, of the file system that holds `path`."""
+    """Sizes, in bytes, of the file system that contains `path`."""
 
     path: str
     total: int
@@ -64,22 +64,23 @@ class DiskInfo(msgspec.Struct):
 
 
 class OfPath(Args):
-    """Names a path. `path`: an absolute path; SVC_HOME if it is left out."""
+    """Names a path. `path` is an absolute path; it is SVC_HOME if left out."""
 
     path: str | None = None
 
 
 class Gpus(msgspec.Struct):
-    """The graphics processors. `gpus`: the ones that the system reports. `engine`: the processors that the
-    engine of the local LLM server can use."""
+    """The graphics processors of this machine. `gpus` lists those that the system reports, `engine` those
+    that the engine of the local LLM server can use."""
 
     gpus: list[Device]
     engine: Engine
 
 
 class NpuModels(msgspec.Struct):
-    """The neural processors and their models. `npus`: neural processors that the system reports. `models`:
-    models of this machine that can run on one; empty for the reason in `why`."""
+    """The neural processors of this machine, and the models for them. `npus` lists the processors that the
+    system reports, `models` the models of this machine that can run on one. If `models` is empty, `why` is
+    the reason."""
 
     npus: list[Device]
     models: list[str]

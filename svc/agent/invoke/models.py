@@ -26,44 +26,45 @@ _PIECE = 4 << 20
 
 
 class Named(Args):
-    """Names a model. `name`: its name, such as alice/qwen:q4_k_m."""
+    """Names a model by its `name`, such as alice/qwen:q4_k_m."""
 
     name: str
 
 
 class Copy(Named):
-    """Copies a model. `to`: the additional name."""
+    """Names a model, and the additional name `to` that it is given."""
 
     to: str
 
 
 class OnPort(Args):
-    """Names a local LLM server. `port`: its port; the default port if it is left out."""
+    """Names a local LLM server by its `port`. The default port is used if it is left out."""
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
 
 
 class NamedOnPort(OnPort, kw_only=True):
-    """Names a loaded model. `name`: a model that the server on that port has loaded."""
+    """Names a model by its `name`. The server on that port has loaded the model."""
 
     name: str
 
 
 class Pull(Named):
-    """Names a model to pull. `again`: pull an installed model again, to get its repository's current
-    version."""
+    """Names a model to pull. With `again`, a model that is already installed is pulled again, to get the
+    current version of its repository."""
 
     again: bool = False
 
 
 class OfFolder(Args):
-    """Names a folder. `folder`: an absolute path; the folder of the invocation if it is left out."""
+    """Names a folder by its absolute path. If it is left out, the client's current folder is meant."""
 
     folder: str | None = None
 
 
 class Model(msgspec.Struct):
-    """A model. `context`: tokens it was trained for. `blobs`: SHA-256 of its files."""
+    """A model. `context` is the number of tokens that it was trained for. `blobs` has the SHA-256 of its
+    files."""
 
     name: str
     size: int
@@ -76,8 +77,8 @@ class Model(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """A GGUF file that could be added to the models. An answer has at most 500 files, from at most 2,000
-    folders, so there may be more."""
+    """A GGUF file that could be added to the models. An answer lists at most 500 files from at most 2,000
+    folders, so more files may exist."""
 
     path: str
     size: int
@@ -86,7 +87,8 @@ class File(msgspec.Struct):
 
 
 class Verified(msgspec.Struct):
-    """The result of a verification. `damaged`: SHA-256 of the blobs whose bytes have changed."""
+    """The result of checking a model's files. `damaged` lists the SHA-256 of the files whose bytes have
+    changed."""
 
     name: str
     intact: bool
@@ -94,7 +96,7 @@ class Verified(msgspec.Struct):
 
 
 class Removed(msgspec.Struct):
-    """The result of a removal. `freed`: number of bytes."""
+    """The result of removing a model. `freed` is the number of bytes that were freed."""
 
     name: str
     freed: int
@@ -217,7 +219,7 @@ def _model(installed: Installed) -> Model:
 
 
 def _file(path: Path) -> File | None:
-    """The content of a GGUF file's header; None if the file is no GGUF file."""
+    """Read the header of a GGUF file. Returns None if the file is no GGUF file."""
     if path.suffix.lower() != ".gguf" or not path.is_file():
         return None
     try:

@@ -1,8 +1,8 @@
-"""`python -m svc.agent.invoke.picture metadata|thumbnail [SIZE]`: one image on stdin, JSON on stdout.
+"""`python -m svc.agent.invoke.picture metadata|thumbnail [SIZE]`: reads one image from stdin and writes JSON
+to stdout.
 
-Images are untrusted bytes, so they are decoded in a process with little memory and time, which can crash
-without harm.
-"""
+Images are untrusted bytes. They are therefore decoded in a process that has little memory and time, and that
+can crash without harm."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ORIENTATION, _MAKE, _MODEL, _TIME, _EXIF, _TAKEN = 0x0112, 0x010F, 0x0110, 0x01
 
 
 class Metadata(msgspec.Struct):
-    """What the header of an image says. `frames`: number of frames of an animation. `orientation`: in EXIF's
-    numbers; 1 is upright. `taken_at` and `camera`: as the camera wrote them."""
+    """Facts from the header of an image. `frames` is the number of frames of an animation. `orientation` is a
+    number as in EXIF, where 1 means upright. `taken_at` and `camera` are texts as the camera wrote them."""
 
     kind: str
     width: int
@@ -38,7 +38,7 @@ class Metadata(msgspec.Struct):
 
 
 class Thumbnail(msgspec.Struct):
-    """A thumbnail. `data`: its bytes in base64."""
+    """A small picture of an image. `data` has its bytes in base64."""
 
     media_type: str
     width: int
@@ -47,14 +47,15 @@ class Thumbnail(msgspec.Struct):
 
 
 class Refused(msgspec.Struct):
-    """The answer for bytes that are not an image of FORMATS, or a damaged or too large one; `error` is a
+    """The answer if the bytes are no image of FORMATS, or if the image is damaged or too large. `error` is a
     sentence."""
 
     error: str
 
 
 def reason(error: BaseException) -> str:
-    """Why an image cannot be read. Details of the decoder's internal objects are left out."""
+    """Return a sentence that says why an image cannot be read. Details of the decoder's internal objects are
+    left out."""
     from PIL import UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):
@@ -64,7 +65,7 @@ def reason(error: BaseException) -> str:
 
 
 def metadata(raw: bytes) -> Metadata:
-    """The metadata in the image's header; no pixels are decoded."""
+    """Return the metadata in the image's header; no pixels are decoded."""
     image = opened(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
@@ -82,7 +83,7 @@ def metadata(raw: bytes) -> Metadata:
 
 
 def thumbnail(raw: bytes, size: int) -> Thumbnail:
-    """The image, upright, as a PNG of at most `size` pixels in either direction."""
+    """Return the image, upright, as a PNG of at most `size` pixels in either direction."""
     from PIL import ImageOps
 
     image = opened(raw)

@@ -1,5 +1,5 @@
-"""Runs an invocation in a process of its own: one line of JSON in, one answer out. The process is ended when
-its client hangs up."""
+"""Runs each invocation in a process of its own, which reads one line of JSON and writes one answer. The
+process is ended when its client disconnects."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 
 class Programs:
-    """Runs programs for the agent of the SVC_HOME `root`; safe to use from several threads. `environment`:
-    the environment of the programs; None: that of this process without svc's variables."""
+    """Runs programs for the agent of the SVC_HOME `root`. Several threads may use it at once. `environment`
+    has the programs' environment variables; if it is None, they get those of this process, without svc's
+    own."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()
@@ -45,7 +46,7 @@ class Programs:
         return {name: value for name, value in os.environ.items() if name not in OWN}
 
     def close(self) -> None:
-        """End the running programs, and start no more."""
+        """End the running programs. Later calls of `run` start none."""
         self._closing = True
 
     def run(
@@ -57,9 +58,10 @@ class Programs:
         hung_up: HungUp,
         on_errors: Callable[[bytes], None] | None = None,
     ) -> bytes:
-        """Run `python -m MODULE WORDS` with `given` as its input. Returns its output. `on_errors`: called
-        while it runs with its error output so far, whenever there is more. Raises Cancelled if the client has
-        hung up, ClientError with the end of its error output if it failed."""
+        """Run `python -m MODULE WORDS` with `given` as its input, and return its output. `on_errors` is
+        called while the program runs, with all its error output so far, whenever there is more. Raises
+        Cancelled if the client has disconnected. Raises ClientError, with the end of the error output, if the
+        program failed."""
         while not self._slots.acquire(timeout=LOOK_SECONDS):
             if self._closing or hung_up():
                 raise Cancelled

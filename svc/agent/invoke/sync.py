@@ -1,5 +1,5 @@
-"""Commands on the state of sync on this machine: how each folder is connected (live, polling, offline),
-waiting actions, and pausing."""
+"""Commands on sync on this machine: show how each folder is connected (live, polling, offline), show waiting
+actions, and pause."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WORST: tuple[Light, ...] = ("offline", "polling", "live")
 
 
 class OfFolder(Args):
-    """Names a folder. `folder`: an absolute path; all watched folders if it is left out."""
+    """Names a watched folder by its absolute path. If it is left out, all watched folders are meant."""
 
     folder: str | None = None
 
 
 class Pause(OfFolder):
-    """Pauses or resumes folders. `paused`: False to resume."""
+    """Names folders to pause or resume. They are resumed if `paused` is False."""
 
     paused: bool = True
 
@@ -36,7 +36,8 @@ class Page(Args):
 
 
 class Queued(msgspec.Struct):
-    """The number of waiting actions, the time of the oldest one, and the number of refused actions."""
+    """Counts of the actions in the outbox: the number of waiting actions, the time of the oldest one, and the
+    number of refused actions."""
 
     waiting: int
     refused: int
@@ -44,8 +45,8 @@ class Queued(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """The connection state of all folders. `light`: the worst of their states (live, polling, offline); None
-    if no folder is watched."""
+    """The connection state of all watched folders. `light` is the worst of their states (live, polling,
+    offline). It is None if no folder is watched."""
 
     light: Light | None
     folders: list[Folder]

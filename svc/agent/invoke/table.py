@@ -1,6 +1,5 @@
-"""The commands of `invoke`. A command of svc that is not listed here is named by its words: `issue list` is
-`issue_list`, in the category System; `svc.cmd.frame.invoked` runs it.
-"""
+"""The commands of `invoke`. A command of svc that is not listed here has its words as its name: `issue list`
+is `issue_list`. `svc.cmd.frame.invoked` runs such commands, and their category is System."""
 
 from __future__ import annotations
 
@@ -28,19 +27,19 @@ class Host(Protocol):
     programs: Programs
 
     def states(self) -> list[Folder]:
-        """The current states of the watched folders."""
+        """Return the current states of the watched folders."""
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
-        """Stop sending and fetching edits of a folder (None: of all), or resume if `paused` is False. Returns
-        the states of these folders."""
+        """Stop sending and fetching edits of a folder, or resume if `paused` is False. If `folder` is None,
+        this applies to all folders. Returns the states of these folders."""
 
     def reader(self, origin: str | None) -> Api:
-        """The API of a server; without an origin, of the server of the last sign-in."""
+        """Return the API of the server `origin`. If it is None, the server of the last sign-in is used."""
 
 
 class Asked(NamedTuple):
-    """One invocation: the agent, the client's folder and server (None: not named), and whether the client has
-    hung up."""
+    """One invocation: the agent, the folder and server that the client named (None if it named none), and a
+    function that says whether the client has disconnected."""
 
     host: Host
     folder: Path | None
@@ -49,8 +48,8 @@ class Asked(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of `invoke`. `args`: the struct of its arguments; `run`: carries it out and returns its
-    data."""
+    """A command of `invoke`. `args` is the struct of its arguments. `run` is the function that carries out
+    the command and returns its data."""
 
     category: str
     summary: str

@@ -1,4 +1,4 @@
-"""`svc repo collaborator …`."""
+"""The commands `svc repo collaborator …`."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def add(
 ) -> None:
     """Invite somebody to a role
 
-    Their rights begin when they accept: svc repo invite accept. The invitation is open for seven days.
-    read: see everything · triage: also labels, closing, assigning · write: also push, merge, release ·
-    admin: also moderate. Settings stay the owner's.
+    Their rights begin when they accept: svc repo invite accept. The invitation is open for seven days. Roles:
+    read can see everything; triage can also label, close and assign; write can also push, merge and release;
+    admin can also moderate. Only the owner can change the settings.
 
     Examples:
     svc repo collaborator add bob --role write
@@ -92,8 +92,8 @@ def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help
 def remove(ctx: Ctx, handle: Handle) -> None:
     """Take a role or an invitation away
 
-    Their sockets, uploads and prepared seals end at once. They keep their copies. Anybody may give up their
-    own role.
+    Open sockets, uploads and prepared seals of that person end at once. Copies that they already have stay
+    with them. Anybody may give up their own role.
 
     Examples:
     svc repo collaborator remove bob

@@ -1,4 +1,4 @@
-"""`svc repo invite …`."""
+"""The commands `svc repo invite …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo access …`."""
+"""The commands `svc repo access …`."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def request(
 ) -> None:
     """Ask the owner of a repository for access
 
-    The answer is the same whether or not the repository exists. If access is granted, you get a message in
-    your inbox, and svc repo list shows the repository.
+    The answer is the same whether or not the repository exists. If access is granted, your inbox says so, and
+    svc repo list shows the repository.
 
     Examples:
     svc repo access request alice/notes --role write -m "For the release"

@@ -1,4 +1,4 @@
-"""`svc app install|update|uninstall`."""
+"""The commands `svc app install|update|uninstall`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def install(
 def update(ctx: Ctx, id: Id) -> None:
     """Bring an installed app up to date
 
-    Works like svc pull in the app's folder. A running app continues with the old version until svc app
-    restart. ASKS shows whether its command changed; the next launch then asks again.
+    Works like svc pull in the app's folder. If the app is running, the old version goes on until svc app
+    restart. The column ASKS shows whether the app's command has changed. If so, the next launch asks for
+    permission again.
 
     Examples:
     svc app update alice/notes
@@ -84,7 +85,8 @@ def uninstall(ctx: Ctx, id: Id) -> None:
     """Remove an app from this machine
 
     The app is stopped first. The folder of an installed app is deleted with everything that the app wrote
-    there; a folder of your own stays. Models stay too; svc llm rm removes them.
+    there. A folder of your own that was launched is not deleted. Models are not deleted either; svc llm rm
+    removes them.
 
     Examples:
     svc app uninstall alice/notes --yes

@@ -1,4 +1,4 @@
-"""`svc app launch|stop|restart|open`."""
+"""The commands `svc app launch|stop|restart|open`."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def launch(
 ) -> None:
     """Start an app, after the server and the models that it needs
 
-    .svc.yaml in its folder has the command: launch: {command: [..]}. For an app with models:, the local LLM
-    server is started if none answers, and missing models are pulled first; the app gets the server's address
-    in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is not in its environment. The command asks before
-    it runs an app for the first time, and again after the app's launch changed. Without --detach the app has
-    this terminal, and its exit code is the command's.
+    .svc.yaml in its folder has the command: launch: {command: [..]}. If the app needs models (models:), the
+    local LLM server is started if none answers, and missing models are pulled first. The app gets the
+    server's address in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is removed from its environment.
+    You are asked before an app runs for the first time, and again if its launch has changed. Without --detach
+    the app uses this terminal, and its exit code is the exit code of this command.
 
     Examples:
     svc app launch ./notes
@@ -139,7 +139,7 @@ def restart(ctx: Ctx, id: IdOrHere = ".") -> None:
 def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Open the page of an app that runs
 
-    The page is the address in launch.ready; without a browser the address is printed.
+    The page is the address in launch.ready. If there is no browser, the address is printed.
 
     Examples:
     svc app open alice/notes
@@ -158,7 +158,7 @@ def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
 
 
 def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Unless the user has allowed it before, show the command of an app and ask whether to run it. Raises
+    """Show the command of an app and ask whether to run it, unless the user has allowed it before. Raises
     ConfirmationNeeded if nobody can be asked, Interrupted if the user refuses, and errors of the app's
     manifest."""
     from svc.flows.apps.needs import needs_of
@@ -176,21 +176,21 @@ def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
 
 
 def command_line(launch: Launch) -> str:
-    """The command of an app, as a person would type it. It is a single line, because a second line could
-    imitate svc's question."""
+    """Return the command of an app as a person would type it. It is always a single line, because further
+    lines could imitate svc's question."""
     return terminal_safe(shlex.join(launch.command))
 
 
 def start_in_background(ctx: Ctx, apps: Apps, app: App) -> None:
-    """Start an app and wait until it is ready. Ctrl-C ends only the waiting; the app still starts."""
+    """Start an app and wait until it is ready. Ctrl-C ends only the waiting, and the app goes on starting."""
     from svc.flows.apps import control
 
     _wait_until_started(ctx, apps, app, control.start(apps, app, ctx.obj.environment))
 
 
 def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until an app is ready, and print its state. `process`: the process that starts and supervises it;
-    None if another command started that. Raises AppFailed."""
+    """Wait until an app is ready, and print its state. `process` is the process that starts and supervises
+    the app, or None if another command started it. Raises AppFailed."""
     from svc.flows.apps import control
 
     report = report_to(ctx.out.meter)
@@ -221,8 +221,9 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
 
 
 def report_to(meter: Meter) -> Callable[[int, int], None]:
-    """A function that shows the progress of a pull, called with (received bytes, total bytes). When all is
-    received it clears the progress line, because the app then writes to the same terminal."""
+    """Return a function that shows the progress of a pull. It is called with (received bytes, total bytes).
+    When everything is received, it clears the progress line, because the app then writes to the same
+    terminal."""
 
     def report(completed: int, total: int) -> None:
         meter("pulling", completed >> 20, total >> 20, completed)

@@ -1,4 +1,5 @@
-"""`svc app manifest|check`: an app's manifest, and which of its needs are missing here."""
+"""`svc app manifest|check`: shows an app's manifest, and checks which of its needs are missing on this
+machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc app list|status|logs`."""
+"""The commands `svc app list|status|logs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc auth device …`."""
+"""The commands `svc auth device …`."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def revoke(
 
 
 def _find_own_key(ctx: Ctx, id: str) -> DeviceKey:
-    """The account's active device key whose id begins with `id`. Raises NotFound unless there is exactly
-    one."""
+    """Return the account's active device key whose id begins with `id`. Raises NotFound if there is none, or
+    more than one."""
     begins = id.removeprefix(KEY_MARK)
     keys = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
     if len(keys) != 1:

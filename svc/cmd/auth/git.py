@@ -24,9 +24,9 @@ def git_credential(
 ) -> None:
     """Answer git's question for a password
 
-    git runs this, after `svc auth setup-git`, when a server asks it for a password. The answer to `get` is a
-    token that reads the one repository, for an hour. `store` and `erase` do nothing. With SVC_TOKEN in the
-    environment, as in scripts and CI, the answer is made from that token.
+    git runs this command after `svc auth setup-git`, when a server asks git for a password. The answer to
+    `get` is a token with which git can read this one repository for an hour. `store` and `erase` do nothing.
+    If SVC_TOKEN is set, as in scripts and CI, the answer is made from that token.
 
     Examples:
     svc auth git-credential get
@@ -60,9 +60,9 @@ def git_credential(
 def setup_git(ctx: Ctx) -> None:
     """Let git read private repositories by this sign-in
 
-    Writes three lines into git's own settings, for this server only: git then asks svc for a password when
-    the server asks for one, and gets a token that reads the one repository, for an hour. To take it back:
-    git config --global --remove-section credential.https://HOST
+    Writes three lines into git's own settings, for this server only. When the server asks git for a password,
+    git then asks svc, and gets a token that can read that one repository for an hour. To undo it: git config
+    --global --remove-section credential.https://HOST
 
     Examples:
     svc auth setup-git
@@ -76,8 +76,8 @@ def setup_git(ctx: Ctx) -> None:
 
 
 def register(origin: str) -> tuple[str, list[str]]:
-    """Set up git to get its password for this server from svc. Returns (sentence for the user, the commands
-    that were run)."""
+    """Set up git to get its password for this server from svc. Returns a sentence for the user, and the
+    commands that were run."""
     from svc.flows.git import settings
 
     commands = settings.write(origin)
@@ -86,8 +86,8 @@ def register(origin: str) -> tuple[str, list[str]]:
 
 
 def offer(ctx: Ctx, origin: str) -> bool:
-    """Ask whether git should use this sign-in, and return the answer. False, without a question, if nobody
-    can be asked or git has a credential helper for the server already."""
+    """Ask whether git should use this sign-in, and return the answer. Returns False without asking if nobody
+    can be asked, or if git already has a credential helper for the server."""
     from svc.flows.git import settings
 
     if not ctx.out.interactive or link(ctx.obj.environment) is not None:

@@ -50,8 +50,9 @@ def create(
 ) -> None:
     """Create an API key
 
-    A key is a secret that your own program accepts from its users. It does not sign in to the server: the
-    program asks the server whether a key is valid, and for which scopes. The secret is printed once.
+    A key is a secret that your own program accepts from its users. It does not sign in to the server. Your
+    program asks the server whether a key is valid, and for which scopes. The secret is printed only this
+    once.
 
     Examples:
     svc auth key create printer --scope read --scope write --days 90
@@ -94,8 +95,8 @@ def rotate(
 ) -> None:
     """Give an API key a new secret
 
-    The old secret becomes invalid at once, or after --overlap; earlier secrets become invalid now. The new
-    secret is printed once.
+    The old secret becomes invalid at once, or after the seconds of --overlap. Any secret before the old one
+    becomes invalid now. The new secret is printed only this once.
 
     Examples:
     svc auth key rotate 0198c0de --overlap 3600
@@ -126,8 +127,8 @@ def revoke(ctx: Ctx, id: Key) -> None:
 
 
 def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
-    """Print the secret of a key after the sentence. In a pipe the secret is the only output, because logs of
-    builds keep stderr."""
+    """Print the sentence, then the secret of a key. In a pipe only the secret is printed, and nothing on
+    stderr, because the logs of builds keep stderr."""
     in_pipe = not (ctx.out.terminal or ctx.out.format.as_data)
     secret_words = (
         "; its secret is not shown again"
@@ -144,13 +145,13 @@ def _print_secret(ctx: Ctx, sentence: str, key: ApiKeySecret) -> None:
 
 
 def _user(ctx: Ctx) -> str:
-    """The id of the account that is signed in."""
+    """Return the id of the account that is signed in."""
     return ctx.api.send(auth.HANDLE).user_id
 
 
 @contextmanager
 def _explain_missing_key(key_id: str) -> Iterator[None]:
-    """A context in which every NotFound is replaced by one that names the missing key."""
+    """A context that replaces every NotFound by one that names the missing key."""
     try:
         yield
     except NotFound:

@@ -1,4 +1,4 @@
-"""`svc login`, `svc logout`."""
+"""The commands `svc login`, `svc logout`."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def login(
 ) -> None:
     """Sign in to a server
 
-    Without options a browser page approves this machine: the command prints a fingerprint, an address and a
-    code, and waits. Compare the fingerprint on the page with the one printed here.
+    Without options you approve this machine on a page in a browser: the command prints a fingerprint, an
+    address and a code, and waits. Compare the fingerprint on the page with the one printed here.
 
-    With --device-key this machine proves its own key. The first key claims a free handle. A further machine
-    joins with a one-time code: run `svc auth device add` where you are signed in. Or run
-    `svc auth device pair` there and give the text of its QR code to --qr here: both machines show six digits
-    to compare.
+    With --device-key this machine signs in with its own key. The first key that asks for a free handle gets a
+    new account with it. A further machine needs a one-time code: run `svc auth device add` where you are
+    signed in. Or run `svc auth device pair` there and give the text of its QR code to --qr here; both
+    machines then show six digits to compare.
 
     Examples:
     svc login --server https://node.example
@@ -127,7 +127,8 @@ def login(
 
 
 def device_name(typed: str) -> str:
-    """The trimmed name of a machine. Raises UsageError if the relay would refuse it."""
+    """Return the name of a machine without spaces around it. Raises UsageError if the relay would refuse the
+    name."""
     name = typed.strip()
     if not name or len(name) > LABEL_CHARS or not name.isprintable():
         raise UsageError(f"a device's name is one line of 1 to {LABEL_CHARS} characters")
@@ -141,7 +142,7 @@ def _read_code(ctx: Ctx, qr: str) -> PairingText:
 
 
 def _not_known(handle: str, pair: str) -> str:
-    """The error sentence for a machine whose key the account does not know."""
+    """Return the error sentence for a machine whose key does not belong to the account."""
     code = f"svc login --device-key --handle {handle} --pair CODE"
     if pair:
         return (
@@ -182,7 +183,7 @@ def logout(ctx: Ctx) -> None:
 
 
 def _forget_seen(home: Path, origin: str) -> None:
-    """Delete this device's cache of the server, which belongs to the account that was signed in."""
+    """Delete what this device has cached of the server. It belongs to the account that was signed in."""
     file = home / known.FILE
     if file.exists():
         store = known.Store(file)

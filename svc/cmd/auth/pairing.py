@@ -33,9 +33,9 @@ def pair(
 ) -> None:
     """Add another device by a QR code and six digits
 
-    The command draws a code and waits for the device that scans it. There, give the text of the code to svc
-    login --qr. Both devices then show six digits: if they are the same, the connection was not tampered with.
-    --yes skips the question, and so the comparison.
+    The command draws a code and waits for the other device, where you give the text of the code to svc login
+    --qr. Both devices then show six digits. If the digits are the same, nobody has tampered with the
+    connection. --yes skips the question, and with it the comparison.
 
     Examples:
     svc auth device pair
@@ -57,8 +57,8 @@ def pair(
 
 
 def read_code(ctx: Ctx, qr: str) -> PairingText:
-    """Read the text of a pairing code. Raises UsageError if it is not a pairing code, or of another server
-    than --server names; ConfirmationNeeded if nobody is there to compare the digits."""
+    """Read the text of a pairing code. Raises UsageError if it is not a pairing code, or if it is from
+    another server than --server names. Raises ConfirmationNeeded if nobody can compare the digits."""
     from svc.flows.sign_in import pairing
 
     text = pairing.read_code(qr)
@@ -70,8 +70,8 @@ def read_code(ctx: Ctx, qr: str) -> PairingText:
 
 
 def join(ctx: Ctx, text: PairingText, name: str) -> Session:
-    """Join the account of a scanned code, sign in as this device, and return the session. `name`: name of the
-    device."""
+    """Join the account of a scanned code, sign in as this device, and return the session. `name` is the name
+    of the device."""
     from svc.flows.sign_in import pairing
 
     ctx.out.note("Waiting for the device that shows the code …")
@@ -84,15 +84,15 @@ def join(ctx: Ctx, text: PairingText, name: str) -> Session:
 
 
 def require_person(ctx: Ctx, action: str) -> None:
-    """Raise ConfirmationNeeded if nobody can be asked and `--yes` is not given. `action`: words for the
+    """Raise ConfirmationNeeded if nobody can be asked and `--yes` is not given. `action` has words for the
     error."""
     if not ctx.obj.given.get("yes") and not ctx.out.interactive:
         raise ConfirmationNeeded(action)
 
 
 def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
-    """Show the six digits and ask whether the other device shows the same. Returns the answer; True, without
-    a question, with `--yes`. `effect`: what happens then, for the question."""
+    """Show the six digits, ask whether the other device shows the same, and return the answer. With `--yes`,
+    returns True without asking. `effect` says in the question what happens after a yes."""
     ctx.out.note(f"Digits: {digits[:3]} {digits[3:]}")
     if ctx.obj.given.get("yes"):
         return True

@@ -1,4 +1,4 @@
-"""`svc auth status`."""
+"""The command `svc auth status`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ COLUMNS = (
 def status(ctx: Ctx) -> None:
     """Show who you are on the server, and until when
 
-    `state` is active, or `unchecked` when the server cannot be reached. `source` says where the session comes
+    `state` is active, or unchecked if the server cannot be reached. `source` says where the session comes
     from: this machine's sign-in, SVC_TOKEN or ssh. `signed_in_by` is password, device_key, or the name of an
-    identity provider of the server. `keys_in` says where this machine keeps its keys. Without a session the
-    command ends with exit code 4.
+    identity provider of the server. `keys_in` says where this machine stores its keys. If there is no
+    session, the exit code is 4.
 
     Examples:
     svc auth status

@@ -1,4 +1,4 @@
-"""`svc auth token …`. Tokens are made in the browser, at /settings?tab=tokens."""
+"""`svc auth token …`. Script tokens are created in the browser, at /settings?tab=tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = (
 def list_tokens(ctx: Ctx, limit: Limit = 30) -> None:
     """List your sessions and script tokens
 
-    Create script tokens in the browser, at /settings?tab=tokens; each is shown there once.
+    Create script tokens in the browser, at /settings?tab=tokens. Each is shown there only once.
 
     Examples:
     svc auth token list

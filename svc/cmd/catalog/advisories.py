@@ -1,4 +1,4 @@
-"""`svc advisories`."""
+"""The command `svc advisories`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo artifacts`."""
+"""The command `svc repo artifacts`."""
 
 from __future__ import annotations
 

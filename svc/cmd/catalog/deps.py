@@ -1,4 +1,4 @@
-"""`svc repo deps` and `svc repo dependents`."""
+"""The commands `svc repo deps` and `svc repo dependents`."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def deps(
 ) -> None:
     """Show what a repository depends on
 
-    Read from .svc.yaml (depends), pyproject.toml, requirements.txt, package.json, Cargo.toml and go.mod of a
-    seal. Shows the server's advisories about a dependency; with a question mark if the manifest does not fix
-    the version.
+    The dependencies are read from .svc.yaml (depends), pyproject.toml, requirements.txt, package.json,
+    Cargo.toml and go.mod of a seal. Advisories on the server about a dependency are shown, too. They have a
+    question mark if the manifest does not fix the version.
 
     Examples:
     svc repo deps
@@ -68,8 +68,8 @@ def deps(
 def dependents(ctx: Ctx, repository: Repository = "", limit: Limit = 100) -> None:
     """List the repositories that depend on this one
 
-    Lists the repositories that you may see and that name this one under depends in .svc.yaml of the default
-    branch.
+    Lists the repositories that you may see and whose default branch names this one under depends in
+    .svc.yaml.
 
     Examples:
     svc repo dependents alice/toolkit

@@ -1,4 +1,4 @@
-"""`svc repo listing`."""
+"""The command `svc repo listing`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def listing(
 ) -> None:
     """Show or change the listing of a repository
 
-    Without an option the listing is shown; everybody may read the listing of a public repository. Only the
-    owner changes it. Fields without an option stay as they are; the first listing gets the repository's name.
+    Without an option the listing is shown. Everybody may read the listing of a public repository, and only
+    its owner may change it. Fields without an option stay unchanged. A new listing gets the repository's
+    name.
 
     Examples:
     svc repo listing

@@ -1,4 +1,4 @@
-"""`svc billing`."""
+"""The command `svc billing`."""
 
 from __future__ import annotations
 

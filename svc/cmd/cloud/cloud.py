@@ -1,4 +1,4 @@
-"""`svc cloud launch|list|view|stop`."""
+"""The commands `svc cloud launch|list|view|stop`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def launch(
     """Launch a machine for an app
 
     Shows the price of an hour and asks first. Fails with a message if the server has no billing or no
-    provider.
+    provider of machines.
 
     Examples:
     svc cloud launch "RTX 4090" -R alice/app
@@ -101,7 +101,7 @@ def stop(ctx: Ctx, machine: Machine) -> None:
 
 @contextmanager
 def _explain_missing_machine(machine: str) -> Iterator[None]:
-    """A context in which every NotFound is replaced by one that names the missing machine."""
+    """A context that replaces every NotFound by one that names the missing machine."""
     try:
         yield
     except NotFound:

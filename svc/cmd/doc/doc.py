@@ -1,4 +1,4 @@
-"""`svc doc create|list|view|history|archive|unarchive|delete`."""
+"""The commands `svc doc create|list|view|history|archive|unarchive|delete`."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def view(
 ) -> None:
     """Show a document
 
-    Prints the title and the content on a terminal, in a pipe only the content: a text unchanged, everything
-    else as JSON. Without the server it shows the last version that this device has seen, with your waiting
-    edits.
+    On a terminal the title and the content are printed, in a pipe only the content. A text is printed
+    unchanged, any other content as JSON. If the server cannot be reached, the last version that this device
+    has seen is shown, with your waiting edits.
 
     Examples:
     svc doc view 0198c0de
@@ -128,8 +128,9 @@ def view(
 def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
     """List the changes of a document
 
-    Newest first. `base` is the version that was edited: smaller than `number - 1` if others changed the
-    document meanwhile. Old changes are joined into one; `first` is the number of the oldest change in it.
+    The newest change comes first. `base` is the version that was edited; it is smaller than `number - 1` if
+    others changed the document meanwhile. Old changes are joined into one, where `first` is the number of the
+    oldest change in it.
 
     Examples:
     svc doc history 0198c0de

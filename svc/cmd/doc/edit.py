@@ -1,4 +1,4 @@
-"""`svc doc edit`."""
+"""The command `svc doc edit`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def edit(
 ) -> None:
     """Edit a document; what others change meanwhile stays
 
-    Your editor opens (VISUAL, EDITOR) on the content: a text, or JSON. Your changes become operations on the
-    version that you saw, so that changes of others meanwhile stay too. --file takes the new content from a
-    file. If the server cannot be reached, the edit waits on this device.
+    Your editor (VISUAL, EDITOR) opens with the content, which is a text or JSON. Your changes are applied on
+    top of the changes that others make meanwhile. --file takes the new content from a file. If the server
+    cannot be reached, the edit waits on this device.
 
     Examples:
     svc doc edit 0198c0de
@@ -79,8 +79,8 @@ def _others_wrote(old: Document, new: Document) -> bool:
 
 
 def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
-    """A context that yields a file with the content of a document, for the editor. If an error ends it, the
-    file with the user's text stays, and the error's sentence or a note names it."""
+    """A context that yields a file with the content of a document, for the editor. If an error ends the
+    context, the file with the user's text is kept. The error's sentence or a note names it."""
 
     def say_where(file: Path, error: BaseException) -> None:
         where = f"what you wrote is in {file}"

@@ -41,8 +41,8 @@ AsJson = Annotated[bool, typer.Option("--as-json", help="The content is JSON, wh
 
 
 def content_of(file: str | None, as_json: bool) -> Any:
-    """The content in a file, a text or JSON; None without a file. Raises UsageError if the file is
-    unreadable, too large or not JSON."""
+    """Return the content in a file, which is a text or JSON. None if no file is given. Raises UsageError if
+    the file cannot be read, is too large, or is not JSON."""
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None
@@ -50,20 +50,20 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    """The documents of this device or those of the server, whichever can have a document with this id. Raises
-    UsageError for --queue with a document of this device."""
+    """Return the documents of this device or those of the server, depending on which can have this id. Raises
+    UsageError if `--queue` is used with a document of this device."""
     return on_device(ctx) if is_local(document_id) else on_server(ctx)
 
 
 def on_device(ctx: Ctx) -> OnDevice:
-    """The documents on this device. Raises UsageError with --queue."""
+    """Return the documents on this device. Raises UsageError if `--queue` is used."""
     if ctx.obj.queues:
         raise UsageError("a document of this device waits for no server; leave out --queue")
     return OnDevice(ctx.obj.home)
 
 
 def on_server(ctx: Ctx) -> OnServer:
-    """The documents of the signed-in account."""
+    """Return the documents of the signed-in account."""
     run = ctx.obj
     session = None if run.environment.get("SVC_TOKEN") else run.sessions.find(run.server)
     if session is None:
@@ -72,8 +72,8 @@ def on_server(ctx: Ctx) -> OnServer:
 
 
 def of_account(ctx: Ctx) -> OfAccount:
-    """The documents of the account that this device is signed in to. Raises Unauthorized if it is signed in
-    to none."""
+    """Return the documents of the account that this device is signed in to. Raises Unauthorized if this
+    device is not signed in."""
     place = on_server(ctx)
     if not isinstance(place, OfAccount):
         raise Unauthorized(

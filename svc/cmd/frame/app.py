@@ -27,7 +27,7 @@ _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
 
 
 def run(words: list[str]) -> int:
-    """Run one command. Returns 0, or the exit code of its error."""
+    """Run one command. Returns its exit code, which is 0 unless an error occurred."""
     out = Out(os.environ)
     debug = os.environ.get("SVC_DEBUG") == "1"
     try:
@@ -64,8 +64,9 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """Rewrite `svc help WORDS` to `svc WORDS --help`; prefix a device key id that begins with a dash with
-    `=`, and replace the reaction -1 by its name, so that neither is parsed as an option."""
+    """Rewrite words of the command line that the parser would misunderstand. `svc help WORDS` becomes `svc
+    WORDS --help`. A device key id that begins with a dash gets the prefix `=`, and the reaction -1 is
+    replaced by its name, because the parser would take both for options."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
@@ -89,8 +90,8 @@ def _call(words: list[str], out: Out) -> int:
 
 
 def _folder() -> tuple[Path, bool]:
-    """(current folder, whether it has been deleted). If it has, the root of the file system is returned in
-    its place."""
+    """Return the current folder, and whether it has been deleted. If it has, the root of the file system is
+    returned instead."""
     try:
         return Path.cwd(), False
     except FileNotFoundError:
@@ -113,8 +114,8 @@ def _usage(out: Out, error: Any) -> int:
 
 
 def _instead(error: Any) -> str:
-    """Advice for an option or command of git or gh that svc lacks: its equivalent in svc. "" for any other
-    mistake."""
+    """Return advice for an option or command of git or gh that svc lacks: what to type in svc. "" for any
+    other mistake."""
     context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
     extra = "unexpected extra argument" in str(error)
     if context is None or (option is None and not extra):

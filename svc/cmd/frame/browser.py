@@ -1,4 +1,4 @@
-"""Opens pages in a browser, if the user sits at this machine; else prints their addresses."""
+"""Opens pages in a browser if the user sits at this machine. Otherwise prints their addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
 
 
 def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a page can be opened on the user's own screen."""
+    """Return whether a page can be opened on the user's own screen."""
     if not out.interactive or link(environment) is not None:  # over SSH to a relay this is its machine
         return False
     if environment.get("BROWSER"):  # the user names what opens pages, in a session over SSH too
@@ -29,7 +29,7 @@ def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def open_page(out: Out, url: str) -> None:
-    """Open `url` in the browser; print it if there is no browser."""
+    """Open `url` in the browser. If there is no browser, print it."""
     if can_open(out):
         import webbrowser
 
@@ -40,7 +40,7 @@ def open_page(out: Out, url: str) -> None:
 
 
 def open_repository(ctx: Ctx, repo: Repo, tab: str = "", **query: str | int) -> None:
-    """Open the page of a repository, or one of its tabs for developers. Without a browser, print the
+    """Open the page of a repository, or one of its tabs for developers. If there is no browser, print the
     address."""
     from urllib.parse import urlencode
 

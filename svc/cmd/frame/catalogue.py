@@ -21,9 +21,9 @@ NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth devi
 
 
 def catalogue(run: Run) -> Commands:
-    """Every command that the app offers. From there, commands use the server of this run, and the repository
-    of the app's screen or of the folder; SVC_REPO is ignored, because the screen may show another
-    repository."""
+    """Return every command that the app offers. A command that is run from the app uses the server of this
+    run, and the repository of the app's screen or of the folder. SVC_REPO is ignored, because the screen may
+    show another repository."""
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {
@@ -36,7 +36,7 @@ def catalogue(run: Run) -> Commands:
 
 
 def fields(path: str) -> list[Field]:
-    """The parameters of the command at `path`, such as `issue list`; arguments first."""
+    """Return the parameters of the command at `path`, such as `issue list`. Arguments come first."""
     from svc.cmd.frame.command import build
 
     own = sorted(build(path).own_params, key=lambda param: param.param_type_name != "argument")
@@ -57,7 +57,7 @@ def _field(param: Any) -> Field:
 
 
 def _complete(environment: Mapping[str, str], words: list[str]) -> list[tuple[str, str]]:
-    """The completions of the last of these words: (candidate, meaning) of each."""
+    """Return the completions of the last of these words, as pairs of (candidate, meaning)."""
     from svc.cmd.frame.complete import answer
 
     lines = answer(words, environment, Path.cwd()).splitlines()

@@ -15,12 +15,13 @@ WIDTH = 80
 
 
 def subject(message: str) -> str:
-    """The first line of a message, safe for a terminal."""
+    """Return the first line of a message, safe for a terminal."""
     return terminal_safe(message.strip().partition("\n")[0])
 
 
 def heading(seal: SealSummary, out: Out) -> str:
-    """Id, author, time and message of a seal; for a merge also its parents and merged seals."""
+    """Return the id, author, time and message of a seal as text. For a merge the text also names its parents
+    and merged seals."""
     who = seal.provenance.author or seal.provenance.who.handle or seal.provenance.who.id
     joined = " ".join(seal_id[:12] for seal_id in (*seal.parents[:1], *seal.merged))
     lines = [f"seal {seal.id}", *([f"Merge:  {joined}"] if seal.merged else [])]
@@ -30,13 +31,13 @@ def heading(seal: SealSummary, out: Out) -> str:
 
 
 def names(files: Sequence[ChangedFile]) -> str:
-    """The new path of each file, one per line."""
+    """Return the new path of each file, one in each line."""
     return "".join(f"{file.path}\n" for file in files)
 
 
 def patches(files: Sequence[ChangedFile], instead: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The changes of the files as text. `instead`: path → a line to print in place of the changes of that
-    file."""
+    """Return the changes of the files as text. `instead` maps the path of a file to a line that replaces its
+    changes."""
     return "".join(
         f"{terminal_safe(instead[file.path])}\n"
         if file.path in instead
@@ -53,8 +54,8 @@ def _without_patch(file: ChangedFile) -> str:
 
 
 def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
-    """Line counts of the files with a bar graph and totals, laid out like `git diff --stat` in `width`
-    columns; "" without files."""
+    """Return the line counts of the files with a bar graph and totals, laid out like `git diff --stat` in
+    `width` columns. "" if there are no files."""
     if not files:
         return ""
     titles = [_title(file) for file in files]

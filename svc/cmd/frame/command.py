@@ -1,5 +1,5 @@
-"""Builds a command from the table of commands when it is used, importing its module then, and adds the
-options that all commands share."""
+"""Builds a command from the table of commands when it is used, and adds the options that all commands share.
+The command's module is imported only then."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def shared_options() -> list[TyperOption]:
-    """The global options, which every group and command accepts at any position."""
+    """Return the global options, which every command and group of commands accepts at any position."""
 
     def option(name: str, *spelling: str, help: str, metavar: str = "") -> TyperOption:
         def keep(ctx: Any, value: Any) -> Any:
@@ -135,7 +135,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands. A command is imported when it is used."""
+    """A group of commands. The module of a command is imported when the command is used."""
 
     context_class = Ctx
 
@@ -153,8 +153,8 @@ class Group(TyperGroup):
         return super().parse_args(ctx, words or self._nothing_typed(ctx))
 
     def _nothing_typed(self, ctx: Any) -> list[str]:
-        """The words to run if the user typed none: for `svc` alone the app, if there is a terminal and a
-        known server; else `--help`."""
+        """Return the words to run if the user typed none. For `svc` alone that is the app, if there is a
+        terminal and a known server. Otherwise it is `--help`."""
         if self.path == "" and ctx.obj.draws and ctx.obj.knows_server:
             return ["tui"]
         return ["--help"]
@@ -191,7 +191,7 @@ class Group(TyperGroup):
 
 
 def build(path: str) -> Any:
-    """The command at `path`, such as `issue list`. Imports its module."""
+    """Return the command at `path`, such as `issue list`. Imports its module."""
     function = function_of(path)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(path.rsplit(maxsplit=1)[-1], cls=Command)(function)
@@ -212,8 +212,8 @@ def function_of(path: str) -> Callable[..., None]:
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
-    """Raise UsageError if `--template` gets a name instead of a format: gh's option of that name chooses an
-    issue template, for which svc has `--from-template`."""
+    """Raise UsageError if `--template` was given a name instead of a format. In gh the option of that name
+    chooses an issue template, for which svc has `--from-template`."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
         label = terminal_safe(template[:100])
         raise UsageError(
@@ -227,8 +227,8 @@ def arguments_of(command: Command) -> list[Any]:
 
 
 def spelled(argument: Any) -> str:
-    """An argument as usage lines show it: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME... if
-    it may be repeated. A metavar with brackets stays as it is."""
+    """Return an argument as usage lines show it: NAME, a|b for fixed words, [NAME] if it may be left out,
+    NAME... if it may be repeated. A metavar with brackets is returned unchanged."""
     given = str(argument.metavar or "")
     if given.startswith("["):
         return given
@@ -238,7 +238,8 @@ def spelled(argument: Any) -> str:
 
 
 def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
-    """(spelling, meaning) of each of these parameters, for a help text, without hidden ones."""
+    """Return (spelling, meaning) of each of these parameters, for a help text. Hidden parameters are left
+    out."""
     pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
         (spelled(param) if param.param_type_name == "argument" else name, meaning)
@@ -254,8 +255,8 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, words: list[str]) -> NoReturn:
-    """Raise UsageError for an unknown command, with a hint: not built yet, the name in git or gh, the same
-    name elsewhere, or the most similar one."""
+    """Raise UsageError for an unknown command. The error has a hint: that the command is not built yet, what
+    git's or gh's command is called in svc, where a command of this name is, or which name is most similar."""
     from svc.cmd.frame.specified import not_built
 
     typed, names = words[0], children(group)

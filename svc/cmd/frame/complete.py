@@ -1,8 +1,9 @@
-"""Shell completion: commands, options, and local data about the folder. Sends no request.
+"""Completes words in the shell: commands, options, and facts about the folder that this machine knows. Sends
+no request.
 
 The scripts of `svc completions` call `svc` with SVC_COMPLETE set and the words up to the cursor. The answer
-is one candidate per line, with its meaning after a tab; no line means file names.
-"""
+has one candidate in each line, with its meaning after a tab. An empty answer means that the shell completes
+file names."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ PATHS_MAX = 500
 
 
 def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> str:
-    """The completions of `words`, one line each; the cursor is at the last word."""
+    """Return the completions of `words`, one in each line. The cursor is at the last word."""
     typed = words[-1] if words else ""
     try:
         candidates = [
@@ -82,8 +83,8 @@ def _candidates(
 
 
 def _walk(before: list[str]) -> tuple[str, str | None, int]:
-    """Parse the words before the cursor. Returns (path of the command or group, the option that still needs
-    its value or None, number of arguments)."""
+    """Parse the words before the cursor. Returns the path of the command or group, the option that still
+    needs its value (or None), and the number of arguments."""
     from svc.cmd.frame.command import Group, build
 
     path, waiting, given = "", None, 0
@@ -141,9 +142,9 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields (number, title) of the issues and proposals that this machine has listed for the folder's
-    repository, newest first, if `numbers`; else (name, description) of its labels. `proposals`: proposals are
-    wanted; in the folder of a fork, its parent's are then listed."""
+    """Yields what this machine has listed of the folder's repository. If `numbers` is True, yields (number,
+    title) of its issues and proposals, newest first, else (name, description) of its labels. `proposals` says
+    that proposals are wanted. In the folder of a fork, those of its parent are then yielded."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall
@@ -164,8 +165,8 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yields (path relative to the current folder, "") for each file of the last seal below the current
-    folder."""
+    """Yields (path, "") for each file of the last seal that is below the current folder. The path is relative
+    to that folder."""
     from localstore.folder import link
 
     root = link.find(folder)

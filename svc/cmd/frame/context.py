@@ -1,5 +1,5 @@
-"""The context of a command: which server, repository and folder it works on (`svc.flows.place.where`), and
-its output."""
+"""The context of a command: its output, and the server, repository and folder that it works on
+(`svc.flows.place.where`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Run(Where):
 
     @property
     def draws(self) -> bool:
-        """Whether the app can run: input, output and errors are a terminal that can position the cursor."""
+        """Whether the app can run. It needs input, output and errors on a terminal that can position the
+        cursor."""
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
 
@@ -55,26 +56,26 @@ class Ctx(typer.Context):
 
     @property
     def repo(self) -> Repo:
-        """The repository, looked up with the user's session, for a command that changes it."""
+        """The repository, for a command that changes it. It is looked up with the user's session."""
         return self.obj.repo(lambda: self.obj.api)
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository, for a command that works without a session."""
+        """The repository, for a command that also works without a session."""
         return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:
-        """The branch of the linked folder if the folder is linked to `repo`, else the default branch of
-        `repo`."""
+        """Return the branch of the linked folder if the folder is linked to `repo`. Otherwise return the
+        default branch of `repo`."""
         return self.obj.branch_of(repo)
 
     def path_in_repo(self, typed: str) -> str:
-        """The path in the repository of a path that the user typed, relative to the current folder."""
+        """Return a path that the user typed, relative to the current folder, as a path in the repository."""
         return self.obj.path_in_repo(typed)
 
     def confirm(self, action: str) -> None:
-        """Ask for confirmation unless `--yes` is given. `action` begins a sentence. Raises
-        ConfirmationNeeded, Interrupted."""
+        """Ask for confirmation, unless `--yes` is given. `action` is the beginning of the question's
+        sentence. Raises ConfirmationNeeded if nobody can be asked, Interrupted if the user refuses."""
         if self.obj.given.get("yes"):
             return
         if not self.out.interactive:

@@ -1,5 +1,5 @@
-"""Asks for confirmation before a branch or tag is deleted, if no other branch or tag leads to some of its
-seals."""
+"""Asks for confirmation before a branch or tag is deleted, if some of its seals are on no other branch or
+tag."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Before a branch or tag is deleted: store the ids of the seals that only it leads to, and ask for
-    confirmation unless `ask` is False. Returns the command that creates it again; "" if there are no such
-    seals. Raises NotFound if it does not exist."""
+    """Prepare the deletion of a branch or tag. Stores the ids of the seals that are on no other branch or
+    tag, and asks for confirmation unless `ask` is False. Returns the command that creates the branch or tag
+    again; "" if there are no such seals. Raises NotFound if it does not exist."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:
         return ""

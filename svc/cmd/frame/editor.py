@@ -1,4 +1,4 @@
-"""Opens an editor for text, as git does."""
+"""Lets the user write text in an editor, as git does."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 
 @contextmanager
 def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Open an editor on an empty text with `remarks` below. A context that yields (text that the user wrote,
-    its file). The file is deleted at the end, unless the block raises.
+    """A context that opens an editor on an empty text with `remarks` below it. It yields the text that the
+    user wrote, and its file. The file is deleted at the end, unless the block raises.
 
-    Raises UsageError without an editor, ClientError if the editor fails or the text is empty.
-    """
+    Raises UsageError if there is no editor, ClientError if the editor fails or the text is empty."""
     command = editor(environment, "say the message with -m")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / NAME
@@ -41,7 +40,7 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
 @contextmanager
 def draft(name: str, initial: bytes, say_where: Callable[[Path, BaseException], None]) -> Iterator[Path]:
     """A context that yields a file called `name` with the content `initial`, for an editor. The file is
-    deleted at the end. But if an error ends the context after the user changed the file, it stays, and
+    deleted at the end. If an error ends the context after the user changed the file, it is kept instead, and
     `say_where` is called with the file and the error."""
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / name
@@ -65,9 +64,9 @@ CUT = "# ------------------------ >8 ------------------------"
 
 @contextmanager
 def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Open an editor on the text `initial`, followed by a marking line and `remarks`. Only what is above the
-    marking line is the text, so it can have lines that begin with #. A context that yields (text that the
-    user wrote, its file). The file is deleted at the end, unless the block raises."""
+    """A context that opens an editor on the text `initial`, followed by a marking line and `remarks`. Only
+    what is above the marking line is the text, so the text can have lines that begin with #. It yields the
+    text that the user wrote, and its file. The file is deleted at the end, unless the block raises."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

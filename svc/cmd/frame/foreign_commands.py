@@ -1,7 +1,6 @@
-"""Commands and options of git, gh and hf that svc lacks, and their equivalents in svc.
+"""Commands and options of git, gh and hf that svc lacks, and what to type in svc instead.
 
-Commands that svc has are looked up first and need no line here.
-"""
+A command that svc has is found before this list is used, and needs no line here."""
 
 from __future__ import annotations
 
@@ -235,8 +234,8 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
 
 
 def option_hint(command: str, option: str | None) -> str:
-    """A hint what to use instead of an option that `svc COMMAND` lacks; "" if there is none. `option` None:
-    the user typed too many arguments."""
+    """Return a hint about what to use instead of an option that `svc COMMAND` lacks. "" if there is none. If
+    `option` is None, the user typed too many arguments."""
     if option is None:
         return OPTIONS.get(f"{command} WORDS", "")
     if whole_number(option[1:]) is not None:

@@ -1,10 +1,9 @@
-"""`python -m svc.cmd.frame.invoked`: runs one command of svc for the agent's `invoke`. Reads a `Body` as
-JSON, and writes an ApiResponse.
+"""`python -m svc.cmd.frame.invoked`: runs one command of svc for the agent's `invoke`. It reads a `Body` as
+JSON from stdin, and writes an ApiResponse.
 
 Arguments are given by name: `{"title": "Typo", "label": ["bug"]}`. They are turned into a command line, so
-that the command checks them itself, and its `--json` output is the answer. Alternatively `words` is a command
-line as a person types it; the answer is then the output for a terminal.
-"""
+that the command checks them itself. The answer is the command's `--json` output. Instead, `words` can be a
+command line as a person types it. The answer is then the output for a terminal."""
 
 from __future__ import annotations
 
@@ -46,8 +45,9 @@ NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A request: either a `command` with `args`, or the `words` of a command line, whose answer is laid out
-    in `width` columns. `follow`: also write the output of `words` to stderr while the command runs."""
+    """A request to run a command. It has either a `command` with `args`, or the `words` of a command line,
+    whose output is laid out in `width` columns. With `follow`, the output of `words` is also written to
+    stderr while the command runs."""
 
     command: str = ""
     args: dict[str, Any] = {}
@@ -58,14 +58,15 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Screen(io.TextIOWrapper):
-    """A stream that commands take for a terminal, to collect their output as a terminal would show it."""
+    """A stream that looks like a terminal to commands. It collects their output as a terminal would show
+    it."""
 
     def isatty(self) -> bool:
         return True
 
 
 class _Followed(io.BytesIO):
-    """Collects output, and writes its first RESPONSE_BYTES bytes to stderr at once."""
+    """Collects output, and also writes its first RESPONSE_BYTES bytes to stderr at once."""
 
     def write(self, output: ReadableBuffer, /) -> int:
         if self.tell() < RESPONSE_BYTES:
@@ -76,16 +77,16 @@ class _Followed(io.BytesIO):
 
 @cache
 def system_commands() -> dict[str, str]:
-    """Name in `invoke` (`issue_list`) → path of the command of svc (`issue list`), for commands in the
-    category System."""
+    """Return the commands of svc that `invoke` has in the category System. Maps their names in `invoke`
+    (`issue_list`) to their paths in svc (`issue list`)."""
     named = {path for _, path in SVC_COMMANDS.values()}
     others = [path for path in COMMANDS if path not in NOT_OFFERED and path not in named]
     return {path.replace(" ", "_").replace("-", "_"): path for path in others}
 
 
 def path_of(name: str) -> str:
-    """The path of the command of svc (`issue list`) that has this name in `invoke`. Raises UsageError if
-    there is none."""
+    """Return the path of the command of svc (`issue list`) with this name in `invoke` (`issue_list`). Raises
+    UsageError if there is none."""
     if name in SVC_COMMANDS:
         return SVC_COMMANDS[name][1]
     path = system_commands().get(name)
@@ -99,9 +100,9 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """The parameters of the command at `path`, such as `issue list`, by name. An option is named as on the
-    command line, without leading dashes and with underscores for dashes; if an argument has that name, by its
-    Python name."""
+    """Return the parameters of the command at `path`, such as `issue list`, by name. The name of an option is
+    that on the command line, without leading dashes and with underscores for dashes. If an argument has the
+    same name, the option has its Python name."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
@@ -140,8 +141,8 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
 
 
 def _run_line(body: Body) -> ApiResponse[Any]:
-    """Run a command line. The response's `data` has its output (`text`) and exit code (`code`), also if it
-    failed."""
+    """Run a command line. The response's `data` has its output (`text`) and exit code (`code`), even if the
+    command failed."""
     collected = _Followed() if body.follow else io.BytesIO()
     screen = _Screen(collected, "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
@@ -161,8 +162,8 @@ def _refusal(code: str, sentence: str) -> ApiResponse[Any]:
 
 
 def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
-    """The command line of the command at `path` with these arguments. Raises UsageError for an argument that
-    the command lacks, or whose value has the wrong type."""
+    """Return the command line that runs the command at `path` with these arguments. Raises UsageError if the
+    command has no parameter of a given name, or if a value has the wrong type."""
     by_name = parameters(path)
     given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
     for name in given:
@@ -219,8 +220,9 @@ def _is_set(name: str, value: Any) -> bool:
 
 
 def _texts(name: str, value: Any, many: bool) -> list[str]:
-    """The value of the parameter `name` as words of a command line: one word, or one for each item of a list
-    if the parameter takes several (`many`). Raises UsageError for another kind of value."""
+    """Return the value of the parameter `name` as words of a command line. The result is one word or, if the
+    parameter takes several (`many`), one for each item of a list. Raises UsageError for another kind of
+    value."""
     values = value if isinstance(value, list) else [value]
     if isinstance(value, list) != many or any(
         isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
@@ -230,8 +232,8 @@ def _texts(name: str, value: Any, many: bool) -> list[str]:
 
 
 def _data(output: io.TextIOWrapper, is_data: bool) -> Any:
-    """The output of a command, decoded if it is JSON or lines of JSON (`is_data`), else as text. Raises
-    UsageError for more than RESPONSE_BYTES bytes."""
+    """Return the output of a command. If `is_data` is True, it is decoded from JSON or lines of JSON, else it
+    is returned as text. Raises UsageError for more than RESPONSE_BYTES bytes."""
     output.flush()
     raw = bytes(output.buffer.getvalue())  # type: ignore[attr-defined]
     if len(raw) > RESPONSE_BYTES:

@@ -1,6 +1,5 @@
-"""Parses `--json [FIELDS]`: decides whether the word after `--json` is its value, because the option parser
-knows no option whose value is optional.
-"""
+"""Parses `--json [FIELDS]`. The option parser does not support options whose value can be left out, so this
+module decides whether the word after `--json` is its value."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ def with_fields(
     *,
     leading: bool = False,
 ) -> list[str]:
-    """These words, with `--json FIELDS` written as `--json=FIELDS`, and `--json` without fields as `--json=`.
+    """Return these words, with `--json FIELDS` written as `--json=FIELDS`, and `--json` without fields as
+    `--json=`.
 
-    `params`: the options of the command. `is_fields`: called with the word after `--json` and the number of
-    other arguments; returns whether that word is FIELDS. `leading`: stop at the first argument, which is a
-    command.
-    """
+    `params` are the options of the command. `is_fields` is called with the word after `--json` and the number
+    of other arguments, and returns whether that word is FIELDS. With `leading`, only words before the first
+    argument, which is a command, are considered."""
     joined: list[str] = []
     at = 0
     while at < len(words):
@@ -46,9 +45,10 @@ def with_fields(
 
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
-    """Whether `text`, the word after `--json`, is a list of fields of the command, rather than an argument.
-    `required`: number of arguments that the command needs; `others`: number of other arguments given. With
-    enough arguments an unknown word counts as a list of fields, too: it is mistyped, and is refused later."""
+    """Return whether `text`, the word after `--json`, is a list of the command's fields. If not, it is an
+    argument. `required` is the number of arguments that the command needs, `others` the number of other
+    arguments that were typed. If there are enough arguments, an unknown word counts as a mistyped list of
+    fields, and is refused later."""
     return "," in text or text in fields or others >= required
 
 
@@ -67,8 +67,8 @@ def _arguments(words: Sequence[str], params: Sequence[Any]) -> int:
 
 
 def _takes_a_word(word: str, params: Sequence[Any]) -> bool:
-    """Whether the word is an option whose value is the next word. In `-sm TEXT` the flag -s precedes such an
-    option."""
+    """Return whether the word is an option whose value is the next word. In `-sm TEXT` the flag -s stands
+    before such an option."""
     if word == "--json" or not word.startswith("-") or word == "-":
         return False
     if word.startswith("--"):

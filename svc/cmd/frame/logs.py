@@ -15,8 +15,8 @@ Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C
 
 
 def print_log(ctx: Ctx, file: Path, lines: int, follow: bool, empty: str) -> None:
-    """Print the last lines of a log; with `follow` also new output, without end. `empty`: the note for an
-    empty log."""
+    """Print the last lines of a log. With `follow`, go on printing new lines without end. `empty` is the note
+    that is printed if the log is empty."""
     from localstore.models import log
 
     text = log.tail(file, lines) if lines else ""

@@ -1,4 +1,5 @@
-"""Renders Markdown that commands print: on a terminal as the app shows it, elsewhere as it was written."""
+"""Renders Markdown that commands print. On a terminal it looks as in the app; elsewhere it is printed as it
+was written."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _CODES = {
 
 
 def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
-    """The text rendered for a terminal, with colours and without control characters; for other outputs the
-    text itself. `breaks`: each line end starts a new line, as in comments."""
+    """Return the text rendered for a terminal, with colours and without control characters. For other outputs
+    the text is returned unchanged. With `breaks`, each line end starts a new line, as in comments."""
     if not out.terminal or out.format.as_data:
         return terminal_safe(text, keep=PROSE).rstrip()
     from tui.markdown.page import Taste, rendered
@@ -50,7 +51,7 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a file of this name is shown as Markdown."""
+    """Return whether a file of this name is shown as Markdown."""
     return path.casefold().endswith((".md", ".markdown"))
 
 

@@ -1,6 +1,5 @@
-"""The commands that a user who connected over SSH may run: they send requests to the relay, and touch no
-file.
-"""
+"""The commands that a user who connected over SSH may run. They only send requests to the relay, and use no
+files."""
 
 from __future__ import annotations
 
@@ -109,14 +108,14 @@ SIGNED = frozenset(
 
 
 def offered(agent: bytes) -> frozenset[str]:
-    """The commands that may run over SSH. `agent`: public key of the user's forwarded SSH agent, which allows
-    more commands; empty: none."""
+    """Return the commands that may run over SSH. `agent` is the public key of the user's forwarded SSH agent,
+    with which more commands are allowed. It is empty if there is no agent."""
     return OFFERED | SIGNED if agent else OFFERED
 
 
 def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
-    """Raise UsageError if an option or argument names a file, because the files of the relay's machine are
-    not the user's. Standard input is allowed."""
+    """Raise UsageError if an option or argument names a file. The files on the relay's machine are not the
+    user's. Standard input is allowed."""
     for param in params:
         if "FILE" not in str(param.metavar):
             continue
@@ -128,8 +127,8 @@ def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
 
 
 def require_offered(path: str, server: str | None, agent: bytes) -> None:
-    """Raise UsageError if the command at `path` may not run over SSH: it needs files, changes too much, or
-    names another server."""
+    """Raise UsageError if the command at `path` may not run over SSH, because it needs files, changes too
+    much, or names another server."""
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")
     if path not in offered(agent):

@@ -1,11 +1,12 @@
-"""`--queue`: puts a command's change into the outbox, to be sent later, instead of sending it now.
+"""The option `--queue`: puts a command's change into the outbox, from which it is sent later, instead of
+sending it now.
 
     @queueable
     @answers(COLUMNS, Label)
     def create(ctx: Ctx, …) -> None: …
 
-A queueable command makes one change. Before that, it may ask the server only for `ctx.repo`.
-"""
+A queueable command makes one change. Before the change, the only request that it may send is the one of
+`ctx.repo`."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def queueable(function: F) -> F:
 
 
 def queueable_anywhere(function: F) -> F:
-    """A decorator that gives the option `--queue` to a command that is not about a repository."""
+    """A decorator that gives a command the option `--queue` if the command is not about a repository."""
     setattr(function, _ANYWHERE, True)
     return queueable(function)
 
@@ -45,7 +46,7 @@ def is_queueable(function: Callable[..., Any]) -> bool:
 
 
 def needs_repo(function: Callable[..., Any]) -> bool:
-    """Whether a queueable command is about a repository."""
+    """Return whether a queueable command is about a repository."""
     return not getattr(function, _ANYWHERE, False)
 
 
@@ -67,8 +68,8 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
-    """A context that adds a hint at `--queue` to ServerUnreachable, if the change was not sent and can be
-    queued. `with_repo`: whether the change is about a repository."""
+    """A context that adds a hint about `--queue` to ServerUnreachable, if the change was not sent and can be
+    queued. `with_repo` says whether the change is about a repository."""
     try:
         yield
     except ServerUnreachable as error:
@@ -80,8 +81,9 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Whether a change can be queued instead of sent: the command allows it for these arguments, there is a
-    session to send it with later, and the repository (if `with_repo`) is known without asking the server."""
+    """Return whether a change can be queued instead of sent. The command must allow it for these arguments,
+    there must be a session with which it can be sent later, and, if `with_repo` is True, the repository must
+    be known without asking the server."""
     return (
         where.can_queue
         and (not with_repo or (where.linked is not None and where.named_repo is None))
@@ -92,7 +94,7 @@ def _can_queue(where: Where, with_repo: bool) -> bool:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """A context for a command with `--queue`: when the command has queued its action, print that
+    """A context for a command with `--queue`. When the command has queued its action, the action is printed
     (`print_queued`)."""
     from svc.flows.outbox.actions import Queued
 
@@ -103,7 +105,8 @@ def catching_queued(out: Out, home: Home) -> Iterator[None]:
 
 
 def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
-    """Print a queued action, with `--json` as data, and tell a running agent, which sends it at once."""
+    """Print a queued action (as data with `--json`), and tell a running agent about it, which sends it at
+    once."""
     from svc.flows.outbox.actions import described
 
     _tell_agent(home)

@@ -1,4 +1,4 @@
-"""The registration of a command, which is read without importing its module."""
+"""The registration of a command. It can be read without importing the command's module."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import msgspec
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A command in the table. `target`: its function as module:function below `svc.cmd`. `summary`: first
-    line of the function's docstring."""
+    """A command in the table. `target` is its function, written as module:function below `svc.cmd`. `summary`
+    is the first line of the function's docstring."""
 
     target: str
     summary: str

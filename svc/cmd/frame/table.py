@@ -1,8 +1,7 @@
-"""The table of all commands: the top-level commands, and those of each folder of `svc.cmd`.
+"""The table of all commands: the commands at the top level, and those of each folder of `svc.cmd`.
 
-A command is a function; its module is imported when it runs or shows its help. A folder such as
-`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__`, and is found without being listed here.
-"""
+A command is a function, whose module is imported when the command runs or shows its help. A folder such as
+`svc/cmd/repo` declares `GROUPS` and `COMMANDS` in its `__init__`. It is found without being listed here."""
 
 from __future__ import annotations
 
@@ -62,7 +61,8 @@ _add_folders()
 
 
 def children(group: str) -> dict[str, str]:
-    """Name → summary of each command and then each group directly below `group` ("": the top)."""
+    """Return the summaries of the commands and then the groups directly below `group`, by name. "" is the top
+    level."""
     depth = len(group.split())
     summaries: dict[str, str] = {}
     for path, entry in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Text from an option, a file, standard input or an editor."""
+"""Reads text that the user gives by an option, in a file or on standard input."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BodyFile = Annotated[
 
 
 def body_of(text: str | None, file: str | None) -> str | None:
-    """The text of `--body` or `--body-file`; None without them."""
+    """Return the text given by `--body` or `--body-file`; None if neither is given."""
     return text_of(text, file, ("--body", "--body-file"), "a text", ISSUE_BODY_BYTES)
 
 
 def text_of(text: str | None, file: str | None, options: tuple[str, str], what: str, cap: int) -> str | None:
-    """The text given by one of two options, as `text` or as the name of a `file`; None if neither is given.
-    Raises UsageError if both are, if the file is unreadable, or for more than `cap` bytes. `options`: names
-    of the two options, and `what`: name of the text, for errors."""
+    """Return the text given by one of two options, either as `text` or as the name of a `file`. None if
+    neither is given. `options` are the names of the two options, and `what` is the name of the text, for
+    errors. Raises UsageError if both are given, if the file cannot be read, or for more than `cap` bytes."""
     if text is not None and file is not None:
         raise UsageError(f"{options[0]} and {options[1]} both say the same; use one of them")
     if text is None and file is None:

@@ -1,6 +1,5 @@
-"""Error messages for the value of an option or argument that is no number, is out of range, or is not one of
-the allowed words.
-"""
+"""Error messages for the values of options and arguments. A value can be no number, out of range, or none of
+the allowed words."""
 
 from __future__ import annotations
 
@@ -17,16 +16,16 @@ NUMBERS = {"int": "a whole number", "integer": "a whole number", "float": "a num
 
 
 class UnfitValue(typer.BadParameter):
-    """Raised for a value that does not fit its option or argument; the message is a whole sentence."""
+    """Raised if a value is not allowed for its option or argument. The message is a whole sentence."""
 
     def format_message(self) -> str:
         return str(self.message)
 
 
 def explained(kind: Any) -> Any:
-    """A copy of a parameter type (a number, or a choice of words) whose errors say in a sentence which values
-    are valid. Numbers are then written in the digits 0 to 9 only, while Python's `int` and `float` also
-    accept underscores and digits of other scripts. Other types are returned unchanged."""
+    """Return a copy of a parameter type (a number, or a choice of words) whose errors say in a sentence which
+    values are valid. Numbers must then be written with the digits 0 to 9, although Python's `int` and `float`
+    also accept underscores and the digits of other scripts. Other types are returned unchanged."""
     number = NUMBERS.get(kind.name.partition(" ")[0])  # a range of them has a second word
     words = words_of(kind)
     if number is None and not words:
@@ -50,7 +49,7 @@ def explained(kind: Any) -> Any:
 
 
 def words_of(kind: Any) -> tuple[str, ...]:
-    """The words that a parameter type allows; () if it is no choice of words."""
+    """Return the words that a parameter type allows; () if the type is not a choice of words."""
     return tuple(str(getattr(word, "value", word)) for word in getattr(kind, "choices", None) or ())
 
 
@@ -60,8 +59,8 @@ def _choice(words: Sequence[str]) -> str:
 
 
 def _range(kind: Any) -> str:
-    """The range of a numeric type, as words to follow "a number", such as " from 1 to 10"; "" without a
-    range."""
+    """Return the range of a numeric type as words that follow "a number", such as " from 1 to 10". "" if the
+    type has no range."""
     low, high = getattr(kind, "min", None), getattr(kind, "max", None)
     if low is not None and high is not None:
         return f" from {low} to {high}"
@@ -71,8 +70,8 @@ def _range(kind: Any) -> str:
 
 
 def _spelled_as_typed(param: Any, ctx: Any) -> str:
-    """The name of a parameter for an error: an option as it was typed, else its longest spelling; an argument
-    as in usage lines."""
+    """Return the name of a parameter for an error. For an option it is the spelling that was typed, or else
+    the longest one. For an argument it is the spelling in usage lines."""
     if param is None:
         return "this"
     if param.param_type_name == "argument":

@@ -1,4 +1,5 @@
-"""Messages that commands print about a working copy: paths, and skipped, merged and conflicting files."""
+"""Messages that commands print about a working copy: paths, and files that were skipped, merged or in
+conflict."""
 
 from __future__ import annotations
 
@@ -20,25 +21,26 @@ PATHS_NAMED = 20  # paths that a summary names before it counts the rest
 
 
 def count(number: int, what: str) -> str:
-    """A number with its noun: `1 file`, `3 files`."""
+    """Return a number with its noun: `1 file`, `3 files`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """The paths for a sentence: the first PATHS_NAMED by name, then the number of others."""
+    """Return the paths for a sentence: the names of the first PATHS_NAMED, then the number of others."""
     all_paths = list(paths)
     more = len(all_paths) - PATHS_NAMED
     return ", ".join(all_paths[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) -> None:
-    """Print the skipped files with their reasons. `dry_run`: say "would skip"."""
+    """Print the skipped files with their reasons. With `dry_run`, the message says "would skip"."""
     for item in skipped:
         ctx.out.note(f"{'would skip' if dry_run else 'skipped'} {item.path}: {reason_with_sizes(item)}")
 
 
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
-    """Print ignored files that git tracks, and names that some systems cannot hold."""
+    """Print the ignored files that git tracks, and the `warnings`, such as those about names that some
+    systems cannot store."""
     for item in tracked[:PATHS_NAMED]:
         way = f"; to send it: add {item.keep} to .svcignore" if item.keep else ""
         ctx.out.note(f"git tracks {item.path}, and {item.rule} leaves it out{way}")
@@ -51,7 +53,7 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
 
 
 def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
-    """Print new files that git ignores only for this user, and how to exclude them from svc."""
+    """Print the new files that git ignores only for this user, and how to exclude them from svc."""
     for item in held[:PATHS_NAMED]:
         ctx.out.note(f"git ignores {terminal_safe(item.path)} for you ({item.rule}), and svc would send it")
     if len(held) > PATHS_NAMED:
@@ -63,8 +65,8 @@ def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason why a file was skipped; if it exceeds a size cap, with both sizes and the remedy. Ends with
-    the files that the branch keeps instead."""
+    """Return the reason why a file was skipped. If the file is too large, the reason has both sizes and a
+    remedy. It ends with the files that the branch keeps instead."""
     if item.cap is None:
         return item.reason + item.kept_words
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -82,25 +84,25 @@ def skipped_record(item: Skipped) -> dict[str, object]:
 
 
 def handles(who: Iterable[str]) -> str:
-    """The handles for a sentence: `@ann, @bob`."""
+    """Return the handles for a sentence: `@ann, @bob`."""
     return ", ".join(f"@{handle}" for handle in who)
 
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
-    """Paths with the handles of those who edited them, for a sentence: `x.py (by @ann), y.py`."""
+    """Return paths for a sentence, each with the handles of those who edited it: `x.py (by @ann), y.py`."""
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = False) -> None:
-    """Print which texts were merged with edits of others. `merged`: path → handle of the other editor, None
-    if unknown. `dry_run`: say "would be merged"."""
+    """Print which texts were merged with edits of others. `merged` maps each path to the handle of the other
+    author, or to None if it is unknown. With `dry_run`, the message says "would be merged"."""
     joined = "would be merged" if dry_run else "merged"
     for path, by in merged.items():
         ctx.out.note(f"{path}: {joined} with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
-    """Print the conflict copies. `dry_run`: say "would be kept"."""
+    """Print the conflict copies. With `dry_run`, the message says "would be kept"."""
     for conflict in conflicts:
         ctx.out.note(_conflict(conflict, "would be kept" if dry_run else "is kept"))
 
@@ -131,7 +133,7 @@ def _conflict(conflict: ConflictCopy, verb: str) -> str:
 
 
 def line_ranges(ranges: str) -> str:
-    """Line ranges for a sentence: `line 5`, `lines 2-4, 9`."""
+    """Return line ranges for a sentence: `line 5`, `lines 2-4, 9`."""
     return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
 
 

@@ -1,4 +1,4 @@
-"""`svc inbox`."""
+"""The command `svc inbox`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ID = re.compile(r"[^./#\s]+\.(org|declined|0|[1-9][0-9]{0,17})")
 
 
 def item(record: dict[str, Any]) -> str:
-    """The name of an inbox row, by which the user refers to it: OWNER/NAME#12, OWNER/NAME, or an
+    """Return the name with which the user refers to an inbox row: OWNER/NAME#12, OWNER/NAME, or an
     organisation."""
     if record["repo"] is None:
         return str(record["subject"]["title"])
@@ -39,7 +39,8 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    """The title of the issue or proposal of an inbox row; for other rows a description of what happened."""
+    """Return the title of the issue or proposal of an inbox row. For other rows, return a description of what
+    happened."""
     return describe(msgspec.convert(record, InboxItem))
 
 
@@ -77,10 +78,10 @@ def inbox(
 ) -> None:
     """List what concerns you, and mark it as done
 
-    Lists items from all repositories in which you are mentioned, assigned, took part, or watch. An item that
-    is done comes back when something new happens. For a repository or an organisation, the title describes
-    the event. ITEM is a value from the first column, #12 in a linked folder, or an id. Answer an invitation
-    to an organisation with svc org invite accept or decline.
+    Lists items from all repositories that you watch, or in which you took part or are mentioned or assigned.
+    An item that is marked as done comes back when something new happens. For a repository or an organisation,
+    the title describes the event. ITEM is a value from the first column, #12 in a linked folder, or an id.
+    Answer an invitation to an organisation with svc org invite accept or decline.
 
     Examples:
     svc inbox
@@ -116,8 +117,8 @@ def inbox(
 
 
 def _ids(ctx: Ctx, typed: str) -> list[str]:
-    """The ids of the inbox rows that `typed` names: one row, or all rows of an organisation. Raises
-    UsageError if it names none."""
+    """Return the ids of the inbox rows that `typed` names. It names one row, or all rows of an organisation.
+    Raises UsageError if it names none."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return [typed]
     if "/" not in typed and "#" not in typed:

@@ -1,4 +1,4 @@
-"""`svc issue edit|close|reopen`, `svc issue label add|remove`."""
+"""The commands `svc issue edit|close|reopen`, `svc issue label add|remove`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def edit(
     """Change the title, text, labels or assignees of an issue
 
     Without an option your editor opens with the current title and text. Only the author and moderators may
-    change them.
+    change an issue.
 
     Examples:
     svc issue edit 12 -t "It ends after a minute"
@@ -89,7 +89,7 @@ def close(
 ) -> None:
     """Close an issue
 
-    Allowed for its author, and for people with the role triage.
+    Allowed for the author of the issue, and for people with the role triage.
 
     Examples:
     svc issue close 12
@@ -177,8 +177,8 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
 
 
 def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
-    """Let the user rewrite the title and text of an issue in an editor, and send them. Returns the changed
-    issue."""
+    """Let the user rewrite the title and text of an issue in an editor, and send them to the server. Returns
+    the changed issue."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

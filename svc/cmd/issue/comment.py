@@ -1,4 +1,4 @@
-"""`svc issue comment`, `svc issue react`."""
+"""The commands `svc issue comment`, `svc issue react`."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def comment_on(
     edit_last: bool,
     delete_last: bool,
 ) -> None:
-    """Comment on an issue or proposal, or change (`edit_last`) or delete (`delete_last`) the caller's last
-    comment there. `subject`: returns (repository, number); called after the options are checked. `text` None:
-    an editor opens."""
+    """Comment on an issue or proposal. With `edit_last`, change the user's last comment there instead; with
+    `delete_last`, delete it. `subject` returns (repository, number), and is called after the options were
+    checked. If `text` is None, an editor opens."""
     if edit_last and delete_last:
         raise UsageError("--edit-last and --delete-last are two things; use one of them")
     if delete_last and text is not None:
@@ -120,8 +120,8 @@ def react(
 
 
 def reaction_of(typed: str) -> Reaction:
-    """The reaction that the user typed, such as `+1` or `:heart:`. Raises UsageError if there is no such
-    reaction."""
+    """Return the reaction that the user typed, such as `+1` or `:heart:`. Raises UsageError if there is no
+    such reaction."""
     name = SPELLED.get(typed.strip(":").lower())
     if name is None:
         raise UsageError(f"there is no reaction {typed}; there are: {', '.join(REACTIONS)}")
@@ -129,8 +129,8 @@ def reaction_of(typed: str) -> Reaction:
 
 
 def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
-    """Add or remove a reaction to issue or proposal number `n`; to the comment with the id `comment` if that
-    is not empty."""
+    """Add or remove a reaction. It is a reaction to the comment with the id `comment` or, if that is empty,
+    to the issue or proposal with the number `n`."""
     with known_issue(ctx, repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT
@@ -152,8 +152,8 @@ def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) ->
 
 
 def _write_in_editor(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
-    """Let the user write a comment in an editor, and send it: a new one, or a new text for `last`. Returns
-    the comment. If sending fails, the text stays in its file."""
+    """Let the user write a comment in an editor, and send it to the server. If `last` is given, the text
+    replaces that comment. Returns the comment. If sending fails, the text is kept in its file."""
     from svc.cmd.frame.editor import composed
 
     with known_issue(ctx, repo, number):
@@ -168,7 +168,7 @@ def _write_in_editor(ctx: Ctx, repo: Repo, number: str, last: Comment | None) ->
 
 
 def _find_last(ctx: Ctx, repo: Repo, number: str) -> Comment:
-    """The caller's last comment on the issue. Raises NotFound if they wrote none."""
+    """Return the user's last comment on the issue. Raises NotFound if they wrote none."""
     me, last = ctx.api.send(auth.USER_INFO).user_id, None
     with known_issue(ctx, repo, number):
         for candidate in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):

@@ -1,4 +1,4 @@
-"""`svc issue create|list|status|view`."""
+"""The commands `svc issue create|list|status|view`."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ def create(
 ) -> None:
     """Open an issue
 
-    Without a title your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. The
-    templates of a repository are in .github/ISSUE_TEMPLATE. Labels and assignees need the role triage.
+    Without a title your editor opens (VISUAL, EDITOR). The first line is the title, and the rest is the text.
+    The templates of a repository are in .github/ISSUE_TEMPLATE. To set labels and assignees you need the role
+    triage.
 
     Examples:
     svc issue create -t "It ends after an hour" -b "Here is how"
@@ -142,7 +143,7 @@ def list_issues(
 def status(ctx: Ctx, limit: Limit = 30) -> None:
     """List the open issues that concern you
 
-    Lists issues that you are assigned to, that you opened, or that you commented on; `why` has the reason.
+    Lists issues that you opened, that you are assigned to, or that you commented on. `why` has the reason.
 
     Examples:
     svc issue status
@@ -204,8 +205,9 @@ def _person(typed: str) -> str | None:
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
-    """The issue template with this name. Without a name, the only template of the repository; None if there
-    are several or none. Raises NotFound if no template has the name, Invalid if it cannot be read."""
+    """Return the issue template with this name. Without a name, return the repository's only template, or
+    None if there are several or none. Raises NotFound if no template has the name, Invalid if it cannot be
+    read."""
     templates = of_issues(ctx.obj, repo)
     if not name:
         return _require_usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
@@ -225,7 +227,7 @@ def _require_usable(template: Template) -> Template:
 
 def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
     """Let the user write the issue in an editor, create it with `send`, and return it. If that fails, the
-    text stays in its file."""
+    text is kept in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -1,4 +1,4 @@
-"""Functions that commands on issues share: numbers, names in lists, columns."""
+"""Functions that commands on issues share. They read numbers and lists of names, and format columns."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ ONE = (
 
 
 def number_of(typed: str) -> str:
-    """The number in `12`, `#12` or the address of an issue's page, as text. Raises UsageError for anything
-    else."""
+    """Return the number in `12`, `#12` or the address of an issue's page, as text. Raises UsageError for
+    anything else."""
     match = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
     if match is None:
         raise UsageError(f"{typed} is not a number of an issue; see: {LIST}")
@@ -88,8 +88,8 @@ def number_of(typed: str) -> str:
 
 
 def names_of(typed: list[str] | None) -> list[str]:
-    """The names given to an option that can be repeated and takes several names with commas between them. A
-    name with a comma is quoted, as in CSV. Raises UsageError if the quoting is broken."""
+    """Return the names given to an option that can be repeated and takes several names separated by commas. A
+    name that contains a comma is quoted, as in CSV. Raises UsageError if the quoting is wrong."""
     try:
         rows = [row for text in typed or [] for row in csv.reader([text], skipinitialspace=True)]
     except csv.Error:
@@ -98,7 +98,8 @@ def names_of(typed: list[str] | None) -> list[str]:
 
 
 def label_of(typed: str) -> str | None:
-    """The label to filter a list by; None if none was typed. Raises UsageError if several were."""
+    """Return the label that a list is filtered by. None if none was typed. Raises UsageError if several were
+    typed."""
     names = names_of([typed])
     if len(names) > 1:
         quoted = terminal_safe(f"'\"{typed}\"'")
@@ -114,8 +115,9 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError if `--queue` is given, because this command also needs `beside` (words for the error),
-    and only a single change can be queued. Otherwise, let no error of this command offer `--queue`."""
+    """Raise UsageError if `--queue` is given. This command also needs `beside` (words for the error), and
+    only a single change can be queued. If `--queue` is not given, later errors of this command do not suggest
+    it."""
     if ctx.obj.queues:
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
     ctx.obj.can_queue = False
@@ -123,8 +125,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """A context in which a 404 of the server without a sentence becomes a NotFound that says: there is no
-    issue of this number, or it is a proposal's. A 404 with a sentence is left unchanged."""
+    """A context that replaces a 404 answer without a sentence by a NotFound. It says that no issue has this
+    number, or that the number belongs to a proposal. A 404 answer with a sentence is left unchanged."""
     try:
         yield
     except NotFound as error:
@@ -145,18 +147,19 @@ def _is_proposal(ctx: Ctx, repo: Repo, number: str) -> bool:
 
 
 def titled(issue: Issue) -> str:
-    """The number and title of an issue, for a sentence: `#12 (Title)`."""
+    """Return the number and title of an issue for a sentence: `#12 (Title)`."""
     return f"#{issue.number} ({terminal_safe(issue.title)})"
 
 
 def prose(text: str) -> str:
-    """A body for display, with every control and bidirectional character escaped."""
+    """Return the text of an issue or comment for display, with every control and bidirectional character
+    escaped."""
     return terminal_safe(text, keep=PROSE).rstrip()
 
 
 def note_qualifier(ctx: Ctx, search: str) -> None:
-    """If the search text has a qualifier of GitHub's search, such as `label:bug`, note that svc searches for
-    it as an ordinary word."""
+    """Print a note if the search text has a qualifier of GitHub's search, such as `label:bug`. svc searches
+    for it as an ordinary word."""
     match = re.search(QUALIFIER, search)
     if match is not None:
         ctx.out.note(

@@ -1,4 +1,4 @@
-"""`svc label …`."""
+"""The commands `svc label …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc llm doctor`."""
+"""The command `svc llm doctor`."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
 class Model(msgspec.Struct, kw_only=True):
-    """An installed model. `how`: how its file was added: copied, or shared by a reflink or hard link.
-    `context`: number of tokens that it was trained for."""
+    """An installed model. `how` says how its file was added: copied, or shared by a reflink or hard link.
+    `context` is the number of tokens that the model was trained for."""
 
     name: str
     size: int
@@ -86,13 +86,15 @@ def pull(
 ) -> None:
     """Take a model into the cache: from a file, a repository or a registry
 
-    OWNER/NAME is a repository on your server: its newest seal is verified, and only bytes that no installed
-    model has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or one of models: in its
-    .svc.yaml; without TAG it is default_model: of that file, else the only model. hf.co/OWNER/NAME:TAG and
-    names without an owner come from registries. An interrupted pull continues where it stopped. A file's
-    bytes are shared where the file system can: by a reflink, else by a hard link, which is checked before it
-    is loaded; else they are copied. For a model in several files (-00001-of-00003.gguf) name any of them; all
-    are added. All SVC_HOMEs of a user share one cache.
+    OWNER/NAME is a repository on your server. Its newest seal is verified, and only bytes that no installed
+    model has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or an entry of models: in the
+    repository's .svc.yaml. Without TAG, default_model: of that file is pulled, or else the only model.
+    hf.co/OWNER/NAME:TAG and names without an owner come from registries. An interrupted pull continues where
+    it stopped.
+
+    The bytes of a FILE are shared where the file system allows it, by a reflink or else by a hard link, which
+    is checked before the model is loaded. Otherwise they are copied. If a model has several files
+    (-00001-of-00003.gguf), name any of them, and all are added. All SVC_HOMEs of a user share one cache.
 
     Examples:
     svc llm pull ./tiny.gguf
@@ -176,7 +178,7 @@ def show(ctx: Ctx, model: Name) -> None:
 def remove(ctx: Ctx, model: Name) -> None:
     """Remove a model from this machine
 
-    Its bytes are deleted with the last name that uses them; the file from which it was pulled stays.
+    Its bytes are deleted with the last name that uses them. The file from which the model was pulled stays.
 
     Examples:
     svc llm rm tiny --yes

@@ -50,7 +50,7 @@ def run(
     """Chat with a model, or answer one prompt
 
     The server is started if none answers. In a pipe the input is the prompt, and the answer is plain text. In
-    a chat, Ctrl-C stops the answer but not the chat; its commands are /set, /load, /clear and /bye.
+    a chat, Ctrl-C stops the answer but not the chat. The commands in a chat are /set, /load, /clear and /bye.
 
     Examples:
     svc llm run tiny
@@ -113,8 +113,8 @@ def _chat(ctx: Ctx, talk: Any, models: Any, verbose: bool) -> None:
 
 
 def _carry_out(ctx: Ctx, talk: Any, models: Any, typed: str, verbose: bool) -> bool:
-    """Answer the typed prompt, or carry out the typed `/` command. Returns False if the chat is to end.
-    Raises SvcError if the model or the server fails."""
+    """Answer the prompt that the user typed, or carry out a command that begins with `/`. Returns False if
+    the chat is to end. Raises SvcError if the model or the server fails."""
     from svc.flows.llm.chat import bring
 
     command, _, rest = typed.strip().partition(" ")
@@ -157,8 +157,8 @@ def _read() -> str:
 
 
 def _answer(ctx: Ctx, talk: Any, text: str, verbose: bool) -> None:
-    """Send a prompt, and print the answer as it arrives. In a chat, Ctrl-C ends the answer; in a script it
-    ends the command."""
+    """Send a prompt, and print the answer while it arrives. In a chat, Ctrl-C ends only the answer. In a
+    script it ends the command."""
     from svc.console.markdown import MarkdownStream
 
     painted = MarkdownStream() if ctx.out.colours else None

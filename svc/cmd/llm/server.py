@@ -66,9 +66,9 @@ def serve(ctx: Ctx, port: Port = None) -> None:
 def start(ctx: Ctx, port: Port = None) -> None:
     """Start the local LLM server, and leave it running
 
-    If an LLM server already answers on the port, it is used. Otherwise an installed ollama is started,
-    otherwise svc's own server. It runs until svc llm stop. If another program has the port, the command
-    fails; it does not try another port.
+    If an LLM server already answers on the port, it is used. Otherwise an installed ollama is started, or
+    else svc's own server. It runs until svc llm stop. If another program uses the port, the command fails and
+    does not try another port.
 
     Examples:
     svc llm start
@@ -128,8 +128,8 @@ def stop(
 def status(ctx: Ctx, port: Port = None) -> None:
     """Show the local LLM server of this machine
 
-    KIND: embedded (svc's own server), ollama (an installed ollama that svc runs), adopted (a server that svc
-    did not start), none, held (another program has the port), or hung (the server does not answer).
+    KIND is embedded (svc's own server), ollama (an installed ollama that svc runs), adopted (a server that
+    svc did not start), none, held (another program uses the port), or hung (the server does not answer).
 
     Examples:
     svc llm status

@@ -1,4 +1,4 @@
-"""`svc merge`."""
+"""The command `svc merge`."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def merge(
     """Bring another branch into this folder, to be pushed
 
     The branch's changes since the common ancestor become edits of this folder. Texts that both sides changed
-    are merged by lines and words. If that is not possible, the file gets the merged branch's version, your
-    version is kept as a copy beside it, and svc resolve PATH ends the conflict. Check the result, then run
-    svc merge --continue, or svc push: the seal records the merge, so that a proposal does not conflict again.
-    Exits 1 if there are conflicts.
+    are merged by lines and words. If that is not possible, the file gets the merged branch's version, and
+    your version is kept as a copy beside it; svc resolve PATH ends such a conflict. Check the result, then
+    run svc merge --continue, or svc push. The seal records the merge, so that a proposal does not conflict
+    again. Exits 1 if there are conflicts.
 
-    Refuses to change files with unsealed edits; push those first.
+    Files with unsealed edits are not changed; the command refuses to merge, and you push those edits first.
 
     Examples:
     svc merge main
@@ -155,8 +155,8 @@ def _note(ctx: Ctx, done: Merging) -> None:
 
 
 def _stands(conflict: ConflictCopy, source: str) -> str:
-    """The middle of a message about a conflict: whether one side is a folder, and whose version became the
-    copy."""
+    """Return the middle of a message about a conflict. It says whether one side is a folder, and whose
+    version became the copy."""
     if conflict.folder == "theirs":
         return f": {source} has a folder there; your file"
     if conflict.folder == "mine":

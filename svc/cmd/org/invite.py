@@ -1,4 +1,4 @@
-"""`svc org invite …`."""
+"""The commands `svc org invite …`."""
 
 from __future__ import annotations
 

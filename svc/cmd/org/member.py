@@ -1,4 +1,4 @@
-"""`svc org member …`, `svc org leave`."""
+"""The commands `svc org member …`, `svc org leave`."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def add(
 ) -> None:
     """Invite somebody to an organisation
 
-    Their membership begins when they accept: svc org invite accept. The invitation is open for seven days.
-    admin: the rights of the owner in all repositories of the organisation, and its members · member: sees
-    who is a member, and has the roles given to them: svc repo collaborator add.
+    Their membership begins when they accept: svc org invite accept. The invitation is open for seven days. An
+    admin has the rights of the owner in all repositories of the organisation, and manages its members. A
+    member sees who is a member, and has the roles that svc repo collaborator add gives them.
 
     Examples:
     svc org member add acme bob
@@ -107,9 +107,9 @@ def role(
 def remove(ctx: Ctx, org: Name, handle: Handle) -> None:
     """Remove a member, or take an invitation back
 
-    The member loses every role in the organisation's repositories at once, also roles given individually;
-    open sockets, uploads and prepared seals end. They keep their copies. Anybody may leave, except the last
-    admin.
+    The member loses every role in the organisation's repositories at once, including roles that were given
+    individually. Their open sockets, uploads and prepared seals end. Copies that they already have stay with
+    them. Anybody may leave, except the last admin.
 
     Examples:
     svc org member remove acme bob
@@ -159,8 +159,8 @@ def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member
 
 
 def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
-    """The NotFound error that says that a person is not a member and not invited. Raises NotFound about the
-    organisation instead, if the caller cannot see it."""
+    """Return the NotFound error which says that a person is not a member and not invited. If the user cannot
+    see the organisation, raises NotFound about the organisation instead."""
     with explained(org):
         next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

@@ -1,4 +1,4 @@
-"""`svc org create|list|view|edit|rename|delete`."""
+"""The commands `svc org create|list|view|edit|rename|delete`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ Name = Annotated[str, typer.Argument(metavar="ORG", help="The organisation's han
 def create(ctx: Ctx, name: Annotated[str, typer.Argument(help="Its handle")]) -> None:
     """Create an organisation
 
-    It owns repositories like a person; you are its first admin. People and organisations share one name
-    space. An admin has the rights of the owner in all its repositories; a member has the roles given to them.
+    It owns repositories as a person does, and you are its first admin. People and organisations share one
+    name space. An admin has the rights of the owner in all its repositories. A member has the roles given to
+    them.
 
     Examples:
     svc org create acme && svc repo create acme/notes
@@ -82,8 +83,8 @@ def edit(
 ) -> None:
     """Change what all members of an organisation may do
 
-    Every member has the base role in all its repositories, including later ones. Higher roles in single
-    repositories stay. With none, members have only the roles given to them.
+    Every member has the base role in all repositories of the organisation, including later ones. A higher
+    role that a member has in a single repository stays. With none, members have only the roles given to them.
 
     Examples:
     svc org edit acme --base-role read
@@ -125,7 +126,8 @@ def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new
 def delete(ctx: Ctx, org: Name) -> None:
     """Delete an organisation that owns nothing
 
-    Deleted repositories count until they are purged, after 30 days. The handle becomes free again.
+    A deleted repository of the organisation counts as owned until it is purged, after 30 days. The handle
+    becomes free again.
 
     Examples:
     svc org delete acme --yes

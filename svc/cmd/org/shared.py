@@ -17,14 +17,14 @@ class MemberRoleName(StrEnum):
 
 
 def handle_of(typed: str) -> str:
-    """The typed handle without its `@`. Raises Invalid if it is not a possible handle."""
+    """Return the typed handle without its `@`. Raises Invalid if it cannot be a handle."""
     return argument(handle, typed.removeprefix("@"))
 
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """A context in which a 404 of the server without a sentence becomes a NotFound that says: the caller is
-    not a member of an organisation of this name. A 404 with a sentence is left unchanged."""
+    """A context that replaces a 404 answer without a sentence by a NotFound. It says that the user is not a
+    member of an organisation of this name. A 404 answer with a sentence is left unchanged."""
     try:
         yield
     except NotFound as error:

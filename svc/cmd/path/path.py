@@ -1,4 +1,4 @@
-"""`svc repo paths list|set|remove|timeline`."""
+"""The commands `svc repo paths list|set|remove|timeline`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Typed = Annotated[str, typer.Argument(metavar="PATH", help="A file or folder; . 
 def list_paths(ctx: Ctx, limit: Limit = 100) -> None:
     """List the rules for paths
 
-    For writers. The rule with the longest matching path decides.
+    Allowed for people who may write. If several rules match a path, the rule with the longest path applies.
 
     Examples:
     svc repo paths list
@@ -68,8 +68,8 @@ def set_path(
 ) -> None:
     """Say who sees a path and what is below it
 
-    For the owner. The rule applies to all seals, including past ones. Copies that readers already have are
-    not affected.
+    Allowed for the owner. The rule applies to all seals, including past ones. Copies that readers already
+    have are not affected.
 
     Examples:
     svc repo paths set secret --private
@@ -96,8 +96,8 @@ def set_path(
 def remove(ctx: Ctx, path: Typed) -> None:
     """Remove the rule for a path
 
-    For the owner. The rules for the folders above apply again; without any, all readers of the repository see
-    the path.
+    Allowed for the owner. The rules for the folders above then apply again. If there are none, all readers of
+    the repository see the path.
 
     Examples:
     svc repo paths remove secret
@@ -113,7 +113,7 @@ def remove(ctx: Ctx, path: Typed) -> None:
 def timeline(ctx: Ctx, limit: Limit = 30) -> None:
     """Show how the rules for paths changed
 
-    For the owner. Newest first.
+    Allowed for the owner. The newest change comes first.
 
     Examples:
     svc repo paths timeline
@@ -124,7 +124,7 @@ def timeline(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _path(ctx: Ctx, typed: str) -> str:
-    """The path in the repository of a typed path; "" for the whole tree. Raises UsageError for an invalid
-    path."""
+    """Return a path that the user typed as a path in the repository. "" means the whole tree. Raises
+    UsageError for an invalid path."""
     path = ctx.path_in_repo(typed).rstrip("/")
     return "" if path in ("", WHOLE) else argument(paths.check, path)

@@ -1,4 +1,4 @@
-"""`svc pr edit|close|reopen|ready`, `svc pr label add|remove`."""
+"""The commands `svc pr edit|close|reopen|ready`, `svc pr label add|remove`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def edit(
     """Change the title, text, base or people of a proposal
 
     Without an option your editor opens with the current title and text. Only the author and moderators may
-    change title, text and base.
+    change the title, text and base.
 
     Examples:
     svc pr edit 12 -t "Parse dates and times" --add-reviewer bob
@@ -84,7 +84,8 @@ def edit(
 def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Close a proposal
 
-    Allowed for its author, and for people with the role triage. Its branch stays.
+    Allowed for the author of the proposal, and for people with the role triage. The proposed branch is not
+    deleted.
 
     Examples:
     svc pr close 12 -c "See #14"
@@ -97,7 +98,7 @@ def close(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
 def reopen(ctx: Ctx, number: Number = "", comment: Comment = None) -> None:
     """Open a closed proposal again
 
-    Its branches must exist; seals pushed meanwhile become a new version.
+    Its branches must still exist. Seals that were pushed meanwhile become a new version.
 
     Examples:
     svc pr reopen 12
@@ -209,8 +210,8 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal
 
 
 def _rewrite_in_editor(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
-    """Let the user rewrite the title and text of a proposal in an editor, and send them. Returns the changed
-    proposal."""
+    """Let the user rewrite the title and text of a proposal in an editor, and send them to the server.
+    Returns the changed proposal."""
     from svc.cmd.frame.editor import composed
 
     remarks = ["The first line is the title, the rest the text."]

@@ -1,4 +1,4 @@
-"""`svc pr checks`."""
+"""The command `svc pr checks`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def list_checks(
 ) -> None:
     """Show, or watch, the checks of a proposal
 
-    Shows the checks of its newest version. Exits 1 if one failed; 8 if one is pending, with --exit-status.
-    With --watch it waits until all are done, including enabled checks that have not reported: exit 0 if all
-    passed, 1 if one failed or the proposal has a newer version, 8 if the time is over. If no check is enabled
-    or has reported, it waits for a first one for a minute or --appear, then exits 1.
+    Shows the checks of its newest version. The exit code is 1 if a check failed and, with --exit-status, 8 if
+    one is pending. With --watch it waits until all checks are completed, including enabled checks that have
+    not reported yet. The exit code is then 0 if all passed, 1 if one failed or the proposal has a newer
+    version, and 8 if the time is over. If no check is enabled or has reported, it waits for a first one for a
+    minute, or as long as --appear says, then exits with 1.
 
     Examples:
     svc pr checks 12
@@ -61,8 +62,8 @@ def list_checks(
 
 
 def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
-    """(repository, the proposal's newest seal as a subject whose checks can be watched). Raises NotFound if
-    there is no such proposal."""
+    """Return the repository, and the proposal's newest seal as a `Subject` whose checks can be watched.
+    Raises NotFound if there is no such proposal."""
     api = ctx.reader
     repo, proposal = find(ctx, typed, session=False)
     n = proposal.number

@@ -1,4 +1,4 @@
-"""`svc pr create`."""
+"""The command `svc pr create`."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def create(
 ) -> None:
     """Propose this branch for another
 
-    Proposes the branch as it is on the server; this command pushes nothing, so push first. Without a title
-    your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. "Closes #7" in the
-    text closes that issue when the proposal is merged. In the folder of a fork, its branch is proposed to the
-    repository from which it was forked, unless -R names another.
+    Proposes the branch as it is on the server. This command does not push, so push first. Without a title
+    your editor opens (VISUAL, EDITOR): the first line is the title, and the rest is the text. "Closes #7" in
+    the text closes that issue when the proposal is merged. In the folder of a fork, its branch is proposed to
+    the repository from which it was forked, unless -R names another one.
 
     Examples:
     svc pr create -t "Parse dates" -b "Closes #7" --reviewer bob
@@ -111,8 +111,9 @@ def create(
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
-    """(title, text) for a proposal, from the messages of the seals that the base lacks: for one seal its own
-    message, for several the branch's name and a list of first lines."""
+    """Return a title and a text for a proposal, made from the messages of the seals that the base lacks. For
+    one seal they come from its message. For several, the title is the branch's name, and the text lists the
+    first lines of the messages."""
     if ":" in head:
         return _title_and_text(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head, limit=0)
@@ -128,8 +129,8 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
 
 
 def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
-    """Messages of the seals that a fork's branch has and the base lacks, newest first. `head`: the branch, as
-    OWNER:BRANCH or OWNER/NAME:BRANCH."""
+    """Return the messages of the seals that a fork's branch has and the base lacks, newest first. `head`
+    names the branch as OWNER:BRANCH or OWNER/NAME:BRANCH."""
     place, _, branch = head.rpartition(":")
     owner, _, name = place.partition("/")
     fork = ctx.api.repo.find(owner, name or repo.name)
@@ -156,7 +157,7 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
 
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
     """Let the user write the proposal in an editor, create it with `send`, and return it. If that fails, the
-    text stays in its file."""
+    text is kept in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:
@@ -173,7 +174,7 @@ def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal])
 
 
 def _note_edits(ctx: Ctx) -> None:
-    """If this folder has edits that are not pushed, note that the proposal does not contain them."""
+    """Print a note if this folder has edits that are not pushed. The proposal does not contain them."""
     from svc.flows.history.compare import compare_folder
 
     if ctx.obj.linked is None or ctx.obj.named_repo is not None:

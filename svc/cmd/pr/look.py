@@ -1,4 +1,4 @@
-"""`svc pr diff|checkout|versions|range-diff`."""
+"""The commands `svc pr diff|checkout|versions|range-diff`."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def checkout(
 ) -> None:
     """Switch this folder to the branch of a proposal
 
-    If the branch is deleted, or in another repository than this folder's, the newest version is shown
-    read-only, as svc switch shows a seal. To work on it: svc repo branch NAME --from pr:12.
+    If the branch was deleted, or is in another repository than this folder's, the newest version is shown
+    read-only, as svc switch shows a seal. To work on it, make a branch: svc repo branch NAME --from pr:12.
 
     Examples:
     svc pr checkout 12
@@ -122,8 +122,8 @@ def checkout(
 def versions(ctx: Ctx, number: Number = "") -> None:
     """List the versions of a proposal
 
-    Each head of the proposal so far is a version. Two versions with the same change id make the same change,
-    even if its lines have moved.
+    Each seal that was the newest of the proposal's branch is a version. Two versions with the same change id
+    make the same change, even if its lines have moved.
 
     Examples:
     svc pr versions 12
@@ -141,8 +141,8 @@ def range_diff(
 ) -> None:
     """Compare two versions of a proposal, seal by seal
 
-    Seals with the same change are marked =, even if their lines have moved; ! marks a changed seal, with the
-    difference; < a removed one, > a new one.
+    Seals with the same change are marked =, even if the changed lines have moved. ! marks a changed seal and
+    shows the difference, < marks a removed seal, and > a new one.
 
     Examples:
     svc pr range-diff 12
@@ -185,8 +185,8 @@ def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions (A, B) that `A..B` names; (A, `last`) for `A..`; the last two if nothing was typed.
-    Raises UsageError for anything else, Conflict if there is only one version."""
+    """Return the two versions (A, B) that `A..B` names. For `A..` return (A, `last`), and without a word the
+    last two. Raises UsageError for anything else, Conflict if there is only one version."""
     if not typed:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")
@@ -198,8 +198,8 @@ def _span(typed: str, last: int) -> tuple[int, int]:
 
 
 def _last_reviewed_seal(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
-    """The id of the head that the caller's last review was about. Raises NotFound if they never reviewed the
-    proposal."""
+    """Return the id of the seal that was the proposal's newest when the user last reviewed it. Raises
+    NotFound if they never reviewed the proposal."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
     for review in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
         seal = review.seal_id if review.reviewer.id == me else seal

@@ -1,4 +1,4 @@
-"""`svc pr merge|update-branch`."""
+"""The commands `svc pr merge|update-branch`."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def merge(
     """Merge a proposal into its base
 
     Without an option the base moves forward to the branch. If the base has seals that the branch lacks,
-    choose a way: --squash makes one seal of the branch, --rebase puts each of its seals on top of the base,
-    --merge makes a seal with two parents, if the two sides changed different files. This machine computes the
-    merge itself and signs it. Files that both sides changed are merged by lines; if that is not possible, the
-    command names the files and merges nothing.
+    choose how to merge: --squash makes one seal of the branch, --rebase puts each of its seals on top of the
+    base, and --merge makes a seal with two parents if the two sides changed different files. This machine
+    computes the merge itself and signs it. Files that both sides changed are merged by lines. If that is not
+    possible, the command names the files and merges nothing.
 
     With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
-    when nothing blocks it. If one of the branches moves first, the merge is dropped
-    and your inbox asks you again.
+    when nothing blocks it. If one of the branches moves first, the merge is dropped and your inbox asks you
+    again.
 
-    With --head nothing is merged if the branch has another head, because somebody pushed meanwhile.
+    With --head nothing is merged if the branch has another newest seal, because somebody pushed meanwhile.
 
-    --delete-branch with --squash or --rebase can leave the seals of the branch on no other branch: then the
-    command asks, and prints the id with which the branch can be restored.
+    --delete-branch with --squash or --rebase can leave the seals of the branch on no other branch. The
+    command then asks, and prints the id with which the branch can be restored.
 
     Examples:
     svc pr merge 12
@@ -168,8 +168,8 @@ def _check_head(head: str) -> None:
 
 
 def _require_head(head: str, proposal: Proposal) -> None:
-    """Raise HeadMoved unless `head` is the proposal's newest seal or the beginning of its id; "" allows
-    any."""
+    """Raise HeadMoved unless `head` is the id of the proposal's newest seal, or the beginning of that id. ""
+    allows any seal."""
     if not proposal.head_seal.startswith(head):
         raise HeadMoved(proposal.number, proposal.head_seal)
 
@@ -214,14 +214,15 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
 
 
 def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
-    """Whether the folder is linked to this branch of the repository."""
+    """Return whether the folder is linked to this branch of the repository."""
     linked = ctx.obj.linked
     return linked is not None and (linked[1].repo_id, linked[1].branch) == (repo.id, branch)
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """After a merge that should also delete the branch, print whether it is deleted, and the next step.
-    Returns whether it is deleted. `way_back`: the command that creates it again, to print; "": none."""
+    """Print, after a merge that should also delete the branch, whether it is deleted, and the next step.
+    Returns whether it is deleted. `way_back` is the command that creates the branch again, which is printed;
+    "" means that there is none."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False
@@ -259,7 +260,7 @@ def _record(
 
 
 def _unmerged_record(proposal: Proposal) -> dict[str, object]:
-    """The command's answer for a proposal whose automatic merge was turned off."""
+    """Return the command's answer for a proposal whose automatic merge was turned off."""
     return {
         "number": proposal.number,
         "strategy": None,

@@ -1,4 +1,4 @@
-"""`svc pr review`."""
+"""The command `svc pr review`."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def review(
 ) -> None:
     """Approve a proposal, request changes, or say something
 
-    The verdict applies to the newest version and replaces your last verdict; it becomes stale when the change
-    is edited. Comments on lines that you made with --draft are published with it; svc pr threads --draft
-    lists them. Only a text is a comment without a verdict. You cannot give a verdict on your own proposal.
-    --dismiss needs the role admin.
+    The verdict applies to the newest version and replaces your last verdict. It becomes stale when the change
+    is edited. Comments on lines that you made with --draft are published with the review; svc pr threads
+    --draft lists them. A review with only a text is a comment without a verdict. You cannot give a verdict on
+    your own proposal. --dismiss needs the role admin.
 
     Examples:
     svc pr review 12 --approve

@@ -1,4 +1,4 @@
-"""`svc pr comment`, `svc pr react`."""
+"""The commands `svc pr comment`, `svc pr react`."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def comment(
     """Comment on a proposal, or on lines of it
 
     Without a text your editor opens. @HANDLE notifies that person, if they can read the repository. With
-    --path and --line the comment is about lines of the newest version, and follows them when they move.
-    --suggest proposes other lines, which others apply with svc pr apply. --discard deletes your unpublished
-    comments: those of one thread, or all.
+    --path and --line the comment is about lines of the newest version, and follows these lines when they
+    move. --suggest proposes lines that replace them, which others apply with svc pr apply. --discard deletes
+    your unpublished comments, either those of one thread or all.
 
     Examples:
     svc pr comment 12 -b "It works here"
@@ -92,8 +92,8 @@ def comment(
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
-    """Raise UsageError unless the options of a comment on lines name either lines or a thread, and fit
-    together."""
+    """Raise UsageError unless the options of a comment on lines are consistent, and name either lines or a
+    thread."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -51,16 +51,16 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """`PATH:LINES` where the lines of a thread are now, including unsealed edits; where they were, if they
-    are gone. `record`: the thread's record."""
+    """Return `PATH:LINES`, where the lines of a thread are now, including unsealed edits. If the lines are
+    gone, return where they were. `record` is the thread's record."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
 
 def state(record: dict[str, Any]) -> str:
-    """The state of a thread: `waits` until its author publishes the review; `resolved`; or `open`, followed
-    by what became of its lines if they changed (`open, moved`)."""
+    """Return the state of a thread. It is `waits` until its author publishes the review, then `resolved` or
+    `open`. If the lines of an open thread have changed, the state says how (`open, moved`)."""
     if record["draft"]:
         return "waits"
     place = record["live"] or record["place"]
@@ -98,8 +98,8 @@ def list_threads(
 ) -> None:
     """List the comments on lines of a proposal
 
-    Shows where their lines are now: moved, edited since, or gone. People who may write also see the effect of
-    unsealed edits: the field live is with them, the field place without.
+    Shows where the lines are now, and whether they have moved, were edited, or are gone. If you may write,
+    you also see the effect of unsealed edits: the field live includes them, and the field place does not.
 
     Examples:
     svc pr threads 12 --state open
@@ -146,8 +146,8 @@ def apply(
 ) -> None:
     """Seal suggested lines onto the branch of a proposal
 
-    All of them become one seal, which credits their authors. This machine computes the seal itself and signs
-    it. If any of the lines were edited since, the command names them and applies nothing.
+    All suggestions become one seal, which credits their authors. This machine computes the seal itself and
+    signs it. If any of the lines were edited since, the command names them and applies nothing.
 
     Examples:
     svc pr apply 12 3f9a
@@ -191,8 +191,9 @@ def on_lines(
     suggest: str | None,
     draft: bool,
 ) -> Thread:
-    """Begin a thread on lines of the proposal's newest version. Returns the thread. `line`: the typed line or
-    range. `suggest`: lines to put in place of these; "-" reads them from standard input."""
+    """Begin a thread on lines of the proposal's newest version. Returns the thread. `line` is the line or
+    range that the user typed. `suggest` has lines that are suggested as a replacement; "-" reads them from
+    standard input."""
     first, last = lines_of(line)
     other = None if suggest is None else suggestion(suggest)
     request = ThreadCreate(
@@ -216,14 +217,14 @@ def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, dra
 
 
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
-    """The caller's comments on lines that are published only with their next review."""
+    """Return the user's comments on lines that will be published with their next review."""
     every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
     return [comment for thread in every for comment in thread.comments if comment.draft]
 
 
 def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
-    """Delete the caller's comments that would be published with their next review. `which`: id of one thread,
-    or `all`. Raises NotFound if there are none."""
+    """Delete comments of the user that would be published with their next review. `which` is the id of one
+    thread, or `all`. Raises NotFound if there are none."""
     n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
     some = every if which == "all" else _choose_threads(every, proposal, [which])
@@ -243,8 +244,8 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
 
 
 def lines_of(typed: str) -> tuple[int, int]:
-    """(first line, last line) of a typed line or range, such as 12 or 12-15. Raises UsageError for anything
-    else."""
+    """Return (first line, last line) of a line or range that the user typed, such as 12 or 12-15. Raises
+    UsageError for anything else."""
     match = _LINES.fullmatch(typed.strip())
     if match is None:
         raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")
@@ -299,8 +300,8 @@ def _quote_lines(
     start: int,
     end: int,
 ) -> str:
-    """The lines `start` to `end` of a file in a seal, with their numbers, at most _SHOWN; "" if the file is
-    no text or cannot be read. `files`: cache of files by (seal, path)."""
+    """Return the lines `start` to `end` of a file in a seal with their numbers, at most _SHOWN lines. "" if
+    the file is not text or cannot be read. `files` is a cache of files by (seal, path)."""
     if (seal, path) not in files:
         files[seal, path] = b""
         with suppress(SvcError):
@@ -324,8 +325,8 @@ def _spot(thread: Thread) -> str:
 
 
 def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """For each of `ids`, the thread whose id begins with it. Raises NotFound if there is none, UsageError if
-    there are several."""
+    """Return, for each of `ids`, the thread whose id begins with it. Raises NotFound if there is none,
+    UsageError if there are several."""
     return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )

@@ -1,4 +1,5 @@
-"""Functions that commands on proposals share: which proposal, names in lists, columns."""
+"""Functions that commands on proposals share. They find the proposal, read lists of names, and format
+columns."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def branches(record: dict[str, Any]) -> str:
 
 
 def head_of(record: dict[str, Any]) -> str:
-    """The proposed branch of a proposal's record; as OWNER:BRANCH if it is in another repository."""
+    """Return the proposed branch in a proposal's record. If the branch is in another repository, it is
+    written OWNER:BRANCH."""
     if not record["cross_repository"]:
         return str(record["head"])
     there = record["head_repo"]
@@ -48,8 +50,8 @@ def head_of(record: dict[str, Any]) -> str:
 
 
 def reviewed(record: dict[str, Any]) -> list[str]:
-    """Each reviewer with their verdict, such as `bob approve (stale)`. Stale: the change was edited after the
-    verdict."""
+    """Return each reviewer with their verdict, such as `bob approve (stale)`. A verdict is stale if the
+    change was edited after it."""
     return [
         f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
         f"{' (stale)' if reviewer['stale'] else ''}"
@@ -58,8 +60,8 @@ def reviewed(record: dict[str, Any]) -> list[str]:
 
 
 def auto_merge(record: dict[str, Any]) -> str:
-    """The way of merging and the account that signed the automatic merge of a proposal, such as `squash by
-    bob`; "" without one."""
+    """Return the way of merging and the account that signed the automatic merge of a proposal, such as
+    `squash by bob`. "" if there is none."""
     waiting = record["auto_merge"]
     return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
 
@@ -80,7 +82,8 @@ COLUMNS = (
 
 
 def checks(record: dict[str, Any]) -> str:
-    """How many checks of the proposal's newest version passed, failed and are pending, for a sentence."""
+    """Return how many checks of the proposal's newest version passed, failed and are pending, as words for a
+    sentence."""
     count = record["checks"]
     counts = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
     return ", ".join(counts)
@@ -116,8 +119,8 @@ ONE = (
 
 
 def place_of(ctx: Ctx, *, session: bool = True) -> Place:
-    """The repository whose proposals the command is about: the one named by -R, or the folder's; in the
-    folder of a fork, its parent. `session` False: read it without a session."""
+    """Return the repository whose proposals the command is about. It is the one named by -R, or the folder's
+    repository; for a fork it is the fork's parent. With `session` False, it is read without a session."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
     if place.fork is not None:
         store_base(ctx.obj.home, place.fork.id, place.repo.id)
@@ -125,15 +128,15 @@ def place_of(ctx: Ctx, *, session: bool = True) -> Place:
 
 
 def say_place(ctx: Ctx, place: Place) -> None:
-    """On a terminal, if proposals of a fork's parent are shown in the folder of the fork, print a note that
-    names the parent."""
+    """Print a note, on a terminal, if proposals of a fork's parent are shown in the folder of the fork. The
+    note names the parent."""
     if place.fork is not None and ctx.out.noted:
         ctx.out.note(f"proposals of {place.repo.full_name}{place.elsewhere}")
 
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
-    """(repository, proposal) that the user names. In the folder of a fork, the repository is the fork's
-    parent, and a note says so. Raises NotFound if there is no such proposal."""
+    """Return the repository and the proposal that the user named. In the folder of a fork, the repository is
+    the fork's parent, and a note says so. Raises NotFound if there is no such proposal."""
     ctx.obj.can_queue &= finding.number_in(typed) is not None
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)
@@ -150,8 +153,9 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
-    """(repository, number) of the proposal that the user names, for a command that changes it. With
-    `--queue`, no server is asked, so the user must name a number; raises UsageError for anything else."""
+    """Return the repository and the number of the proposal that the user named, for a command that changes
+    it. With `--queue`, no server is asked, so the user must type a number. Raises UsageError for anything
+    else."""
     if ctx.obj.queues:
         number = finding.number_in(typed)
         if number is None:
@@ -162,7 +166,7 @@ def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
 
 
 def titled(proposal: Proposal) -> str:
-    """The number and title of a proposal, for a sentence: `#12 (Title)`."""
+    """Return the number and title of a proposal for a sentence: `#12 (Title)`."""
     return f"#{proposal.number} ({terminal_safe(proposal.title)})"
 
 

@@ -1,4 +1,4 @@
-"""`svc queue …`."""
+"""The commands `svc queue …`."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def retry(
 ) -> None:
     """Send what waits now, and refused actions again
 
-    Sends the waiting actions; with ids, also these refused actions. Each action is carried out once, even if
-    it is sent several times.
+    Sends the waiting actions. Refused actions are sent again only if their ids are given. Each action is
+    carried out once, even if it is sent several times.
 
     Examples:
     svc queue retry
@@ -93,7 +93,7 @@ def drop(
 ) -> None:
     """Drop actions without sending them
 
-    An action with attempts and without an answer may have been carried out already.
+    An action that was sent without getting an answer may have been carried out already.
 
     Examples:
     svc queue drop 019a0c5d31f2
@@ -111,8 +111,8 @@ def drop(
 
 
 def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """For each of `ids`, the action whose id begins with it. Raises NotFound if there is none, UsageError if
-    there are several."""
+    """Return, for each of `ids`, the action whose id begins with it. Raises NotFound if there is none,
+    UsageError if there are several."""
     entries = outbox.list()
     selection = []
     for typed in ids:

@@ -1,4 +1,4 @@
-"""`svc repo release upload|download|delete-asset`."""
+"""The commands `svc repo release upload|download|delete-asset`."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def download(
 ) -> None:
     """Download assets into a folder
 
-    Each file gets its name once it is complete and verified. After an interruption, run the command again: it
-    continues where it stopped. A signature that does not verify is refused.
+    Each file gets its name when it is complete and verified. If the download is interrupted, run the command
+    again, and it continues where it stopped. If a signature does not verify, nothing is downloaded.
 
     Examples:
     svc repo release download v1.0.0 -R alice/notes -D dist

@@ -1,4 +1,4 @@
-"""`svc repo release list|create|view|edit|delete`."""
+"""The commands `svc repo release list|create|view|edit|delete`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NotesFile = Annotated[
 
 
 def notes_of(text: str | None, file: str | None) -> str | None:
-    """The notes from `--notes` or `--notes-file`; None if neither is given. Raises UsageError if both are
-    given, if the file cannot be read, and for notes that are too long."""
+    """Return the notes from `--notes` or `--notes-file`; None if neither is given. Raises UsageError if both
+    are given, if the file cannot be read, or if the notes are too long."""
     return text_of(text, file, ("--notes", "--notes-file"), "the text of the notes", NOTES_BYTES)
 
 
@@ -64,7 +64,7 @@ Version = Annotated[str, typer.Argument(help="The version, such as v1.0.0")]
 def list_releases(ctx: Ctx, limit: Limit = 30) -> None:
     """List releases
 
-    Newest first.
+    The newest release comes first.
 
     Examples:
     svc repo release list -R alice/notes
@@ -94,8 +94,8 @@ def create(
 ) -> None:
     """Create a release of an exact seal
 
-    Without --seal or --from it takes the newest seal of the default branch, even if this folder is on another
-    branch. The seal of a release never changes; its notes can be edited.
+    Without --seal or --from, the newest seal of the default branch is released, even if this folder is on
+    another branch. The seal of a release never changes; its notes can be edited.
 
     Examples:
     svc repo release create v1.0.0 --notes "First release" dist/app.tar.gz
@@ -143,7 +143,7 @@ def view(
 ) -> None:
     """Show a release
 
-    Its seal, its notes and its files. A signature is verified.
+    Prints its seal, its notes and its files. If it is signed, the signature is verified.
 
     Examples:
     svc repo release view v1.0.0
@@ -187,7 +187,7 @@ def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile 
 def delete(ctx: Ctx, version: Version) -> None:
     """Delete a release and its assets
 
-    Its seal stays.
+    The seal of the release is not deleted.
 
     Examples:
     svc repo release delete v1.0.0 --yes
@@ -203,7 +203,8 @@ def delete(ctx: Ctx, version: Version) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, version: str) -> Release:
-    """The release with this version; the newest if the version is empty. Raises NotFound if there is none."""
+    """Return the release with this version. If the version is empty, return the newest. Raises NotFound if
+    there is none."""
     if version:
         with explained_not_found(repo, f"release {version}", LIST):
             return ctx.reader.send(releases.GET, id=repo.id, v=version)
@@ -213,8 +214,8 @@ def find(ctx: Ctx, repo: Repo, version: str) -> Release:
 
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
-    """The full id of the seal that `typed` names by an id, its beginning, or HEAD~N. Raises NotFound if there
-    is no such seal."""
+    """Return the full id of the seal that `typed` names, by its id, the beginning of the id, or HEAD~N.
+    Raises NotFound if there is no such seal."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
     seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)

@@ -1,4 +1,4 @@
-"""`svc repo release sign`."""
+"""The command `svc repo release sign`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def sign(
 ) -> None:
     """Sign a release with the files that it has
 
-    Signs with this machine's device key; needs the role write. With FILES it signs only if the release has
-    exactly these files. Adding or removing a file later invalidates the signature.
+    Signs with this machine's device key; you need the role write. With FILES the release is signed only if it
+    has exactly these files. The signature becomes invalid when a file is added or removed later.
 
     Examples:
     svc repo release sign v1.0.0 dist/*

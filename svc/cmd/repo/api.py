@@ -1,4 +1,4 @@
-"""`svc repo api`: any route of the server, signed."""
+"""`svc repo api`: calls any route of the server with a signed request."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def api(
 ) -> None:
     """Call any route of the server
 
-    The request has your session and is signed like every other. A path without a leading slash is below
-    /api/v1/. With GET the fields become the query. Errors in the answer are printed too, with exit code 1 (4
-    for 401).
+    The request has your session and is signed like every other request. A path without a leading slash is
+    below /api/v1/. With GET the fields become the query. An answer with an error is printed, too, and the
+    exit code is then 1 (4 for 401).
 
     Examples:
     svc repo api handles/me
@@ -142,8 +142,8 @@ def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
 
 
 def _fill_placeholders(ctx: Ctx, path: str) -> str:
-    """The path of the request, with {owner}, {repo} and {id} replaced by the owner, name and id of the
-    current repository. Raises UsageError for the address of another server."""
+    """Return the path of the request, with {owner}, {repo} and {id} replaced by the owner, name and id of the
+    command's repository. Raises UsageError for the address of another server."""
     origin = ctx.reader.origin
     if "://" in path:
         if not path.startswith(origin + "/"):
@@ -174,8 +174,8 @@ def _print(ctx: Ctx, answer: Raw) -> None:
 
 
 def _decode_json(answer: Raw) -> tuple[Any] | None:
-    """The JSON value of the answer as a tuple of one item, because the value can be null; None if the answer
-    is not JSON."""
+    """Return the JSON value of the answer as a tuple of one item, because the value itself can be null. None
+    if the answer is not JSON."""
     if not answer.content_type.endswith("json"):
         return None
     try:

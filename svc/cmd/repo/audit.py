@@ -1,4 +1,4 @@
-"""`svc repo audit`."""
+"""The command `svc repo audit`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _TOLD = ("role", "decision", "state")  # members of data that say what changed
 
 
 def what(record: dict[str, Any]) -> str:
-    """The change of an audit entry in words: the changed settings, the visibility of a path, a role or a
-    decision."""
+    """Return the change of an audit entry in words: the changed settings, the visibility of a path, a role or
+    a decision."""
     data = record["data"]
     if "path" in data:
         return f"{data['became'] or 'no rule'}, was {data['was'] or 'no rule'}"
@@ -45,8 +45,8 @@ COLUMNS = (
 def audit(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """List what happened in a repository, newest first
 
-    For the owner. Each line has the actor, the action, and the device; for settings the changed fields, for a
-    path rule its visibility. Live edits are not listed, because seals have them.
+    Allowed for the owner. Each line has the actor, the action, and the device. For settings it also has the
+    changed fields, for a path rule its visibility. Live edits are not listed, because seals contain them.
 
     Examples:
     svc repo audit

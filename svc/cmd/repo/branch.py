@@ -1,4 +1,4 @@
-"""`svc repo branch`, `svc repo branch-delete`."""
+"""The commands `svc repo branch`, `svc repo branch-delete`."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def branch(
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
-    """The name of the branch, or the id of the seal, at which a new branch begins. `base`: as typed; "": this
-    folder's branch."""
+    """Return the name of the branch, or the id of the seal, at which a new branch begins. `base` is what the
+    user typed; "" means this folder's branch."""
     ref = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
     return ref.name if ref.kind == "branch" else ref.head or ref.name
 
@@ -80,8 +80,8 @@ def branch_delete(
 ) -> None:
     """Delete a branch; its seals stay reachable by id
 
-    Refuses the default branch, protected branches, and branches with unsealed edits. If no other branch or
-    tag leads to its seals, the command asks, and prints the id with which they can be restored.
+    Refuses to delete the default branch, protected branches, and branches with unsealed edits. If no other
+    branch or tag leads to its seals, the command asks, and prints the id with which they can be restored.
 
     Examples:
     svc repo branch-delete parser

@@ -1,4 +1,4 @@
-"""`svc repo clone`."""
+"""The command `svc repo clone`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def clone(
 ) -> None:
     """Copy a repository into a new folder
 
-    Copies the last seal of the branch and verifies every seal and file; with -b TAG or -b SEAL, copies that
-    seal read-only. Parts of large files that this machine already has are not fetched. Run the command again
-    to continue an interrupted clone; it exits 1 if one of your files was in the way, and svc resolve ends
-    such a conflict. Public repositories need no session. The address for git clone also works.
+    Copies the last seal of the branch, and verifies every seal and file. With -b TAG or -b SEAL, that seal is
+    copied read-only. Parts of large files that this machine already has are not fetched. To continue an
+    interrupted clone, run the command again. It then exits with 1 if one of your files was in the way; svc
+    resolve ends such a conflict. Public repositories need no session. The address for git clone also works.
 
     Examples:
     svc repo clone alice/notes

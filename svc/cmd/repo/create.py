@@ -1,4 +1,4 @@
-"""`svc repo create`."""
+"""The command `svc repo create`."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def create(
 ) -> None:
     """Create a repository
 
-    It belongs to you, or to ORG if you are its admin, and is private unless --public. The current folder is
-    not linked; `svc repo init` does that. --clone makes a new folder.
+    It belongs to you, or to ORG if you are its admin. It is private unless --public is given. The current
+    folder is not linked to it; `svc repo init` does that. --clone makes a new folder.
 
     Examples:
     svc repo create notes
@@ -92,5 +92,5 @@ def create(
 
 
 def any_inside(folder: Path) -> bool:
-    """Whether the folder exists and is not empty, or is a file."""
+    """Return whether the folder is not empty. If it does not exist, returns False; if it is a file, True."""
     return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))

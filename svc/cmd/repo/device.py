@@ -1,4 +1,4 @@
-"""`svc repo device status`."""
+"""The command `svc repo device status`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (
 def status(ctx: Ctx) -> None:
     """Show this machine's device key and whether it is registered
 
-    `state` is registered, revoked, or `not registered`: the first push registers it.
+    `state` is registered, revoked, or not registered. The first push registers the key.
 
     Examples:
     svc repo device status

@@ -1,4 +1,4 @@
-"""`svc repo executable`."""
+"""The command `svc repo executable`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def executable(
 ) -> None:
     """Show which files are executable here, and list them in .svc.yaml
 
-    The service stores no executable bit. Files listed under `executable:` in .svc.yaml get it when a clone, a
-    pull or a restore writes them. The list has paths and patterns; the next push sends it.
+    The server does not store executable bits. Files that are listed under `executable:` in .svc.yaml become
+    executable when a clone, a pull or a restore writes them. The list has paths and patterns. The next push
+    sends it.
 
     Examples:
     svc repo executable

@@ -1,4 +1,4 @@
-"""`svc repo fork`, `svc repo forks`."""
+"""The commands `svc repo fork`, `svc repo forks`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ def fork(
     """Fork a public repository
 
     Creates a repository of yours, or of an organisation, with the current seals, branches and tags of the
-    original. Nothing is copied, but it counts for its owner's quota like any other. Only public repositories
-    are forked, and a fork stays public. Propose your changes with `svc pr create -R OWNER/NAME --head
-    YOU:BRANCH`. If some paths are visible only to the original's writers, the fork has only their digests:
-    they are in none of its folders, its seals keep them unchanged, and nothing can be proposed from it.
+    original. Their bytes are not copied, but the fork counts for its owner's quota like any other repository.
+    Only public repositories can be forked, and a fork stays public. Propose your changes with `svc pr create
+    -R OWNER/NAME --head YOU:BRANCH`. If some paths are visible only to the original's writers, the fork has
+    only digests of these paths. They are in none of its folders, its seals keep them unchanged, and nothing
+    can be proposed from the fork.
 
     Examples:
     svc repo fork alice/notes --clone

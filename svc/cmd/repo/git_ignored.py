@@ -1,4 +1,4 @@
-"""`svc repo git-ignored`."""
+"""The command `svc repo git-ignored`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def git_ignored(
 ) -> None:
     """Show new files that git ignores for you alone, and leave them out
 
-    git ignores files listed in .git/info/exclude and in its core.excludesFile on this machine only. svc has
-    no such rules, so push asks before it sends these files, and watch does not send them. --write adds a line
-    for each to .svcignore, which everybody who has the repository sees.
+    git ignores files that .git/info/exclude and its core.excludesFile name, on this machine only. svc has no
+    such rules. So svc push asks before it sends these files, and svc watch does not send them. --write adds a
+    line for each to .svcignore, which everybody who has the repository sees.
 
     Examples:
     svc repo git-ignored

@@ -1,4 +1,4 @@
-"""`svc repo init`."""
+"""The command `svc repo init`."""
 
 from __future__ import annotations
 

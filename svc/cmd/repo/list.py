@@ -1,4 +1,4 @@
-"""`svc repo list`, `svc repo search`."""
+"""The commands `svc repo list`, `svc repo search`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc repo protect …`."""
+"""The commands `svc repo protect …`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from svc.http.checked import checked
 
 
 def approvals(record: dict[str, Any]) -> int:
-    """The number of approvals that a merge needs: the number in the rule, else 1 if the rule requires review,
-    else 0."""
+    """Return the number of approvals that a merge needs. It is the number in the rule; without one it is 1 if
+    the rule requires review, else 0."""
     return int(record["required_approvals"]) or int(record["require_review"])
 
 
@@ -47,7 +47,7 @@ Pattern = Annotated[str, typer.Argument(metavar="BRANCH", help="A branch, or a p
 def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     """List protection rules
 
-    A rule that requires review without a number requires one approval.
+    If a rule requires review without a number, one approval is needed.
 
     Examples:
     svc repo protect list
@@ -88,8 +88,8 @@ def set_rule(
 ) -> None:
     """Create or replace the protection rule of a branch pattern
 
-    * matches characters of one segment, ** also slashes. If several rules match, the strictest requirements
-    apply.
+    In a pattern * matches characters between two slashes, and ** matches slashes, too. If several rules match
+    a branch, the strictest requirements apply.
 
     Examples:
     svc repo protect set main --require-review --required-approvals 2

@@ -1,5 +1,5 @@
-"""The settings of a repository, and its end: `svc repo edit`, `rename`, `visibility`, `archive`, `delete`
-…"""
+"""Changes the settings of a repository, and deletes or restores it: `svc repo edit`, `rename`, `visibility`,
+`archive`, `delete` …"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rename(
 ) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
-    Linked folders keep working. On a terminal it asks first, unless --yes.
+    Linked folders keep working. On a terminal the command asks first, unless --yes is given.
 
     Examples:
     svc repo rename journal
@@ -92,7 +92,8 @@ def visibility(
 ) -> None:
     """Make a repository public or private
 
-    A public repository shows its whole history to everybody, so --public asks first.
+    Everybody can read the whole history of a public repository, so the command asks before it makes one
+    public.
 
     Examples:
     svc repo visibility private
@@ -112,7 +113,7 @@ def visibility(
 def archive(ctx: Ctx, repository: Repository = "") -> None:
     """Refuse every write until it is unarchived
 
-    It asks first; --yes answers.
+    The command asks first, unless --yes is given.
 
     Examples:
     svc repo archive alice/notes
@@ -179,8 +180,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
-    """The only word without a slash among `words`; another word with a slash sets the command's repository.
-    Raises UsageError, with the command's `usage`, for other words."""
+    """Return the only word without a slash among `words`. A word with a slash sets the command's repository.
+    Raises UsageError, with the command's `usage`, if there are other words."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:

@@ -1,4 +1,4 @@
-"""`svc repo star|unstar|watch|unwatch`."""
+"""The commands `svc repo star|unstar|watch|unwatch`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def watch(ctx: Ctx, repository: Repository = "") -> None:
 def unwatch(ctx: Ctx, repository: Repository = "") -> None:
     """Stop watching a repository
 
-    You still get notices where you are mentioned, assigned or took part.
+    You still get notices about issues and proposals in which you took part, or in which you are mentioned or
+    assigned.
 
     Examples:
     svc repo unwatch alice/notes

@@ -1,4 +1,4 @@
-"""`svc repo tag …`."""
+"""The commands `svc repo tag …`."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
 def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
     """Delete a tag
 
-    Its seal stays. If no branch or other tag leads to the seal, the command asks, and prints the id with
-    which the tag can be restored.
+    The seal of the tag is not deleted. If no branch or other tag leads to it, the command asks, and prints
+    the id with which the tag can be restored.
 
     Examples:
     svc repo tag delete v1.0

@@ -1,4 +1,4 @@
-"""`svc repo view`."""
+"""The command `svc repo view`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def role(record: dict[str, object]) -> object:
 
 
 def fork_of(record: dict[str, object]) -> object:
-    """The OWNER/NAME of the repository that this one is a fork of; None if it is no fork."""
+    """Return the OWNER/NAME of the repository that this one was forked from; None if it is not a fork."""
     parent = record.get("parent")
     return parent.get("full_name") if isinstance(parent, dict) else None
 
 
 def git_clone(record: dict[str, object]) -> object:
-    """The command with which git clones the repository; None if git cannot."""
+    """Return the command with which git clones the repository; None if git cannot clone it."""
     address = record.get("clone_url")
     return f"git clone {address}" if address else None
 
@@ -63,8 +63,8 @@ def view(
 ) -> None:
     """Show a repository
 
-    Without an argument it shows the repository of this folder. Public repositories need no session. On a
-    terminal the README follows.
+    Without an argument the repository of this folder is shown. Public repositories need no session. On a
+    terminal the README is printed below.
 
     Examples:
     svc repo view
@@ -84,8 +84,8 @@ def view(
 
 
 def _readme(ctx: Ctx, repo: Repo) -> str:
-    """The README of the default branch, rendered for the terminal; "" if there is none, or it cannot be
-    read."""
+    """Return the README of the default branch, rendered for the terminal. "" if there is none, or if it
+    cannot be read."""
     api = ctx.reader
     with suppress(SvcError):
         head = api.send(refs.GET, id=repo.id, type="branch", name=repo.default_branch).head

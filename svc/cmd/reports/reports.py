@@ -1,4 +1,4 @@
-"""`svc repo reports …`."""
+"""The commands `svc repo reports …`."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def list_reports(
 ) -> None:
     """List security reports
 
-    Lists the newest first. The owner of the repository sees all reports; others see their own, with the
-    decision.
+    The newest report comes first. The owner of the repository sees all reports. Others see their own, with
+    the decision.
 
     Examples:
     svc repo reports list --state new
@@ -127,8 +127,8 @@ def decide(
 ) -> None:
     """Decide a security report
 
-    Publishing needs an edition that has advisories. --affected names a package and its first fixed version;
-    without it, every version of the repository is affected.
+    --published needs a server that has advisories. --affected names a package and its first fixed version.
+    Without it, every version of the repository counts as affected.
 
     Examples:
     svc repo reports decide 0197c3a1 --triaged
@@ -156,8 +156,8 @@ def decide(
 
 
 def _package(typed: str) -> Affected:
-    """The package and its first fixed version in `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for other
-    texts."""
+    """Return the package and its first fixed version from `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for
+    other texts."""
     match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
     if match is None:
         raise UsageError(
@@ -171,7 +171,8 @@ def _package(typed: str) -> Affected:
 
 
 def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:
-    """The report whose id begins with `typed`. Raises NotFound if none does, UsageError if several do."""
+    """Return the report whose id begins with `typed`. Raises NotFound if there is none, UsageError if there
+    are several."""
 
     def names(report: Report) -> Iterable[str]:
         return (report.id,)

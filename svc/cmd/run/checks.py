@@ -1,4 +1,4 @@
-"""`svc repo checks list|enable|disable`."""
+"""The commands `svc repo checks list|enable|disable`."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ def list_checks(
 ) -> None:
     """List checks, or their states on a seal
 
-    Without --seal and --branch it lists the checks of the repository, each with its last run on any seal.
-    With --watch it waits until all checks of the seal are done, including enabled checks that have not
-    reported: exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over. If
-    no check is enabled or has reported, it waits for a first one for a minute or --appear, then exits 1.
+    Without --seal and --branch, the checks of the repository are listed, each with its last run on any seal.
+    With --watch the command waits until all checks of the seal are completed, including enabled checks that
+    have not reported yet. The exit code is then 0 if all passed, 1 if one failed or the branch moved
+    meanwhile, and 8 if the time is over. If no check is enabled or has reported, it waits for a first one for
+    a minute, or as long as --appear says, then exits with 1.
 
     Examples:
     svc repo checks list
@@ -110,7 +111,7 @@ def enable(ctx: Ctx, name: Name) -> None:
 def disable(ctx: Ctx, name: Name) -> None:
     """Disable a check
 
-    Its reports stay, and it may report again.
+    Its reports stay, and new ones are still accepted.
 
     Examples:
     svc repo checks disable ci/test
@@ -123,8 +124,8 @@ def disable(ctx: Ctx, name: Name) -> None:
 
 
 def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
-    """The newest seal of a branch, as a subject whose checks can be watched. Raises NotFound if the branch
-    has no seal."""
+    """Return the newest seal of a branch, as a `Subject` whose checks can be watched. Raises NotFound if the
+    branch has no seal."""
     api = ctx.reader
 
     def head() -> str | None:
@@ -142,8 +143,9 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
 
 
 def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
-    """Yields the repository's checks (`required`: only the enabled ones), each with its last run on any seal,
-    in the form in which the checks of one seal are printed. `state` is None for a check without a run."""
+    """Yields the repository's checks, each with its last run on any seal. They have the form in which the
+    checks of one seal are printed. With `required`, only enabled checks are yielded. `state` is None for a
+    check without a run."""
     for check in items:
         last = check.last
         if required and not check.enabled:

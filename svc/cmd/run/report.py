@@ -1,4 +1,4 @@
-"""`svc repo run create|update|cancel|rerun`."""
+"""The commands `svc repo run create|update|cancel|rerun`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def create(
 ) -> None:
     """Record a run of a check on a seal
 
-    Without --seal and --branch it takes the last seal of this folder. Each further run of a check on a seal
-    is its next attempt. Without --status and --conclusion the run is queued.
+    Without --seal and --branch, the run is recorded on the last seal of this folder. Each further run of a
+    check on a seal is its next attempt. Without --status and --conclusion the run is queued.
 
     Examples:
     svc repo run create ci/test --details-url https://ci.example/42
@@ -97,7 +97,7 @@ def update(
 def cancel(ctx: Ctx, run: Id) -> None:
     """Complete a run as cancelled
 
-    This command stops nothing itself; the program that runs the check gets an event.
+    The command itself does not stop anything. The program that runs the check gets an event.
 
     Examples:
     svc repo run cancel 0197c3

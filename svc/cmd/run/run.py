@@ -1,4 +1,4 @@
-"""`svc repo run list|view`."""
+"""The commands `svc repo run list|view`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Word = Literal[
 
 
 def stands(record: dict[str, Any]) -> str:
-    """The conclusion of a run if it is completed, else its status."""
+    """Return the conclusion of a run if it is completed, else its status."""
     return str(record["conclusion"] or record["status"])
 
 
@@ -87,7 +87,7 @@ def list_runs(
 ) -> None:
     """List runs
 
-    Newest first.
+    The newest run comes first.
 
     Examples:
     svc repo run list --branch main --status failure
@@ -117,7 +117,7 @@ def view(
 ) -> None:
     """Show a run
 
-    Prints the report with its author and time, and the address of more details.
+    Prints the report with its author and time, and the address of a page with more details.
 
     Examples:
     svc repo run view 0197c3
@@ -129,8 +129,8 @@ def view(
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
-    """The run whose id begins with `typed`. Raises NotFound if there is none; UsageError if there are
-    several, or `typed` is not a part of an id."""
+    """Return the run whose id begins with `typed`. Raises NotFound if there is none. Raises UsageError if
+    there are several, or if `typed` cannot be the beginning of an id."""
     if not re.fullmatch(rf"[0-9a-f]{{4,{ID_CHARS}}}", typed):
         raise UsageError(f"a run is named by 4 to {ID_CHARS} hex digits of its id; see: {LIST}")
     if len(typed) == ID_CHARS:
@@ -145,7 +145,8 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
 
 
 def exit_as(ctx: Ctx, run: Run) -> None:
-    """Exit with EXIT_PENDING if the run is not completed, with EXIT_FAILED if it failed; else return."""
+    """Exit with EXIT_PENDING if the run is not completed, or with EXIT_FAILED if it failed. Otherwise
+    return."""
     state = state_of(run.status, run.conclusion)
     if state == "pending":
         ctx.exit(EXIT_PENDING)

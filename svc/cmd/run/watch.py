@@ -22,7 +22,7 @@ NAMED = 5  # checks that a sentence names
 
 
 def took(record: dict[str, Any]) -> str:
-    """The duration of a run, such as `1 min 12 s`; "" while it is unknown."""
+    """Return the duration of a run, such as `1 min 12 s`. "" while it is unknown."""
     if not record["started_at"] or not record["completed_at"]:
         return ""
     began, ended = (datetime.fromisoformat(record[name]) for name in ("started_at", "completed_at"))
@@ -78,8 +78,8 @@ ExitStatus = Annotated[bool, typer.Option("--exit-status", help="Exit 1 if one f
 def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTERVAL) -> None:
     """Wait until a run is completed
 
-    Exits 0 if it passed or was skipped, 1 if it failed or was cancelled, 8 if it is not completed in time. If
-    its check is run again meanwhile, the newest attempt counts.
+    The exit code is 0 if the run passed or was skipped, 1 if it failed or was cancelled, and 8 if it is not
+    completed in time. If its check is run again meanwhile, the newest attempt counts.
 
     Examples:
     svc repo run watch 0197c3 --timeout 600
@@ -126,8 +126,8 @@ def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
 def look(
     ctx: Ctx, answer: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
 ) -> None:
-    """Print the checks once. If one failed, exit with 1 if `strict` or `exit_status`; if one is pending, exit
-    with 8 if `exit_status`."""
+    """Print the checks once. If one failed, and `strict` or `exit_status` is True, exit with 1. If one is
+    pending, and `exit_status` is True, exit with 8."""
     items = counted(answer.items, options)
     table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"
@@ -136,14 +136,14 @@ def look(
 
 
 def leave(ctx: Ctx, verdict: Verdict, subject: Subject) -> None:
-    """Print the verdict on stderr. Unless it is `passed`, exit with its code."""
+    """Print the verdict on stderr. If it is not `passed`, exit with its code."""
     ctx.out.note(sentence_of(verdict, subject))
     if verdict.outcome != "passed":
         ctx.exit(EXIT_PENDING if verdict.outcome == "pending" else EXIT_FAILED)
 
 
 def sentence_of(verdict: Verdict, subject: Subject) -> str:
-    """The verdict on the checks of a seal, as a sentence."""
+    """Return a sentence that states the verdict on the checks of a seal."""
     of = f"{subject.seal[:12]} ({subject.name})" if subject.name else subject.seal[:12]
     total = len(verdict.items)
     if verdict.outcome == "stale":

@@ -1,4 +1,4 @@
-"""`svc repo webhook ping|deliveries|delivery|redeliver`."""
+"""The commands `svc repo webhook ping|deliveries|delivery|redeliver`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id
 
 
 def answer(record: dict[str, Any]) -> str:
-    """The HTTP status that a webhook's address answered; without an answer, the reason."""
+    """Return the HTTP status that a webhook's address answered. If it did not answer, return the reason."""
     return str(record["status"] or record["reason"] or "")
 
 
@@ -74,7 +74,8 @@ def deliveries(
 ) -> None:
     """List what was sent to a webhook within the last week
 
-    Lists the newest first. Waiting messages are retried, eight times within 28 hours.
+    The newest delivery comes first. A message that was not accepted is sent again, up to eight times within
+    28 hours.
 
     Examples:
     svc repo webhook deliveries 0197c3 --state failed
@@ -104,7 +105,7 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
 def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """Send the message of a delivery once more
 
-    It keeps its id, so that the receiver recognises it.
+    The message keeps its id, so that the receiver recognises it.
 
     Examples:
     svc repo webhook redeliver 0197c3 0197c4a1
@@ -129,7 +130,8 @@ def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
 
 
 def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
-    """The request and the answer of a delivery as text: headers, then bodies, with JSON indented."""
+    """Return the request and the answer of a delivery as text. It has the headers, then the bodies, with JSON
+    indented."""
     sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
     lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
     if record.status is not None:
@@ -143,7 +145,7 @@ def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
 
 
 def _indent_json(body: str) -> str:
-    """JSON with a line for each member; other text unchanged."""
+    """Return JSON with one member in each line. Other text is returned unchanged."""
     try:
         return json.dumps(json.loads(body), indent=2)
     except (ValueError, RecursionError):

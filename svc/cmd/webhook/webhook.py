@@ -1,4 +1,4 @@
-"""`svc repo webhook create|list|view|edit|delete`."""
+"""The commands `svc repo webhook create|list|view|edit|delete`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """The state of a webhook: `active`, `failing`, or the reason why the webhook is off; `off` if its owner
-    switched it off."""
+    """Return the state of a webhook: `active`, `failing`, or `off`. If it is off, and not because its owner
+    switched it off, the reason is returned instead."""
     if record["active"]:
         return "failing" if record["failing_since"] else "active"
     why = record["disabled"]
@@ -69,8 +69,8 @@ def create(
 ) -> None:
     """Send the events of a repository to an address
 
-    Each message is signed by the rules of Standard Webhooks. This command shows the secret once. The relay
-    then sends a ping.
+    Each message is signed by the rules of Standard Webhooks. The secret is shown only this once. After the
+    webhook is created, the relay sends a ping.
 
     Examples:
     svc repo webhook create https://ci.example/hook --events push,proposal
@@ -129,7 +129,7 @@ def edit(
 ) -> None:
     """Change what a webhook is told, or switch it on or off
 
-    A webhook that failed for days is switched off by the server; switching it on resets its failures.
+    The server switches off a webhook that failed for days. Switching it on resets its failures.
 
     Examples:
     svc repo webhook edit 0197c3 --events push,release
@@ -158,8 +158,8 @@ def delete(ctx: Ctx, webhook: Which) -> None:
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
-    """The webhook that the user names by the beginning of its id, or by its URL. Raises NotFound if none
-    fits, UsageError if several do."""
+    """Return the webhook that the user named by the beginning of its id, or by its URL. Raises NotFound if
+    there is none, UsageError if several match."""
 
     def names(webhook: Webhook) -> Iterable[str]:
         return webhook.id, webhook.url
@@ -168,7 +168,7 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
 
 
 def kinds_of(typed: str) -> list[EventKind]:
-    """The kinds of events in a list with commas. Raises UsageError for an unknown kind."""
+    """Return the kinds of events in a list separated by commas. Raises UsageError for an unknown kind."""
     kinds = list(dict.fromkeys(kind.strip() for kind in typed.split(",") if kind.strip()))
     wrong = [kind for kind in kinds if kind not in KINDS]
     if wrong or not kinds:

@@ -1,2 +1,2 @@
-"""Apps on this machine: programs in a repository, launched together with the local LLM server and the models
-that they need."""
+"""Apps on this machine. An app is a program in a repository, which svc launches together with the local LLM
+server and the models that it needs."""

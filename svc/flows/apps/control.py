@@ -23,7 +23,7 @@ _LOOK = 0.05
 
 
 def start(apps: Apps, app: App, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the process that runs an app and supervises it, and return that process. It continues after this
+    """Start a process that runs and supervises an app. Returns that process, which goes on running when this
     process ends."""
     home = apps.root.parent
     apps.record(app)
@@ -46,9 +46,9 @@ def wait(
     process: subprocess.Popen[bytes] | None,
     over: Callable[[AppState], bool],
 ) -> AppState:
-    """Wait until `over` returns True for the app's state, or its supervisor has ended. Returns the state.
-    `process`: the supervisor; None if another command started it. Raises AppFailed if the supervisor ended
-    without recording a state."""
+    """Wait until `over` returns True for the app's state, or until its supervisor has ended. Returns the
+    state. `process` is the supervisor, or None if another command started it. Raises AppFailed if the
+    supervisor ended without recording a state."""
     while True:
         code = process.poll() if process is not None else ALREADY
         state = state_of(apps, app)
@@ -68,7 +68,8 @@ def wait(
 
 
 def stop(apps: Apps, app: App) -> AppState | None:
-    """End an app. Returns its state before; None if it did not run. Raises AppFailed if it does not end."""
+    """End an app. Returns the state that it had before; None if it was not running. Raises AppFailed if it
+    does not end."""
     lock = apps.folder(app.id) / LOCK
     state = state_of(apps, app)
     if living_holder(lock) is None:

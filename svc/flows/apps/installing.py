@@ -22,8 +22,8 @@ _REMOVED = ".removed-"
 
 
 def install(where: Where, apps: Apps, repo: Repo) -> tuple[App, bool]:
-    """Clone an app's repository. Returns (app, whether it is new). Raises NoLaunch if the repository does not
-    say how to launch it; then its files are removed."""
+    """Clone an app's repository. Returns the app, and whether it is new. If the repository does not say how
+    to launch it, its files are removed and NoLaunch is raised."""
     app = App(id=repo.full_name, folder=str(apps.files(repo.full_name)), installed=True, server=where.server)
     for known_app in apps.all():
         if known_app.id == app.id:
@@ -54,8 +54,8 @@ def _require_same_server(app: App, server: str) -> None:
 
 
 def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
-    """Pull the newest seal into the folder of an installed app. Returns the result; raises the errors of a
-    pull."""
+    """Pull the newest seal into the folder of an installed app. Returns the result of the pull. Raises the
+    errors of a pull."""
     inner = Where(environment, Path(app.folder), where.note, where.progress, "svc app update")
     try:
         with copy_for_pulling(inner) as copy:
@@ -65,8 +65,8 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
 
 
 def uninstall(apps: Apps, app: App) -> None:
-    """Remove svc's record of an app, and its folder if svc installed it. If this is interrupted, the app is
-    either complete or gone, and the next call removes the rest. Raises DiskError."""
+    """Remove svc's record of an app, and its folder if svc installed it. After an interruption the app is
+    either complete or no longer known, and the next call removes the rest. Raises DiskError."""
     for remains in apps.root.glob(f"{_REMOVED}*"):
         shutil.rmtree(remains, ignore_errors=True)
     removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"

@@ -1,4 +1,4 @@
-"""The models that an app needs. Missing ones are pulled before the app is launched."""
+"""Finds out which models an app needs, and pulls missing ones before the app is launched."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from svc.http.origin import parse_origin
 
 
 class Needs(NamedTuple):
-    """The models that an app needs, and whether it needs the local LLM server at all. `preferred`: a model to
-    use instead of the first one, if it can be had."""
+    """The models that an app needs, and whether it needs the local LLM server at all. `preferred` is a model
+    to use instead of the first one, if it is available."""
 
     server: bool
     models: list[ModelName]
@@ -31,8 +31,8 @@ class Needs(NamedTuple):
 
 
 def needs_of(manifest: RepoManifest) -> Needs:
-    """The needs that a manifest states under `models:` and `ollama_tag`. Raises UsageError for a text that is
-    not the name of a model."""
+    """Return the models that a manifest names under `models:` and `ollama_tag`. Raises UsageError for a text
+    that is not the name of a model."""
     names = [parse(name) for name in manifest.models]
     preferred = _preferred(manifest.ollama_tag, names)
     uses = manifest.launch is not None and bool(manifest.launch.placeholders)
@@ -42,8 +42,9 @@ def needs_of(manifest: RepoManifest) -> Needs:
 
 
 def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
-    """The model that `ollama_tag` selects; None without a tag. The tag is a whole name (`qwen:q4_k_m`), or
-    only the part after the colon, which applies to the first of `names`."""
+    """Return the model that `ollama_tag` selects; None without a tag. The tag is either a whole name
+    (`qwen:q4_k_m`), or only the part after the colon, which then replaces that part of the first of
+    `names`."""
     if tag is None:
         return None
     if names and ":" not in tag and "/" not in tag and tag != names[0].name:
@@ -53,8 +54,8 @@ def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
 
 class Bringing:
     """Makes the models that an app needs available to the LLM server on a port, and pulls missing ones.
-    `shared`: whether that server loads models from svc's own store of models. `note`: called with a sentence
-    about the chosen model; `tell`: called with the progress of pulls."""
+    `shared` says whether that server loads models from svc's own model store. `note` is called with a
+    sentence about the chosen model, `tell` with the progress of pulls."""
 
     def __init__(
         self, where: Where, models: Models, port: int, shared: bool, note: Callable[[str], None], tell: Tell
@@ -63,8 +64,8 @@ class Bringing:
         self._server, self._note, self._tell = Server(port), note, tell
 
     def bring_all(self, needs: Needs) -> ModelName | None:
-        """Pull the missing models. Returns the model that the app gets as its first; None if it needs none.
-        Raises the errors of a pull."""
+        """Pull the missing models. Returns the model that the app is given as its first; None if the app
+        needs no model. Raises the errors of a pull."""
         first, rest = needs.models[:1], needs.models[1:]
         chosen = [self._bring_first(name, needs.preferred) for name in first]
         for name in rest:
@@ -110,8 +111,8 @@ class Bringing:
             bring(self._server, self._models, name)
 
     def _require_no_other_server(self, name: ModelName) -> None:
-        """Raise UsageError if the name of a model has a server other than the folder's. A manifest must not
-        choose a server, except a registry of models."""
+        """Raise UsageError if the name of a model contains a server that is not the folder's own. A manifest
+        must not choose a server, except a registry of models."""
         if not name.host or registry.origin_of(name, self._where.environment) is not None:
             return
         own = None

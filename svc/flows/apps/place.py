@@ -1,4 +1,4 @@
-"""The apps that this machine knows, and what svc stores about each:
+"""Finds the apps that this machine knows. svc stores about each app:
 
 SVC_HOME/apps/<id, with + for />/
     app.json      its folder, and the repository that it was installed from
@@ -6,8 +6,7 @@ SVC_HOME/apps/<id, with + for />/
     lock          held by its supervisor, released when that ends
     state.json    the state that the supervisor reports
     log           the app's output, if it has no terminal
-    files/        the folder of an installed app
-"""
+    files/        the folder of an installed app"""
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class App(msgspec.Struct, frozen=True, kw_only=True):
-    """An app. `id`: OWNER/NAME if it was installed from `server`; else a name made from its folder's name."""
+    """An app. `id` is OWNER/NAME if the app was installed from `server`. For any other app it is made from
+    the name of its folder."""
 
     id: str
     folder: str
@@ -51,11 +51,11 @@ class Apps:
         self.root = home.absolute() / "apps"
 
     def folder(self, id: str) -> Path:
-        """The path of the folder with svc's data about an app."""
+        """Return the path of the folder in which svc stores its own files about an app."""
         return self.root / id.replace("/", "+")
 
     def files(self, id: str) -> Path:
-        """The path of the folder of an installed app."""
+        """Return the path of the folder that contains an installed app."""
         return self.folder(id) / _FILES
 
     def all(self) -> list[App]:
@@ -70,9 +70,10 @@ class Apps:
         return apps
 
     def find(self, typed: str, base: Path) -> App:
-        """The app whose id, or end of an id, is `typed`, or whose folder it is (relative to `base`). For a
-        folder that is not known yet, a new App, which is not recorded. Raises AppMissing if there is neither,
-        NoLaunch if the folder has no app, UsageError if several apps fit."""
+        """Find the app that the user typed: by its id, by the end of its id, or by its folder relative to
+        `base`. For a folder that svc does not know yet, returns a new App that is not recorded. Raises
+        AppMissing if nothing matches, NoLaunch if the folder has no app, and UsageError if several apps
+        match."""
         apps = self.all()
         is_path = typed.startswith((".", "/", "~"))
         matches = [app for app in apps if app.id == typed] or [
@@ -110,7 +111,7 @@ class Apps:
             store.write(folder / _RECORD, msgspec.json.encode(app))
 
     def is_allowed(self, app: App, launch: Launch) -> bool:
-        """Whether the user has allowed this launch of the app."""
+        """Return whether the user has allowed this launch of the app."""
         try:
             return (self.folder(app.id) / ALLOWED).read_text("ascii") == digest_of(app, launch)
         except (OSError, ValueError):
@@ -130,16 +131,16 @@ class Apps:
 
 
 def digest_of(app: App, launch: Launch) -> str:
-    """The digest of an app's command and folder. It changes if another folder is put at the same path. Raises
-    OSError if the folder cannot be examined."""
+    """Return the digest of an app's command and folder. It also changes if another folder is put at the same
+    path. Raises OSError if the folder cannot be examined."""
     status = Path(app.folder).stat()
     where = [os.fsencode(app.folder).hex(), status.st_dev, status.st_ino]
     return hashlib.sha256(msgspec.json.encode([*where, launch])).hexdigest()
 
 
 def is_own(app: App) -> bool:
-    """Whether the app's folder belongs to the user who runs svc. The owner of any other folder could change
-    its program at any time."""
+    """Return whether the app's folder belongs to the user who runs svc. If it does not, its owner could
+    change the program at any time."""
     try:
         return Path(app.folder).stat().st_uid == os.getuid()
     except OSError:
@@ -147,7 +148,7 @@ def is_own(app: App) -> bool:
 
 
 def _folder_at(base: Path, typed: str) -> Path | None:
-    """The typed folder, relative to `base`; None if there is no such folder."""
+    """Return the typed folder, relative to `base`; None if there is no such folder."""
     try:
         folder = (base / Path(typed).expanduser()).resolve()
         return folder if folder.is_dir() else None
@@ -156,7 +157,7 @@ def _folder_at(base: Path, typed: str) -> Path | None:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path is UTF-8. Python shows other bytes of a path as surrogates."""
+    """Return whether a path is valid UTF-8. Python represents other bytes of a path as surrogates."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -165,7 +166,8 @@ def _is_text(path: str) -> bool:
 
 
 def manifest_of(app: App) -> RepoManifest:
-    """The manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is malformed."""
+    """Return the manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is
+    malformed."""
     file = Path(app.folder) / MANIFEST
     try:
         with file.open("rb") as source:
@@ -177,7 +179,7 @@ def manifest_of(app: App) -> RepoManifest:
 
 
 def launch_of(app: App, manifest: RepoManifest) -> Launch:
-    """How the app is started, by its manifest. Raises NoLaunch if the manifest does not say so."""
+    """Return how the app's manifest says to start it. Raises NoLaunch if the manifest does not say so."""
     if manifest.launch is None:
         raise NoLaunch(
             f"{MANIFEST} in {terminal_safe(app.folder)} has no launch:, which says how the app is started; "

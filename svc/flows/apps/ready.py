@@ -1,4 +1,4 @@
-"""Checks whether an app is ready, by the rule in `launch.ready`."""
+"""Checks whether a started app is ready, by the rule in `launch.ready` of its manifest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _SECONDS = 2.0
 
 
 def port_of_ready(ready: Ready | None) -> int | None:
-    """The port that the app opens when it is ready; None if the rule is a time, or there is no rule."""
+    """Return the port that the app opens when it is ready. None if there is no rule, or if the rule is a
+    number of seconds."""
     if ready is None:
         return None
     return ready.port or (urlsplit(ready.http).port if ready.http else None)
 
 
 def is_ready(ready: Ready, elapsed: float) -> bool:
-    """Whether the app counts as started. `elapsed`: seconds since its start."""
+    """Return whether the app counts as started. `elapsed` is the number of seconds since its start."""
     if ready.http is not None:
         return _answers(ready.http)
     if ready.port is not None:
@@ -28,7 +29,7 @@ def is_ready(ready: Ready, elapsed: float) -> bool:
 
 
 def _answers(address: str) -> bool:
-    """Whether a page is served at the address, with a status below 400."""
+    """Return whether a page can be loaded from the address with a status below 400."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
     try:

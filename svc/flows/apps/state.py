@@ -17,11 +17,12 @@ Phase = Literal["stopped", "starting", "pulling", "running", "ended", "failed"]
 class AppState(msgspec.Struct, kw_only=True):
     """The state of an app.
 
-    `state`: stopped if it was never launched, was stopped, or its supervisor was killed; starting, then
-    perhaps pulling, until it is ready; then running; ended if it ended by itself, with `code`; failed, for
-    the reason `detail`. `pid`: process id of the app; `began`: start time of that process, which tells it
-    from a later process with the same id. `notes`: messages of its supervisor, such as the chosen model.
-    `pulled`: (bytes received, total bytes) of a model."""
+    `state` is stopped if the app was never launched or was stopped, or if its supervisor was killed. It is
+    starting, and perhaps pulling, until the app is ready, and then running. It is ended if the app ended by
+    itself, with the exit code `code`. It is failed for the reason `detail`. `pid` is the process id of the
+    app, and `began` the start time of that process, which tells it from a later process with the same id.
+    `notes` are messages of the supervisor, such as the chosen model. `pulled` is (bytes received, total
+    bytes) of a model that is being pulled."""
 
     id: str
     state: Phase = "stopped"
@@ -45,7 +46,7 @@ def write(apps: Apps, state: AppState) -> None:
 
 
 def recorded(apps: Apps, app: App) -> AppState | None:
-    """The last state that the app's supervisor recorded; None if there is none."""
+    """Return the last state that the app's supervisor stored; None if there is none."""
     try:
         return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
     except (OSError, msgspec.MsgspecError):
@@ -53,8 +54,8 @@ def recorded(apps: Apps, app: App) -> AppState | None:
 
 
 def state_of(apps: Apps, app: App) -> AppState:
-    """The current state of an app: the recorded one, corrected if the supervisor was killed since, or if a
-    new supervisor has recorded nothing yet."""
+    """Return the current state of an app. It is the stored state, corrected if the supervisor was killed
+    since, or if a new supervisor has not stored a state yet."""
     state = recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed
     supervisor = living_holder(apps.folder(app.id) / LOCK)
@@ -69,8 +70,8 @@ def state_of(apps: Apps, app: App) -> AppState:
 
 
 def began(pid: int) -> int | None:
-    """The start time of a process, in the system's clock ticks since boot; None if the process has ended, or
-    the system does not report it."""
+    """Return the start time of a process, in clock ticks since the system started. None if the process has
+    ended, or if the system does not report the time."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
         return int(text.rpartition(")")[2].split()[19])

@@ -1,8 +1,8 @@
-"""Runs one app: first the server and the models that it needs, then its program, until the program ends.
+"""Runs one app: first starts the LLM server and fetches the models that it needs, then runs its program until
+the program ends.
 
-The lease on the server (a lock that says that the app needs it), the lock of the app, and the program all end
-with this process, however it ends.
-"""
+When this process ends, for whatever reason, so do the program, the lock of the app, and the lease on the
+server (a lock that says that the app needs the server)."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Stopped(BaseException):
 
 
 class Supervisor:
-    """Runs an app. `log`: where its output goes, and the app gets its own session; None: the app uses this
-    terminal. `note`: called with sentences for the user; `report`: called with (received bytes, total bytes)
-    of a pull."""
+    """Runs an app. `log` is the file for the app's output; with a log the app runs in a session of its own.
+    If `log` is None, the app uses this terminal. `note` is called with sentences for the user, `report` with
+    (received bytes, total bytes) of a pull."""
 
     def __init__(
         self, where: Where, app: App, *, log: Log | None, note: Callable[[str], None], report: Report
@@ -72,8 +72,9 @@ class Supervisor:
         self._signals = Signals()
 
     def run(self) -> int:
-        """Launch the app and wait for its end. Returns its exit code, after a signal 128 plus the signal's
-        number. Raises AlreadyLocked if it runs already, or the error that prevents the launch."""
+        """Launch the app and wait for its end. Returns its exit code; after a signal that is 128 plus the
+        signal's number. Raises AlreadyLocked if the app is already running, or the error that prevents the
+        launch."""
         self._apps.record(self._app)
         command = f"svc app launch {self._app.id}"
         with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
@@ -107,8 +108,8 @@ class Supervisor:
             return self._run_program(launch, values)
 
     def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
-        """Make sure that the server answers and the models are installed. Returns name → value of each
-        placeholder that `launch:` may use."""
+        """Make sure that the server answers and the models are installed. Returns the value of each
+        placeholder that `launch:` may use, by name."""
         environment, home = self._where.environment, self._where.home.root
         port = port_of(None, Path(self._app.folder), environment)
         stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
@@ -161,8 +162,8 @@ class Supervisor:
     def _start(
         self, words: list[str], environment: Mapping[str, str]
     ) -> tuple[subprocess.Popen[bytes], int | None]:
-        """Start the program. Returns (process, file descriptor from which its output is read, or None without
-        a log). Raises AppFailed."""
+        """Start the program. Returns the process, and the file descriptor from which its output is read (None
+        without a log). Raises AppFailed."""
         source = sink = None
         if self._log is not None:
             source, sink = os.pipe()
@@ -200,8 +201,8 @@ class Supervisor:
         return copying
 
     def _wait_ready(self, process: subprocess.Popen[bytes], ready: Ready | None) -> None:
-        """Wait until the app is ready by its rule; without a rule, return at once. Raises AppFailed if it
-        ends before, or takes too long."""
+        """Wait until the app is ready by its rule. Without a rule, return at once. Raises AppFailed if the
+        app ends first, or takes too long."""
         if ready is None:
             return
         began = time.monotonic()
@@ -227,8 +228,9 @@ class Supervisor:
 
 
 def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for an app: `environment` without svc's secrets, and the address of the LLM
-    server taken from `values`, which is empty if the app does not need it."""
+    """Return the environment variables for an app. They are those in `environment` without svc's secrets,
+    plus the address of the LLM server from `values`. `values` is empty if the app does not need the
+    server."""
     variables = {name: value for name, value in environment.items() if name not in SECRETS}
     if values:
         variables["OLLAMA_HOST"] = f"{values['llm.host']}:{values['llm.port']}"
@@ -237,7 +239,7 @@ def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) ->
 
 
 def end_left(apps: Apps, app: App) -> None:
-    """End the program of an app whose supervisor was killed, if it still runs."""
+    """End the program of an app whose supervisor was killed, if the program is still running."""
     recorded = states.recorded(apps, app)
     if recorded is None or recorded.pid is None or recorded.began is None:
         return
@@ -251,7 +253,7 @@ def end_left(apps: Apps, app: App) -> None:
 
 
 def _require_free(ready: Ready | None) -> None:
-    """Raise AppFailed if another program has the port at which the app would be ready."""
+    """Raise AppFailed if another program uses the port that the app must open to be ready."""
     port = port_of_ready(ready)
     if port is None:
         return
@@ -264,8 +266,8 @@ def _require_free(ready: Ready | None) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait until the program has ended; Ctrl-C on the terminal is left to the program. Returns its exit code,
-    after a signal 128 plus the signal's number."""
+    """Wait until the program has ended, and return its exit code. After a signal that is 128 plus the
+    signal's number. Ctrl-C on the terminal is left to the program."""
     while True:
         with suppress(KeyboardInterrupt):
             return _as_shell(process.wait())
@@ -276,8 +278,8 @@ def _as_shell(code: int) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
-    """End the program: by SIGTERM, and if that does not help by SIGKILL. `whole`: end all processes of its
-    session."""
+    """End the program with SIGTERM, or with SIGKILL if it does not end soon. With `whole`, end all processes
+    of its session."""
 
     def send(number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -297,7 +299,7 @@ def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
 
 
 def _has_members(group: int) -> bool:
-    """Whether a process group has processes."""
+    """Return whether any process is in this process group."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):  # the latter: no signal of ours reaches them
@@ -314,7 +316,7 @@ class Signals:
 
     @contextmanager
     def listen(self) -> Iterator[None]:
-        """A context in which the first of these signals raises Stopped."""
+        """A context in which SIGTERM or SIGHUP raises Stopped. Only the first signal counts."""
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
         self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
         before = [signal.signal(number, self._hear) for number in self._numbers]
@@ -326,7 +328,7 @@ class Signals:
 
     @contextmanager
     def later(self) -> Iterator[None]:
-        """A context that delays these signals: if one arrives inside, Stopped is raised at its end."""
+        """A context that delays SIGTERM and SIGHUP. If one arrives inside, Stopped is raised at its end."""
         self._waits = True
         try:
             yield
@@ -358,7 +360,7 @@ _PRCTL = _libc()  # loaded before a fork, after which little may be called
 
 
 def _die_with_parent() -> None:
-    """Make this process, the app's, end when its supervisor ends, even if the supervisor is killed. Called in
-    the new process before the program starts."""
+    """Make this new process end when its supervisor ends, even if the supervisor is killed. Called in the
+    process of the app, before its program starts."""
     if _PRCTL is not None:
         _PRCTL(_DIE_WITH_PARENT, signal.SIGTERM)

@@ -18,8 +18,8 @@ ALREADY = 4
 
 
 def main() -> int:
-    """Run the supervisor. Returns the exit code: the app's own, 1 if the app did not start, ALREADY if it
-    runs already."""
+    """Run the supervisor. Returns the exit code: that of the app, 1 if the app did not start, or ALREADY if
+    it is already running."""
     where = Where(os.environ, Path("/"), command="svc app launch")
     apps = Apps(where.home.root)
     app = next(app for app in apps.all() if app.id == sys.argv[1])

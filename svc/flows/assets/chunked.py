@@ -1,6 +1,5 @@
-"""Uploads a large asset in chunks: sends the chunks that the repository lacks, then their list. After an
-interruption, only the missing chunks are sent.
-"""
+"""Uploads a large asset in chunks: first the chunks that the repository lacks, then the list of all chunks.
+After an interruption, only missing chunks are sent."""
 
 from __future__ import annotations
 
@@ -25,8 +24,9 @@ def send(
     api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], replaces: str = ""
 ) -> Asset:
     """Upload a file that is too large to be sent in one piece (above the blob cap), and return the asset.
-    `done`: called with the number of bytes that the server has. `replaces`: BLAKE3 of the asset to replace;
-    "": none. Raises AssetExists before any byte is sent, ClientError if the file changes meanwhile."""
+    `done` is called with the number of bytes that the server has. `replaces` is the BLAKE3 of the asset to
+    replace, or "" if the asset is new. Raises AssetExists before any byte is sent, and ClientError if the
+    file changes during the upload."""
     try:
         with file.path.open("rb", buffering=0) as opened:
             listed = chunks_of(opened, file.digest)

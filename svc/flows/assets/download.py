@@ -1,4 +1,4 @@
-"""Downloads assets of a release into a folder, continuing interrupted downloads."""
+"""Downloads assets of a release into a folder. Interrupted downloads are continued."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svc.flows.assets.local import PIECE
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A downloaded asset in the file `path`. `downloaded` False: the file existed already."""
+    """An asset that is now in the file `path`. `downloaded` is False if the file already existed."""
 
     asset: Asset
     path: Path
@@ -33,8 +33,8 @@ class Received(msgspec.Struct, frozen=True):
 
 
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
-    """The assets that match one of the patterns; all without patterns. Raises NotFound if none matches,
-    ServerMisbehaved for names that are not file names."""
+    """Return the assets that match one of the patterns, or all assets if there are no patterns. Raises
+    NotFound if none matches, ServerMisbehaved if a name cannot be a file name."""
     assets = [asset for asset in release.assets if not patterns or _matches(asset.name, patterns)]
     if not assets:
         what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
@@ -65,8 +65,9 @@ def download(
     clobber: bool,
     progress: Progress,
 ) -> Iterator[Received]:
-    """Write the assets into the folder, each under its name once it is complete and verified, and yield it
-    then. Raises Conflict, before anything is written, if a file with other bytes exists, unless `clobber`."""
+    """Download the assets into the folder. Each gets its name when it is complete and verified, and is
+    yielded then. If a file with other bytes exists, raises Conflict before anything is written, or replaces
+    the file if `clobber` is True."""
     with translated_disk_errors(folder, folder):
         present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,8 +81,8 @@ def download(
 
 
 def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
-    """Whether the file exists with the bytes of the asset. Raises Conflict if it has other bytes, unless
-    `clobber`."""
+    """Return whether the file exists with the bytes of the asset. If it has other bytes, raises Conflict, or
+    returns False if `clobber` is True."""
     try:
         info = target.lstat()
     except FileNotFoundError:
@@ -103,8 +104,8 @@ def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
 def _fetch(
     api: Api, repo_id: str, version: str, asset: Asset, target: Path, done: Callable[[int], None]
 ) -> None:
-    """Download an asset into a temporary file in the target's folder, continuing an earlier one; rename it to
-    the target when it is complete and verified."""
+    """Download an asset into a temporary file in the target's folder, and rename it to `target` when it is
+    complete and verified. An interrupted download is continued."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
     with _open_part(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
@@ -133,9 +134,9 @@ def _receive(
     whole: blake3 | None,
     done: Callable[[int], None],
 ) -> blake3:
-    """Append the missing bytes of an asset to the file `fd`. Returns the hash of the whole file. `whole`: the
-    hash of the bytes in it; None: begin with an empty file. If these bytes turn out wrong, the download
-    starts again."""
+    """Append the missing bytes of an asset to the file `fd`. Returns the hash of the whole file. `whole` is
+    the hash of the bytes that the file already has; if it is None, the file is emptied first. If the existing
+    bytes turn out to be wrong, the download starts again."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None
@@ -165,7 +166,7 @@ def _write(fd: int, piece: bytes) -> None:
 @contextmanager
 def _open_part(part: Path) -> Iterator[int]:
     """A context that yields the descriptor of the temporary file, locked by this process. Raises ClientError
-    while another process writes it."""
+    if another process is writing it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)
     try:
@@ -183,7 +184,7 @@ def _open_part(part: Path) -> Iterator[int]:
 
 
 def _digest(fd: int) -> blake3:
-    """The BLAKE3 hash of the whole file."""
+    """Return the BLAKE3 hash of the whole file."""
     whole, at = blake3(), 0
     while piece := os.pread(fd, PIECE, at):
         whole.update(piece)

@@ -21,7 +21,7 @@ _ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "a
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file to upload as an asset. `size`: bytes; `digest`: their BLAKE3."""
+    """A file to upload as an asset. `size` is its number of bytes, `digest` their BLAKE3."""
 
     path: Path
     name: str
@@ -31,7 +31,8 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
+    """Read the files at these paths, each once, and describe them. Raises UsageError for a file that cannot
+    be an asset."""
     files: dict[str, LocalFile] = {}
     for typed in paths:
         file = _read_file(Path(typed))
@@ -65,6 +66,6 @@ def _read_file(path: Path) -> LocalFile:
 
 
 def media_of(name: str) -> str:
-    """The media type for a file name."""
+    """Return the media type for a file name."""
     guessed, encoding = mimetypes.guess_type(name)
     return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES

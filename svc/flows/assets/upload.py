@@ -19,7 +19,8 @@ from svc.flows.assets.local import PIECE, LocalFile
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """An asset after an upload. `uploaded`: False if the release already had these bytes under this name."""
+    """An asset that is now on the server. `uploaded` is False if the release already had these bytes under
+    this name."""
 
     asset: Asset
     uploaded: bool
@@ -28,9 +29,9 @@ class Sent(msgspec.Struct, frozen=True):
 def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
 ) -> Iterator[Sent]:
-    """Upload the files as assets, and yield each when it is on the server. An asset that exists with the same
-    bytes is not sent. If it exists with other bytes, raises AssetExists, or with `clobber` replaces it once
-    the new one has arrived."""
+    """Upload the files as assets, and yield each when it is on the server. An asset that already exists with
+    the same bytes is not sent. If it exists with other bytes, AssetExists is raised. With `clobber` it is
+    replaced instead, after the new bytes have arrived."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))
@@ -72,8 +73,9 @@ def _send(
 
 
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """Yields the file's bytes in pieces, exactly as many as were counted before. If the file has changed
-    since, its digest differs and the server refuses it. `done`: called with the number of bytes sent."""
+    """Yields the file's bytes in pieces, and stops at the size that was measured before. `done` is called
+    with the number of bytes sent. If the file has changed since, its digest no longer matches and the server
+    refuses it."""
     remaining = file.size
     with file.path.open("rb") as opened:
         while remaining and (piece := opened.read(min(PIECE, remaining))):

@@ -20,8 +20,9 @@ from svc.flows.assets.local import LocalFile
 def sign(
     api: Api, repo_id: str, release: Release, key: DeviceKey, files: Sequence[LocalFile] | None
 ) -> Release:
-    """Sign the release with this machine's key; returns it with the signature. `files`: the assets that it
-    must have (None: any); raises Conflict, with nothing signed, if the server has other assets."""
+    """Sign the release with this machine's key, and return it with the signature. `files` are the assets that
+    the release must have, or None if any are accepted. If the server has other assets, raises Conflict and
+    signs nothing."""
     by_name = {asset.name: (asset.blake3, asset.size) for asset in release.assets}
     if files is not None and by_name != {file.name: (file.digest.hex(), file.size) for file in files}:
         raise Conflict(
@@ -36,8 +37,8 @@ def sign(
 
 
 def fault_of(repo_id: str, release: Release) -> str | None:
-    """A sentence that says that the signature of the release does not match its version, seal and files; None
-    if it matches, or if the release is unsigned."""
+    """Return a sentence if the signature of the release does not match its version, seal and files. None if
+    it matches, or if the release is unsigned."""
     publication = release.publication
     if not publication.signed:
         return None

@@ -30,12 +30,12 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The installed program compared with the server's builds.
+    """The installed program compared with the builds on the server.
 
-    `newest`: version that the server has. `build`: its build for this machine; None if it has none. `file`:
-    the file of this program; None if it is not a single file. `verified`: whether that file is the server's
-    build of the same version; None if unknown. `signed`: whether a key that this program trusts has signed
-    the build; None without a build."""
+    `newest` is the newest version on the server. `build` is its build for this machine, or None if there is
+    none. `file` is the file of this program, or None if the program is not a single file. `verified` says
+    whether that file equals the server's build of the same version; None means unknown. `signed` says whether
+    a key that this program trusts has signed the build; it is None without a build."""
 
     version: str
     newest: str
@@ -50,7 +50,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def standing(api: Api, version: str) -> Standing:
-    """Compare the server's builds with the running program. Raises NotFound if the server offers no
+    """Compare the running program with the server's builds. Raises NotFound if the server offers no
     builds."""
     try:
         newest = api.send(distribution.RELEASE)
@@ -66,9 +66,10 @@ def standing(api: Api, version: str) -> Standing:
 
 
 def install(api: Api, target: Standing, progress: Progress) -> Path:
-    """Replace the program's file. Returns its path. Raises Conflict if the program is not a single file, or
-    trusts no key; NotFound if there is no build for this machine; ServerMisbehaved if no trusted key has
-    signed the build, or if its bytes differ from the announced ones; then nothing is changed."""
+    """Replace the program's file, and return its path. Raises Conflict if the program is not a single file or
+    trusts no key. Raises NotFound if there is no build for this machine. Raises ServerMisbehaved if no
+    trusted key has signed the build, or if the received bytes differ from the announced ones. In all these
+    cases nothing is changed."""
     if target.build is None:
         raise NotFound(
             f"{api.origin} has no build of version {target.newest} for {_system()} on {_machine()}"
@@ -96,8 +97,8 @@ def install(api: Api, target: Standing, progress: Progress) -> Path:
 
 
 def one_file() -> Path | None:
-    """The path of this program if it is a single file: a frozen build, or a zip archive that Python runs.
-    None if it is an installed package."""
+    """Return the path of this program if it is a single file: a frozen build, or a zip archive that Python
+    runs. Returns None if it is an installed package."""
     if getattr(sys, "frozen", False):
         return Path(sys.executable).resolve()
     started = Path(sys.argv[0])
@@ -112,7 +113,7 @@ def _for_this_machine(builds: list[Build]) -> Build | None:
 
 
 def _is_signed(version: str, build: Build) -> bool:
-    """Whether one of the keys that this program trusts has signed the build as this version."""
+    """Return whether one of the keys that this program trusts has signed the build as this version."""
     try:
         signature = unb64u(build.signature)
         trusted = [unb64u(key) for key in release_keys.KEYS]
@@ -141,7 +142,7 @@ def _version(text: str) -> Version:
 
 @contextmanager
 def _temporary_file(file: Path) -> Iterator[Path]:
-    """A context that yields an empty file in the same folder. The file is deleted at the end unless it was
+    """A context that yields an empty file in the folder of `file`. It is deleted at the end if it was not
     renamed."""
     fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
     os.close(fd)

@@ -1,9 +1,8 @@
 """The documents of an account, which can also be read and edited while the server cannot be reached.
 
-A document that was read is kept in `seen_documents.db`. An edit that the server cannot take now becomes an
-action of the outbox (`svc.flows.outbox.document_edits`), based on the version that was seen. The next command
-on the document sends it first, as `svc queue retry` and the agent do.
-"""
+A document that was read is stored in `seen_documents.db`. An edit that cannot be sent to the server becomes
+an action of the outbox (`svc.flows.outbox.document_edits`), based on the version that was seen. The next
+command on the document sends this action first. `svc queue retry` and the agent send it, too."""
 
 from __future__ import annotations
 
@@ -33,8 +32,8 @@ _DAMAGED = "move it away to begin anew"
 
 
 class OfAccount(OnServer):
-    """The documents of the account that this device is signed in to. `note`: prints a note to the user. All
-    methods may raise DiskError."""
+    """The documents of the account that this device is signed in to. `note` is a function that prints a note
+    to the user. All methods may raise DiskError."""
 
     def __init__(
         self, connect: Callable[[], Api], session: Session, home: Home, note: Callable[[str], None]
@@ -55,8 +54,9 @@ class OfAccount(OnServer):
         self._forget(document_id)
 
     def items(self, archived: bool | None, limit: int) -> Sequence[DocumentSummary]:
-        """Documents, newest first; if the server cannot be reached, the documents that this device has seen,
-        with a note. `archived`: True: only archived ones; False: only the others; None: all."""
+        """Return documents, newest first. If the server cannot be reached, returns the documents that this
+        device has seen, and prints a note. `archived` is True for archived documents only, False for the
+        others only, and None for all."""
         try:
             return list(super().items(archived, limit))
         except ServerUnreachable as error:
@@ -69,8 +69,8 @@ class OfAccount(OnServer):
             return [document for document in documents if archived in (None, document.archived)][:limit]
 
     def look(self, document_id: str) -> Shown:
-        """The document as the server has it, after sending waiting edits. If the server cannot be reached: as
-        this device saw it last, with the waiting edits, and a note."""
+        """Return the document as the server has it, after sending waiting edits. If the server cannot be
+        reached, returns the version that this device saw last, with the waiting edits, and prints a note."""
         try:
             if any(action.state == "waiting" for action in self._edits(document_id)):
                 self._send(document_id)
@@ -104,8 +104,8 @@ class OfAccount(OnServer):
                 raise Queued(outbox.add_tried(key, *self._who, handle, place, value)) from None
 
     def written(self, document_id: str) -> Document:
-        """The document with the content that was written on this device and is not on the server: a refused
-        edit, else a waiting one. Raises NotFound if there is none."""
+        """Return the document with the content that was written on this device and is not on the server. A
+        refused edit is returned first, else a waiting one. Raises NotFound if there is neither."""
         actions = self._edits(document_id)
         if not actions:
             raise NotFound(f"no edit of the document {document_id} waits or was refused here")
@@ -113,8 +113,8 @@ class OfAccount(OnServer):
         return self._with_edits(document_id, (refused or actions)[-1])
 
     def _queue(self, view: Shown, content: object, title: str | None) -> QueuedAction:
-        """Queue an edit of the version that was shown, merged with edits that were queued or sent since.
-        Returns the action."""
+        """Queue an edit of the version that was shown to the user. It is merged with edits that were queued
+        or sent since. Returns the queued action."""
         document = view.document
 
         def revised(last: QueuedAction | None) -> dict[str, object]:
@@ -134,8 +134,8 @@ class OfAccount(OnServer):
                 raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
 
     def _send(self, document_id: str) -> None:
-        """Send the waiting edits of a document, with a note about each. Raises ServerUnreachable if they
-        still wait."""
+        """Send the waiting edits of a document, and print a note about each. Raises ServerUnreachable if they
+        could not be sent."""
 
         def tell(_action: QueuedAction, error: SvcError | None) -> None:
             self._note("sent: what you changed here" if error is None else f"refused: {error.detail}")
@@ -150,15 +150,15 @@ class OfAccount(OnServer):
             raise ServerUnreachable(report.stopped[self._who], sent=False)
 
     def _edits(self, document_id: str) -> Sequence[QueuedAction]:
-        """The outbox's waiting and refused edits of a document, oldest first."""
+        """Return the outbox's waiting and refused edits of a document, oldest first."""
         if not has_entries(self._home):
             return ()
         with self._outbox() as outbox:
             return outbox.at(*self._who, path_of(document_id))
 
     def _known(self, document_id: str, error: SvcError) -> Shown:
-        """The document as this device saw it last, with the waiting edits. Raises `error` if this device has
-        never seen it."""
+        """Return the version of the document that this device saw last, with the waiting edits. Raises
+        `error` if this device has never seen the document."""
         seen = self._seen_last(document_id)
         waiting = [action for action in self._edits(document_id) if action.state == "waiting"]
         if waiting:
@@ -168,7 +168,7 @@ class OfAccount(OnServer):
         return Shown(seen, is_known=True)
 
     def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
-        """The document as it is after the edits in an action of the outbox."""
+        """Return the document after the edits in an action of the outbox."""
         edits = latest(action.value)
         title, frontier, at = action.value["known_title"], action.value["base"], action.created_at
         seen = self._seen_last(document_id) or Document(
@@ -187,7 +187,8 @@ class OfAccount(OnServer):
         return structs.replace(seen, content=edits["content"], title=edits.get("title", seen.title))
 
     def _remember(self, document: Document) -> Document:
-        """Store the document for times without a server, and return it. A disk error is printed as a note."""
+        """Store the document, so that it can be read without the server. Returns the document. A disk error
+        is only printed as a note."""
         with self._noted_disk_errors(), self._seen() as seen:
             seen.put(self._space, document)
         return document

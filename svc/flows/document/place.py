@@ -1,8 +1,8 @@
-"""Where documents are: on the server, or only on this device. Both classes have the same methods.
+"""The two places where documents can be: on the server, or only on this device. Their classes have the same
+methods.
 
 Documents of the server that this device has seen can also be read and edited without the server
-(`svc.flows.document.offline`).
-"""
+(`svc.flows.document.offline`)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
 class Shown(NamedTuple):
-    """A document as the user sees it. `is_known`: it is the version that this device saw last, because the
-    server did not answer. `waits`: it includes edits that wait for the server."""
+    """A document as it is shown to the user. `is_known` is True if it is the version that this device saw
+    last, because the server did not answer. `waits` is True if it includes edits that wait for the server."""
 
     document: Document
     is_known: bool = False
@@ -39,20 +39,21 @@ class Shown(NamedTuple):
 
 
 class Documents(Protocol):
-    """The documents of one place, the server or this device. All methods raise NotFound for an unknown id."""
+    """The documents of one place, which is the server or this device. All methods raise NotFound for an
+    unknown id."""
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
-        """Documents, newest first, at most `limit`. `archived`: True: only archived ones; False: only the
-        others; None: all."""
+        """Return documents, newest first, at most `limit`. `archived` is True for archived documents only,
+        False for the others only, and None for all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> Shown:
-        """The document with this id, for showing and editing."""
+        """Return the document with this id, for showing and editing."""
 
     def change(self, view: Shown, content: Any, title: str | None) -> Document:
-        """Replace the content of a document that was shown. `title`: the new title; None keeps the old one.
-        Returns the document, which includes what others changed since it was shown. Raises Queued if the edit
-        has to wait for the server."""
+        """Replace the content of a document that was shown. `title` is the new title, or None to keep the old
+        one. Returns the new document, which includes changes that others made since it was shown. Raises
+        Queued if the edit has to wait for the server."""
 
     def archive(self, document_id: str, archived: bool) -> Document: ...
     def delete(self, document_id: str) -> None: ...
@@ -61,7 +62,8 @@ class Documents(Protocol):
 
 
 class OnServer:
-    """The documents of the signed-in account on the server. `connect`: returns the server's API."""
+    """The documents of the signed-in account on the server. `connect` is a function that returns the server's
+    API."""
 
     def __init__(self, connect: Callable[[], Api]) -> None:
         self._connect = connect
@@ -133,13 +135,13 @@ class OnDevice:
 
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
-    """The body of the request that edits a document. Raises UsageError for an invalid title."""
+    """Return the body of the request that edits a document. Raises UsageError for an invalid title."""
     return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 
 @contextmanager
 def explained_missing(document_id: str) -> Iterator[None]:
-    """A context in which every NotFound is replaced by one that names the missing document."""
+    """A context that replaces every NotFound by one that names the missing document."""
     try:
         yield
     except NotFound:

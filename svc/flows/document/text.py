@@ -1,4 +1,5 @@
-"""The content of a document as the text of a file: a text unchanged, everything else as indented JSON."""
+"""Converts the content of a document to the text of a file, and back. A text is unchanged; any other value
+becomes indented JSON."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ from localstore.core.errors import UsageError
 
 
 def is_json(content: Any) -> bool:
-    """Whether this content is shown and edited as JSON, because it is not a text."""
+    """Return whether this content is shown and edited as JSON. That is so if it is not a text."""
     return not isinstance(content, str)
 
 
 def written(content: Any) -> str:
-    """The content as the text of a file."""
+    """Return the content as the text of a file."""
     if not is_json(content):
         return str(content)
     return msgspec.json.format(encode(content), indent=2).decode() + "\n"
 
 
 def parsed(text: str, json: bool) -> Any:
-    """A document's content from the text of a file: the text itself, or the JSON value in it if `json`.
-    Raises UsageError if that is not JSON."""
+    """Return a document's content from the text of a file. It is the text itself or, if `json` is True, the
+    JSON value in it. Raises UsageError if the text is not JSON then."""
     if not json:
         return text
     try:

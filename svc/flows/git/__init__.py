@@ -1,1 +1,1 @@
-"""Lets git use svc's sign-in: passwords for clones by https, and git's settings for that."""
+"""Lets git use svc's sign-in: gives git passwords for clones by https, and writes git's settings for that."""

@@ -6,6 +6,6 @@ from localstore.core.model.repo import Repo
 
 
 def git_address(repo: Repo, origin: str) -> str | None:
-    """The address from which git clones the repository; None if git cannot clone it. It is computed from the
-    origin instead of taken from the server's answer, because people paste it into a shell."""
+    """Return the address from which git clones the repository; None if git cannot clone it. The address is
+    computed from the origin, not taken from the server's answer, because people paste it into a shell."""
     return None if repo.clone_url is None else f"{origin}/{repo.full_name}.git"

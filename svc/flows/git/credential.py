@@ -1,8 +1,8 @@
-"""The password with which git reads one repository: the session's token, narrowed to reading it for an hour.
+"""Makes the password with which git reads one repository. It is the session's token, narrowed to reading that
+repository for an hour.
 
 git runs a credential helper with the word `get`, `store` or `erase`, and sends it lines of `name=value` (see
-git-credential(1)). Nothing is stored here: each `get` makes a new narrowed token.
-"""
+git-credential(1)). Nothing is stored here. Each `get` makes a new narrowed token."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ NAME = "svc"  # that git sends beside the token, which says whose it is
 
 
 class Password(msgspec.Struct, frozen=True):
-    """The user name and password for git. `expires`: seconds since 1970."""
+    """A user name and a password for git. `expires` is in seconds since 1970."""
 
     username: str
     password: str
     expires: int
 
     def lines(self) -> str:
-        """The answer to git, as lines of `name=value`. Git before 2.40 ignores the expiry."""
+        """Return the answer to git, as lines of `name=value`. Versions of git before 2.40 ignore the
+        expiry."""
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """git's request for a password for the server `origin`. `path`: the repository's path; None if git does
-    not send it."""
+    """git's request for a password for the server `origin`. `path` is the path of the repository, or None if
+    git does not send it."""
 
     origin: str
     path: str | None
 
 
 def read_request(text: str) -> Asked | None:
-    """The request that git's lines make; None if it is not for a web server. If a name occurs several times,
-    its last line counts."""
+    """Return the request in git's lines; None if it is not about a web server. If a name occurs in several
+    lines, the last one counts."""
     members: dict[str, str] = {}
     for line in text.split("\n"):
         if not line:
@@ -67,9 +68,9 @@ def read_request(text: str) -> Asked | None:
 
 
 def password_for(request: Asked, sessions: Sessions) -> Password | None:
-    """The password for git's request; None if nobody is signed in to that server, so that git tries another
-    helper. Raises Unauthorized for an expired session, UsageError if git does not name the repository,
-    NotFound if the account cannot see it."""
+    """Return the password for git's request. None if this machine is not signed in to that server, so that
+    git tries another helper. Raises Unauthorized for an expired session, UsageError if git does not name the
+    repository, and NotFound if the account cannot see it."""
     credential = sessions.credential(request.origin)
     if credential is None:
         return None
@@ -89,8 +90,8 @@ def password_for(request: Asked, sessions: Sessions) -> Password | None:
 
 
 def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
-    """The token of a credential, narrowed to reading one repository for an hour. `keys`: number → public key
-    of each key of the server that may have signed the token, in base64."""
+    """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the public
+    keys of the server that may have signed the token: it maps the number of each key to the key in base64."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}
@@ -102,8 +103,8 @@ def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Pass
 
 
 def _names(path: str) -> tuple[str, str]:
-    """(owner, name) of the repository that a path in git's request names. Raises NotFound if it names
-    none."""
+    """Return (owner, name) of the repository that the path in git's request names. Raises NotFound if it
+    names none."""
     try:
         address = parse_repo("/".join(path.strip("/").split("/")[:2]).removesuffix(".git"))
     except Invalid as error:

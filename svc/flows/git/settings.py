@@ -1,13 +1,12 @@
-"""Writes the lines of git's configuration that make git get the passwords for one server from svc.
+"""Writes the settings with which git gets the passwords for one server from svc.
 
     [credential "https://node.example"]
         helper =
         helper = !'/usr/bin/svc' auth git-credential
         useHttpPath = true
 
-The empty `helper =` switches off, for this server, the helpers configured for all servers, which would store
-a password that expires in an hour.
-"""
+The empty `helper =` switches off, for this server, the helpers that are configured for all servers. They
+would store a password that expires in an hour."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ WORDS = "auth git-credential"
 
 
 def settings_of(origin: str) -> str:
-    """The name of the section for a server in git's settings: `credential.https://HOST`."""
+    """Return the name of the section for a server in git's settings: `credential.https://HOST`."""
     return f"credential.{origin}"
 
 
 def program() -> str:
-    """The path of git on this machine. Raises UsageError if there is none."""
+    """Return the path of git on this machine. Raises UsageError if git is not installed."""
     path = shutil.which("git")
     if path is None:
         raise UsageError("git is not installed here; install it, then run: svc auth setup-git")
@@ -38,12 +37,13 @@ def program() -> str:
 
 
 def has_helper(origin: str) -> bool:
-    """Whether git has a credential helper, svc's or another one, that is set for this server only."""
+    """Return whether git has a credential helper that is set for this server only. It may be svc's or another
+    one."""
     return any(_helpers(origin))
 
 
 def require_free(origin: str) -> None:
-    """Raise UsageError if git is not installed, or has another credential helper that is set for this server
+    """Raise UsageError if git is not installed, or if another credential helper is set for this server
     only."""
     others = [helper for helper in _helpers(origin) if helper and not helper.endswith(f" {WORDS}")]
     if others:
@@ -71,7 +71,7 @@ def write(origin: str) -> list[str]:
 
 
 def _helpers(origin: str) -> list[str]:
-    """The credential helpers that git has for this server only."""
+    """Return the credential helpers that git has for this server only."""
     return _git("config", "--global", "--get-all", f"{settings_of(origin)}.{HELPER}").stdout.splitlines()
 
 
@@ -82,7 +82,7 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _own_program() -> str:
-    """The path of svc, with which git can start it."""
+    """Return the path of svc, which git can run."""
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())

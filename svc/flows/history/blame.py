@@ -18,7 +18,7 @@ _SPAN = re.compile(r"([1-9][0-9]{0,8})?(?:(,)(\+)?([1-9][0-9]{0,8})?)?", re.ASCI
 
 
 class BlamedLine(msgspec.Struct, frozen=True):
-    """A line of a file, numbered from 1, and the seal that added it. `sealed_at`: RFC 3339."""
+    """A line of a file, numbered from 1, and the seal that added it. `sealed_at` is an RFC 3339 time."""
 
     line: int
     seal_id: str
@@ -28,9 +28,9 @@ class BlamedLine(msgspec.Struct, frozen=True):
 
 
 def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False) -> list[BlamedLine]:
-    """The lines of a file, with who added each. `path`: relative to the current folder. `ref`: a branch, tag
-    or seal; "": the branch or seal of the folder. `first_parent`: attribute lines that a merge brought in to
-    the merge. Raises NotFound if there is no such file."""
+    """Return the lines of a file, each with the seal that added it. `path` is relative to the current folder.
+    `ref` is a branch, tag or seal; "" means the branch or seal of the folder. With `first_parent`, lines that
+    a merge brought in are attributed to the merge. Raises NotFound if there is no such file."""
     repo = where.readable_repo
     seal = seal_of(where, repo, ref or default_ref(where, repo))
     named = where.path_in_repo(path)
@@ -48,8 +48,8 @@ def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False)
 
 
 def blamed_lines(answer: Blame, text: bytes) -> list[BlamedLine]:
-    """The lines of `text`, each with the seal of the range that the relay sent for it. Raises
-    ServerMisbehaved for line numbers beyond the text."""
+    """Return the lines of `text`, each with its seal from the relay's answer. The answer names a seal for
+    each range of lines. Raises ServerMisbehaved for line numbers beyond the text."""
     lines = text.decode("utf-8", "replace").split("\n")
     blamed = []
     for part in answer.ranges:
@@ -64,8 +64,9 @@ def blamed_lines(answer: Blame, text: bytes) -> list[BlamedLine]:
 
 
 def span_of(typed: str) -> tuple[int, int | None]:
-    """(first line, last line) that `FIRST,LAST`, `FIRST,+COUNT`, `FIRST,` or `,LAST` names; None as the last
-    line means the end of the file. A number alone names one line. Raises UsageError."""
+    """Return (first line, last line) for a range that the user typed as `FIRST,LAST`, `FIRST,+COUNT`,
+    `FIRST,` or `,LAST`. A last line of None means the end of the file. A number alone means one line. Raises
+    UsageError for other texts."""
     match = _SPAN.fullmatch(typed)
     if match is None or not (match[1] or match[4]) or (match[3] and not (match[1] and match[4])):
         raise UsageError(f"{typed} names no lines; say FIRST,LAST or FIRST,+COUNT: -L 40,60")
@@ -81,8 +82,8 @@ def span_of(typed: str) -> tuple[int, int | None]:
 
 
 def within(lines: Sequence[BlamedLine], span: tuple[int, int | None], name: str) -> list[BlamedLine]:
-    """The lines that are in the span. Raises NotFound if the file ends before the span; `name`: the file, for
-    the error."""
+    """Return the lines that are in the span. Raises NotFound if the file ends before the span. `name` is the
+    file's name for the error."""
     first, last = span
     if first > len(lines):
         many = "1 line" if len(lines) == 1 else f"{len(lines)} lines"

@@ -1,5 +1,5 @@
-"""Makes the comparisons that a user requests: of two seals, of one seal with its parent, or of this folder
-with a seal."""
+"""Makes the comparisons that a user requests: two seals, one seal and its parent, or this folder and a
+seal."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from svc.flows.place.where import Where
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Two branches, tags or seals to compare; "" means the folder's own. `direct`: compare them with each
-    other; else the head with their common ancestor."""
+    """Two branches, tags or seals to compare; "" means that of the folder. If `direct` is True, the two are
+    compared with each other. Otherwise the second is compared with their common ancestor."""
 
     base: str
     head: str
@@ -30,8 +30,8 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def span_of(where: Where, word: str) -> Span | None:
-    """The span that `A..B` (direct) or `A...B` names; None for anything else, and if a path of this name
-    exists."""
+    """Return the span that the word `A..B` (direct) or `A...B` names. Returns None for any other word, and if
+    a path with this name exists."""
     if ".." not in word or "../" in word or word.endswith("/..") or (where.folder / word).exists():
         return None
     base, _, head = word.partition("..")
@@ -41,8 +41,8 @@ def span_of(where: Where, word: str) -> Span | None:
 def compare_refs(
     where: Where, span: Span, paths: Sequence[str] = (), space: bool = True
 ) -> list[ChangedFile]:
-    """The changed files between the two ends of a span. `paths`: only files at or below these. `space` False:
-    ignore white space. Raises NotFound for an unknown ref."""
+    """Return the files that differ between the two ends of a span. If `paths` are given, only files at or
+    below them are compared. `space` is False to ignore white space. Raises NotFound for an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, ref or HEADS[0]) for ref in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
@@ -59,8 +59,8 @@ def compare_refs(
 def _without_space(
     where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
 ) -> ChangedFile | None:
-    """The changed file without differences in white space; None if nothing else changed. A file that is not
-    text on both sides, or that the server did not compare, is returned as it is."""
+    """Return the changed file without differences in white space; None if nothing else changed. A file that
+    is not text on both sides, or that the server did not compare, is returned unchanged."""
     if file.patch is None or file.status not in ("modified", "renamed") or base is None:
         return file
     before = file.old_path or file.path
@@ -74,9 +74,9 @@ def _without_space(
 
 
 def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) -> list[ChangedFile]:
-    """The files of this folder that differ from its last seal, or from the branch, tag or seal that the first
-    word names. The other words are paths to compare. `space` False: ignore white space. Raises NotFound for
-    an unknown path."""
+    """Return the files of this folder that differ from a seal. The first word may name a branch, tag or seal;
+    without one, the folder's last seal is used. The other words are paths to compare. `space` is False to
+    ignore white space. Raises NotFound for an unknown path."""
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]
@@ -88,13 +88,14 @@ def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) 
 
 
 def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:
-    """The files that a seal changed compared with its first parent; all its files if it has no parent."""
+    """Return the files that a seal changed compared with its first parent. For a seal without parents these
+    are all its files."""
     return where.reader.history.compare(repo.id, CompareQuery(head=seal)).files
 
 
 def _may_be_ref(where: Where, word: str) -> bool:
-    """Whether the word can name a branch, tag or seal, because the last seal has no file or folder of this
-    name."""
+    """Return whether the word can name a branch, tag or seal. It cannot if the last seal has a file or folder
+    of this name."""
     from localstore.folder.link import read_state
 
     assert where.linked is not None  # noqa: S101 - the caller looked

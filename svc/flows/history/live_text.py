@@ -1,4 +1,5 @@
-"""Reads the current text of a file on a branch from the relay, with edits that are not sealed yet."""
+"""Reads the current text of a file on a branch from the relay. The text includes edits that are not sealed
+yet."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from svc.api import Api
 
 
 def live_text(api: Api, repo_id: str, branch: str, path: str, gen: int) -> bytes:
-    """The current text of the file at `path` on the branch. `gen`: number of the file's lane, which tells it
-    from earlier files at the path. Raises NotFound if the branch no longer has this file, ServerMisbehaved if
-    the text does not have the digest that the relay states."""
+    """Return the current text of the file at `path` on the branch. `gen` is the number of the file's lane; a
+    later file at the same path has another number. Raises NotFound if the branch no longer has this file,
+    ServerMisbehaved if the text does not have the digest that the relay states."""
     names = [LaneName(path=path, gen=gen)]
     lanes = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
     if not lanes:

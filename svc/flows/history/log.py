@@ -1,4 +1,4 @@
-"""Finds the seals that `svc log` lists: the history of a ref, or the seals in it that changed the given
+"""Finds the seals that `svc log` lists: the history of a ref, or only the seals in it that changed certain
 paths."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the be
 
 
 class Which(msgspec.Struct, frozen=True):
-    """A filter for seals. `author`: part of the author's name, in upper or lower case. `since`, `until`:
-    range of the time of sealing; None: no limit."""
+    """A filter for seals. `author` is part of the author's name; upper and lower case are equal. `since` and
+    `until` limit the time of sealing; None means no limit."""
 
     author: str = ""
     since: datetime | None = None
@@ -43,15 +43,15 @@ class Which(msgspec.Struct, frozen=True):
 
 
 def author_of(seal: SealSummary) -> str:
-    """The author that an imported commit names; for other seals the handle of the account that made the
-    seal."""
+    """Return the author of a seal. For an imported commit it is the author that the commit names, else the
+    handle of the account that made the seal."""
     who = seal.provenance.who
     return seal.provenance.author or who.handle or who.id
 
 
 def _sealed_at(seal: SealSummary) -> datetime:
-    """The time at which the seal was made, as the server states it. Raises ServerMisbehaved if that is no
-    time."""
+    """Return the time at which the seal was made, as the server states it. Raises ServerMisbehaved if the
+    statement is no time."""
     try:
         at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -60,9 +60,10 @@ def _sealed_at(seal: SealSummary) -> datetime:
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
-    """Which seals to list: those from `start` back that changed one of `paths` (no paths: all), at most
-    `limit`. `follow`: also under the file's earlier names. `which`: only seals that pass this filter.
-    `without`: not this seal and its ancestors. `first_parent`: no seals that merges brought in."""
+    """Which seals to list: at most `limit`, going back from the seal `start`. If `paths` are given, only
+    seals that changed one of them are listed; with `follow` also seals that changed the file under its
+    earlier names. `which` is a further filter. The seal `without` and its ancestors are left out. With
+    `first_parent`, seals that merges brought in are left out."""
 
     start: ResolvedRef
     paths: list[str]
@@ -84,9 +85,9 @@ def query_of(
     *,
     first_parent: bool = False,
 ) -> SealsQuery | None:
-    """The query that the arguments of `svc log` mean. The first of `words` is a ref, A..B or a path; the
-    others are paths. Returns None if the branch has no seal. Raises NotFound for an unknown ref or path,
-    UsageError for `--follow` without one file."""
+    """Return the query that the arguments of `svc log` describe. The first of `words` is a ref, A..B or a
+    path. The others are paths. Returns None if the branch has no seal. Raises NotFound for an unknown ref or
+    path, and UsageError for `--follow` if there is not exactly one file."""
     start, without = _parse_first_word(where, repo, words[0]) if words else (None, None)
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
@@ -105,8 +106,8 @@ def query_of(
 
 
 def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
-    """(ref that the first word of `svc log` names, seal whose ancestors and itself are not listed: A of
-    A..B). Both are None if the word is a path. Raises UsageError for A...B."""
+    """Parse the first word of `svc log`. Returns the ref that it names and, for A..B, the seal A, which is
+    left out with its ancestors. Both are None if the word is a path. Raises UsageError for A...B."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
         return _find_named_ref(where, repo, word), None
@@ -119,7 +120,8 @@ def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef 
 
 
 def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
-    """The ref that the first word names; None if the word is a path. Raises NotFound if it is neither."""
+    """Return the ref that the first word names; None if the word is a path. Raises NotFound if it is
+    neither."""
     ref = find_ref(where, repo, word)
     exists_here = _is_here(where, word)
     if ref is None and not exists_here and not _is_path(where, word):
@@ -129,13 +131,13 @@ def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
 
 
 def _is_path(where: Where, word: str) -> bool:
-    """Whether the word can only be a path in the linked folder, because it begins with a dot or has a slash
-    or pattern."""
+    """Return whether the word can only be a path in the linked folder. That is so if it begins with a dot, or
+    contains a slash or a pattern."""
     return where.linked is not None and (word.startswith(".") or "/" in word or bool(GLOB.search(word)))
 
 
 def _is_here(where: Where, typed: str) -> bool:
-    """Whether the linked folder or its last seal has this file or folder."""
+    """Return whether this file or folder exists in the linked folder or in its last seal."""
     if where.linked is None or where.named_repo is not None:
         return False
     if (where.folder / typed).exists():
@@ -145,7 +147,7 @@ def _is_here(where: Where, typed: str) -> bool:
 
 
 def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
-    """The paths, with each pattern replaced by the files of the seal `head` that match it."""
+    """Return the paths. Each pattern is replaced by the files of the seal `head` that match it."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
@@ -161,8 +163,8 @@ def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> l
 
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
-    """Yields the seals that the query means, newest first. For several paths: those that changed any of
-    them."""
+    """Yields the seals that the query describes, newest first. If the query has several paths, a seal must
+    have changed one of them."""
     if not query.which:
         return _walk_seals(where, repo, query, query.limit)
     walked = _walk_seals(where, repo, query, None)
@@ -172,7 +174,7 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
-    """Yields the walked seals that are not older than `since`; ends as soon as all further ones are older."""
+    """Yields the seals that are not older than `since`. Ends as soon as all further seals are older."""
     awaited: set[str] | None = None
     for seal in walked:
         awaited = {seal.id} if awaited is None else awaited

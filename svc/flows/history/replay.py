@@ -1,4 +1,4 @@
-"""The history of one file in steps: each live edit that was made before a seal, and the seal itself."""
+"""The history of one file in steps. A step is a live edit that was made before a seal, or the seal itself."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ UPDATES = 2_000  # of one seal, of all its files, that are read for the steps be
 class Step(NamedTuple):
     """A state of a file, and how it came about.
 
-    `text`: None if there is no file, or it is no text. `live`: made by an edit before the seal, not by the
-    seal. `who`: handle. `at`: RFC 3339. `lines`: numbers (from 1) of the changed or added lines. `removed`:
-    number of removed lines."""
+    `text` is None if there is no file, or if the file is no text. `live` is True if an edit before the seal
+    made the state, and False if the seal did. `who` is a handle, `at` an RFC 3339 time. `lines` are the
+    numbers, from 1, of changed and added lines. `removed` is the number of removed lines."""
 
     text: bytes | None
     seal: str
@@ -36,10 +36,10 @@ class Step(NamedTuple):
 
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
-    """The steps from the text `before` (None: no file) to the file in the seal. Each live edit is a step if
-    together they lead exactly to the sealed text; if the last one is by the author of the seal, it is joined
-    with the seal's step. Otherwise, and without the right to read edits, the seal is the only step. Raises
-    the errors of reading the sealed text."""
+    """Return the steps that lead from the text `before` to the file in the seal. `before` is None if there
+    was no file. Each live edit is a step, if together they lead exactly to the sealed text. If the last edit
+    is by the author of the seal, it is joined with the seal's step. The seal is the only step if the edits do
+    not lead there, or if the user may not read edits. Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
@@ -54,8 +54,8 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
 
 
 def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
-    """(numbers from 1 of the lines in `new` that `old` lacks, number of lines that were removed from
-    `old`)."""
+    """Return the numbers, from 1, of the lines in `new` that `old` lacks, and the number of lines that were
+    removed from `old`."""
     if old == new:
         return (), 0
     edits = opcodes(lines(old or b""), lines(new or b""))
@@ -78,8 +78,8 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
 def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[Step]:
-    """Yields a step for each live edit that the seal includes, if together they lead from `before` to the
-    text with the digest `sealed`; else nothing."""
+    """Yields a step for each live edit that the seal includes. Yields nothing if the edits do not lead from
+    `before` to the text with the digest `sealed`."""
     steps: list[Step] = []
     text, lane, named = before, None, None
     try:

@@ -12,7 +12,8 @@ from svc.flows.place.where import Where
 
 
 class ShownSeal(msgspec.Struct, frozen=True):
-    """A seal and the files that it changed. `fault`: why its verification failed; None if it is verified."""
+    """A seal and the files that it changed. `fault` says why its verification failed; None means that it is
+    verified."""
 
     seal: Seal
     fault: str | None
@@ -20,15 +21,15 @@ class ShownSeal(msgspec.Struct, frozen=True):
 
 
 def show(where: Where, repo: Repo, seal_id: str) -> ShownSeal:
-    """The seal with this id. Raises NotFound if there is none; a seal that fails verification has a
-    `fault`."""
+    """Read and verify the seal with this id. Raises NotFound if there is none. If verification fails, the
+    result has a `fault`."""
     seal = where.reader.history.seal(repo.id, seal_id)
     return ShownSeal(seal, fault_of(repo, seal, seal_id), changes_of_seal(where, repo, seal_id))
 
 
 def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
-    """Why the verification of this seal fails; None if it is verified. `seal_id`: the id that it must
-    have."""
+    """Return why the verification of this seal fails; None if it is verified. `seal_id` is the id that the
+    seal must have."""
     from localstore.sync import verify
 
     try:

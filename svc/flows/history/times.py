@@ -1,4 +1,4 @@
-"""Reads times as people type them: a date, a moment, or how long ago."""
+"""Parses times that people type: a date, a moment, or how long ago."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _UNITS: dict[str, float] = {
 
 
 def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetime:
-    """The moment that the user typed: `2026-03-01`, `2026-03-01T12:00`, with or without an offset (default:
-    the offset of `now`), `today`, `yesterday`, `3 days ago` or `3d`. A day means its beginning, or with `end`
-    its last moment. Raises UsageError, which names the `option`."""
+    """Return the moment that the user typed as `2026-03-01`, `2026-03-01T12:00`, `today`, `yesterday`, `3
+    days ago` or `3d`. A time may have an offset; without one it has the offset of `now`. A day means its
+    beginning or, with `end`, its last moment. Raises UsageError, which names the `option`."""
     text = " ".join(typed.split())
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     named = {"now": now, "today": day, "yesterday": day - timedelta(days=1)}

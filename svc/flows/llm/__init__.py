@@ -1,1 +1,1 @@
-"""The local LLM server, for commands and the agent: a separate process that answers HTTP."""
+"""The local LLM server, for commands and the agent. It is a separate process that answers HTTP requests."""

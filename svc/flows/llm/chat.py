@@ -34,7 +34,7 @@ _OPTIONS = (
 
 
 class Conversation:
-    """A chat with a model: the messages so far, and the settings for its answers."""
+    """A chat with a model: its messages, and the settings for answers."""
 
     def __init__(self, server: Server, model: ModelName) -> None:
         self.server = server
@@ -48,9 +48,9 @@ class Conversation:
         self.last: dict[str, Any] = {}
 
     def say(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Send a message, and yield (piece of the answer, whether it is the model's thinking). If the caller
-        stops early, the model stops, and the partial answer is kept. Raises ServerFailed; the message is then
-        removed from the chat."""
+        """Send a message, and yield (piece of the answer, whether the piece is the model's thinking). If the
+        caller stops early, the model stops, and the partial answer is kept. If the request fails, the message
+        is removed from the chat and ServerFailed is raised."""
         self.messages.append({"role": "user", "content": text})
         system = [{"role": "system", "content": self.system}] if self.system else []
         body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}
@@ -78,8 +78,8 @@ class Conversation:
                 self.messages.pop()
 
     def set(self, words: str) -> str:
-        """Carry out `/set WORDS`. Returns the new setting in words. Raises UsageError if there is no such
-        setting."""
+        """Carry out the line `/set WORDS` that the user typed. Returns a text that describes the new setting.
+        Raises UsageError if there is no such setting."""
         what, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         if what == "system":
@@ -101,8 +101,8 @@ class Conversation:
         return f"{name}: {self.options[name]}"
 
     def set_option(self, name: str, value: str) -> None:
-        """Set an option of the model; a further `stop` is added to the earlier ones. Raises UsageError if
-        there is no such option or the value is invalid."""
+        """Set an option of the model. If the option is `stop`, the value is added to the earlier ones. Raises
+        UsageError if there is no such option or the value is invalid."""
         if name not in _OPTIONS:
             raise UsageError(
                 f"no option is called '{terminal_safe(name[:60])}'; there are {', '.join(_OPTIONS)}"
@@ -120,8 +120,8 @@ class Conversation:
 
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
-    """Make sure that the server has the model: upload it from svc's models if needed, as for an ollama that
-    svc did not start. Raises ModelMissing if it is not installed."""
+    """Make sure that the server has the model. A server that svc did not start may not share svc's models, so
+    the model is uploaded if needed. Raises ModelMissing if it is not installed."""
     names = {
         str(model.get("name"))
         for model in server.get("/api/tags").get("models") or []

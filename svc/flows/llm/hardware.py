@@ -1,5 +1,5 @@
-"""Finds the hardware for generating text: graphics and neural processors, and whether the engine (the library
-xllamacpp, of the extra `llm`) can use them."""
+"""Finds the graphics and neural processors of this machine, and whether the engine can use them. The engine
+is the library that generates text: xllamacpp, of the extra `llm`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _CPU = Path("/proc/cpuinfo")
 
 
 class Engine(msgspec.Struct, kw_only=True):
-    """The library that generates text (xllamacpp, of the extra `llm`). `works`: it can be loaded here; `why`:
-    if not, the reason and the remedy. `devices`: devices that it can use besides the CPU."""
+    """The library that generates text (xllamacpp, of the extra `llm`). `works` says whether it can be loaded
+    on this machine. If it cannot, `why` has the reason and the remedy. `devices` are the devices besides the
+    CPU that it can use."""
 
     installed: bool = False
     works: bool = False
@@ -41,7 +42,8 @@ class Engine(msgspec.Struct, kw_only=True):
 
 
 class Device(msgspec.Struct, kw_only=True):
-    """A processor besides the CPU. `usable`: the engine can use it; `why`: if not, what to do instead."""
+    """A processor besides the CPU. `usable` says whether the engine can use it. If it cannot, `why` says what
+    to do instead."""
 
     name: str
     vendor: str
@@ -51,8 +53,8 @@ class Device(msgspec.Struct, kw_only=True):
 
 
 def lacking(cpu: Path = _CPU) -> list[str]:
-    """The features that the engine needs and this processor lacks; [] if none, or if the system does not
-    report them."""
+    """Return the features that the engine needs but this processor lacks. The list is empty if there are
+    none, or if the system does not report features."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):
@@ -64,7 +66,7 @@ def lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """The state of the engine. It is loaded in a separate process to find out."""
+    """Find out whether the engine can be loaded on this machine, by loading it in a separate process."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()
@@ -96,8 +98,9 @@ class _Probed(msgspec.Struct):
 
 
 def reason(code: int, output: str, missing: list[str]) -> str:
-    """A sentence that says why the engine cannot be loaded, and the remedy. `code` and `output`: of the
-    process that tried; `missing`: features that the processor lacks."""
+    """Return a sentence that says why the engine cannot be loaded, and the remedy. `code` and `output` are
+    the exit code and output of the process that tried to load it. `missing` are features that the processor
+    lacks."""
     if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
@@ -108,8 +111,8 @@ def reason(code: int, output: str, missing: list[str]) -> str:
 
 
 def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA) -> list[Device]:
-    """The graphics processors that the system reports. `usable`: devices that the engine can use; if there
-    are any, all these processors count as usable."""
+    """Return the graphics processors that the system reports. `usable` are the devices that the engine can
+    use. If there are any, all these processors count as usable."""
     devices: list[Device] = []
     for information in sorted(nvidia.glob("*/information")):
         model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))
@@ -130,7 +133,7 @@ def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA)
 
 
 def npus(folder: Path = _NPU) -> list[Device]:
-    """The neural processors that the system reports; the engine cannot use any of them."""
+    """Return the neural processors that the system reports. The engine cannot use any of them."""
     devices = []
     for device in sorted(folder.glob("accel[0-9]*")):
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))

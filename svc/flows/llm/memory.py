@@ -19,8 +19,8 @@ _CACHE_MIB = 512  # of prompts that were answered, at most
 
 
 class Plan(NamedTuple):
-    """How to load a model: `context` in tokens, `slots` conversations at once, MiB of cached prompts, and the
-    bytes of memory that it all needs."""
+    """How to load a model: tokens of `context`, number of `slots` (conversations at once), MiB of cached
+    prompts, and the bytes of memory that all this needs."""
 
     context: int
     slots: int
@@ -33,8 +33,8 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """The bytes of memory that each token of context needs: its keys and values, 16 bits each, in every
-    layer."""
+    """Return the bytes of memory that each token of context needs. In every layer these are the token's keys
+    and values, 16 bits for each number."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)
@@ -48,8 +48,8 @@ def token_bytes(header: Header) -> int:
 
 
 def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
-    """How to load a model: with the requested context, limited by what the model was trained for and by the
-    `available` bytes of memory. None if not even the smallest context fits."""
+    """Return how to load a model. The context is the requested one, limited by what the model was trained for
+    and by the `available` bytes of memory. Returns None if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
     context = min(requested or DEFAULT_CONTEXT, most)
@@ -67,21 +67,22 @@ def plan(installed: Installed, requested: int | None, available: int | None) -> 
 
 
 def smallest_need(installed: Installed) -> int:
-    """The bytes of memory that the model needs with the smallest context."""
+    """Return the bytes of memory that the model needs with the smallest context."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 
 
 def available() -> int | None:
-    """The bytes of memory that a process can get without swapping: what is free on the system or in this
-    process's control group, whichever is less. None if the system does not report it."""
+    """Return the bytes of memory that a process can get without swapping. It is the memory that is free on
+    the system or in this process's control group, whichever is less. None if the system does not report
+    it."""
     limits = [limit for limit in (_system(), _group()) if limit is not None]
     return min(limits) if limits else None
 
 
 def total() -> int | None:
-    """The memory of this machine in bytes, or the limit of this process's control group if that is smaller.
-    None if the system does not report it."""
+    """Return the memory of this machine in bytes, or the limit of this process's control group if the limit
+    is smaller. None if the system does not report it."""
     limits = [limit for limit in (_system("MemTotal"), _group_limit()) if limit is not None]
     return min(limits) if limits else None
 

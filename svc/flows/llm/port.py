@@ -1,5 +1,5 @@
-"""Decides the port of the local LLM server: the option, else `ollama_port_override` in the folder's
-`.svc.yaml`, else SVC_LLM_PORT, else 11434."""
+"""Decides the port of the local LLM server. The first of these that is set counts: the option,
+`ollama_port_override` in the folder's `.svc.yaml`, SVC_LLM_PORT, and 11434."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from localstore.models.place import DEFAULT_PORT, PORT_VARIABLE
 
 
 def port_of(option: int | None, folder: Path, environment: Mapping[str, str]) -> int:
-    """The port of the local LLM server. `option`: the typed port; None: not given. Raises UsageError for an
-    invalid port, Invalid for a malformed `.svc.yaml`."""
+    """Return the port of the local LLM server. `option` is the port that the user typed, or None. Raises
+    UsageError for an invalid port, Invalid for a malformed `.svc.yaml`."""
     if option is not None:
         if not 1 <= option <= 65535:
             raise UsageError("--port must be from 1 to 65535")

@@ -1,9 +1,8 @@
 """Finds the local LLM server on a port, starts one if none answers, and ends servers that svc runs.
 
-A server that answers is used, and never ended unless svc runs it. Otherwise an installed `ollama` is started,
-otherwise svc's own server. If another program has the port, that is an error: apps would not know of another
-port.
-"""
+If a server answers on the port, it is used. It is never ended unless svc runs it. If none answers, an
+installed `ollama` is started, or else svc's own server. If another program uses the port, that is an error,
+because apps would not find a server on another port."""
 
 from __future__ import annotations
 
@@ -36,12 +35,12 @@ _LOOK = 0.03
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
-    """The folder with the files (lock, log, leases) of the server on port `number`."""
+    """Return the folder with the files (lock, log, leases) of the server on port `number`."""
     return llm_home(environment) / str(number)
 
 
 def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_SECONDS) -> Status:
-    """The status of the server on a port. `seconds`: time limit for its answer."""
+    """Return the status of the server on a port. `seconds` limits the wait for its answer."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     answer = probe(number, seconds)
@@ -70,10 +69,11 @@ def start(
     say: Callable[[str], None],
     patience: float = 0.0,
 ) -> tuple[Status, bool]:
-    """Make sure that a server answers on port `number`. Returns (its status, whether it was started now).
+    """Make sure that a server answers on port `number`. Returns its status, and whether this call started it.
 
-    `stays`: let it run even if no app needs it. `patience`: seconds to wait for a program on the port that is
-    not healthy yet. `say`: called with messages for the user. Raises PortHeld, ServerFailed, DiskError."""
+    With `stays`, the server goes on running when no app needs it. `patience` is the number of seconds to wait
+    for a program on the port that does not answer as a server yet. `say` is called with messages for the
+    user. Raises PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     with translated_disk_errors(folder, folder), _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
@@ -93,8 +93,8 @@ def start(
 
 
 def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -> PortState:
-    """The kind of program that answers on the port. A program that is silent or not healthy yet is asked
-    again for `patience` seconds."""
+    """Return the kind of program that answers on the port. A program that does not answer, or is still
+    starting, is asked again for `patience` seconds."""
     answer, end = probe(number), time.monotonic() + patience
     if answer == "silent" and patience:
         say(f"waiting for the program on port {number} to become healthy")
@@ -105,7 +105,7 @@ def _probe_patiently(number: int, patience: float, say: Callable[[str], None]) -
 
 
 def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
-    """Turn this process into the server of port `number`, in the foreground. Does not return. Raises
+    """Turn this process into the server on port `number`, in the foreground. Does not return. Raises
     PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
@@ -124,7 +124,8 @@ def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
 
 
 def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
-    """Raise ServerFailed if svc runs a server on the port. To be called when that server has not answered."""
+    """Raise ServerFailed if svc runs a server on the port. Call this after the server on the port has not
+    answered."""
     if server.running(folder_of(number, environment)) is not None:
         raise ServerFailed(
             f"the local LLM server on port {number} runs and does not answer; end it: svc llm stop"
@@ -132,8 +133,8 @@ def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
 
 
 def stop(number: int, environment: Mapping[str, str]) -> Status | None:
-    """End the server that svc runs on the port. Returns its status before; None if none runs. Raises
-    ServerFailed for a server that svc did not start, or that does not end."""
+    """End the server that svc runs on the port. Returns the status that it had before; None if there is no
+    server. Raises ServerFailed for a server that svc did not start, or that does not end."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     if keeper is None:
@@ -162,7 +163,7 @@ def held(number: int) -> PortHeld:
 
 
 def _require_free(number: int) -> None:
-    """Raise PortHeld if another program has the port."""
+    """Raise PortHeld if another program uses the port."""
     try:
         port.bind(number).close()
     except OSError:
@@ -170,8 +171,8 @@ def _require_free(number: int) -> None:
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
-    """The environment of the process that keeps the server: without svc's variables, which include secrets,
-    except SVC_HOME and the folder of models as absolute paths."""
+    """Return the environment for the process that keeps the server. svc's variables, which include secrets,
+    are removed, except SVC_HOME and the folder of models, which become absolute paths."""
     variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
     if REGISTRIES in environment:
         variables[REGISTRIES] = environment[REGISTRIES]
@@ -194,8 +195,8 @@ def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path
 
 
 def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
-    """Wait until the server answers. `process`: the one that starts it; None if another command does. Raises
-    PortHeld, DiskError, or ServerFailed with the end of the server's log."""
+    """Wait until the server answers. `process` is the process that starts it, or None if another command
+    does. Raises PortHeld, DiskError, or ServerFailed with the end of the server's log."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if probe(number) == "llm":
@@ -222,8 +223,8 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """A context that holds the lock for starting a server. While another process starts one, it waits, and
-    says so once. Raises ServerFailed if that takes too long."""
+    """A context that holds the lock for starting a server. If another process holds the lock, the context
+    waits for it and tells the user once. Raises ServerFailed if that takes too long."""
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         try:

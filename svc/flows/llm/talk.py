@@ -1,4 +1,4 @@
-"""Requests to the local LLM server. Uses http.client, so that a command starts fast."""
+"""Sends requests to the local LLM server. Uses http.client, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """The state of a port of this machine: `llm` if an LLM server answers, `free` if nothing listens,
-    `silent` if a program gives no answer in time or is still starting, `foreign` for other programs.
-    `seconds`: time limit for the answer."""
+    """Return the state of a port of this machine: `llm` if an LLM server answers, `free` if no program
+    listens, `silent` if a program does not answer in time or is still starting, and `foreign` for any other
+    program. `seconds` limits the wait for the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")
@@ -61,8 +61,8 @@ class Server:
             answer.read(_BODY)
 
     def stream(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send a request, and yield the JSON objects of its answer, one a line. Raises ServerFailed if one of
-        them is an error."""
+        """Send a request, and yield the JSON objects of its answer. The answer has one object in each line.
+        Raises ServerFailed if an object is an error."""
         with self._request("POST", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
             while line := answer.readline(_BODY):
                 if not line.strip():
@@ -78,7 +78,7 @@ class Server:
         return False
 
     def send_blob(self, digest: str, file: Path) -> None:
-        """Upload a file of a model. `digest`: its SHA-256."""
+        """Upload a file of a model. `digest` is its SHA-256."""
         with file.open("rb") as body:
             headers = {"Content-Length": str(os.fstat(body.fileno()).st_size)}
             with self._request("POST", f"/api/blobs/sha256:{digest}", body, LONG_SECONDS, headers) as answer:

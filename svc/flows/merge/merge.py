@@ -1,12 +1,11 @@
 """`svc merge`: merges another branch into the folder, as edits that the next push seals.
 
-Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets the
-other branch's version, and this branch's version becomes a conflict copy, as after a pull. A file that one
-side deleted and the other edited keeps the edit. If one side has a file and the other a directory, the
-directory keeps the name and the file becomes a conflict copy.
+Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the path gets the
+other branch's version, and this branch's version becomes a conflict copy, as after a pull. If one side
+deleted a file that the other edited, the edited file is kept. If one side has a file where the other has a
+directory, the directory keeps the name and the file becomes a conflict copy.
 
-Below, `mine` and `ours` mean this folder's side, `theirs` the branch that is merged in.
-"""
+In this module `mine` and `ours` mean this folder's side, and `theirs` the branch that is merged in."""
 
 from __future__ import annotations
 
@@ -39,8 +38,8 @@ Tree = Mapping[str, SealedFile]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The seal to merge in, and the `name` that the user typed for it. `bases`: its nearest common ancestors
-    with the folder's seal."""
+    """The seal to merge in, and the `name` that the user typed for it. `bases` are the nearest common
+    ancestors of this seal and the folder's seal."""
 
     seal: str
     name: str
@@ -65,8 +64,8 @@ class Merging(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """What a merge will write. `files`: path → file of a seal. `texts`: path → merged text. `removed`: paths.
-    `moved`: path → path of its conflict copy."""
+    """The changes that a merge will make. `files` maps a path to a file of a seal, `texts` a path to its
+    merged text, and `moved` a path to the path of its conflict copy. `removed` has paths."""
 
     result: Merging
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
@@ -77,8 +76,9 @@ class _Work(msgspec.Struct):
 
 
 def prepare(copy: WorkingCopy) -> str | None:
-    """Bring the folder's record up to date before a merge. Returns the id of the folder's last seal; None if
-    there is no seal yet. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal, MergeOpen."""
+    """Update the folder's record before a merge. Returns the id of the folder's last seal; None if there is
+    no seal yet. Raises UnpulledSeal if the branch has a newer seal, FolderShowsSeal if the folder shows a
+    seal, MergeOpen if a merge is not sealed yet."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     head = begin(copy)
@@ -91,8 +91,9 @@ def prepare(copy: WorkingCopy) -> str | None:
 
 
 def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
-    """Merge a seal into the folder. Call `prepare` before. Raises MergeCollides, before anything changes, if
-    the merge would overwrite unsealed edits. `dry_run`: the same result, without effect."""
+    """Merge a seal into the folder. The caller must call `prepare` first. Raises MergeCollides, before
+    anything changes, if the merge would overwrite unsealed edits. With `dry_run`, returns the same result but
+    changes nothing."""
     if source.seal in source.bases:
         return Merging(source.seal, source.name, up_to_date=True, dry_run=dry_run)
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
@@ -109,8 +110,8 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
 
 
 def abort(copy: WorkingCopy) -> Merging:
-    """Undo the merge that is not sealed yet: write the files that it changed as they were in the folder's
-    last seal. Raises NoMerge if there is none."""
+    """Undo the merge that is not sealed yet. The files that it changed are written as they were in the
+    folder's last seal. Raises NoMerge if there is none."""
     recover(copy)
     merging = open_merge(copy)
     if merging is None:
@@ -174,8 +175,8 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
 def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[Conflict] | None:
-    """The planned result at a path: a file of one side, None for no file, the merged text, or a list of
-    conflicts (which can be empty for a conflict without lines). `mine`: this folder's file."""
+    """Return the planned result at a path: a file of one side, None for no file, the merged text, or a list
+    of conflicts. The list is empty for a conflict that is not about lines. `mine` is this folder's file."""
     if path in planned.taken:
         return planned.taken[path]
     if path not in planned.texts:
@@ -193,8 +194,8 @@ def _take(
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
-    """Add the result at a path without conflict to `work`. `way`: None if the file is removed, the merged
-    text, or the file to take. `mine`: this side's file."""
+    """Add the result at a path without conflict to `work`. `way` is the file to take, the merged text, or
+    None to remove the file. `mine` is this side's file."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)
@@ -217,8 +218,9 @@ def _conflict(
     base: TreeEntry | None,
     clashes: list[Conflict],
 ) -> None:
-    """Add a conflict at `path` to the work: the path gets `theirs`, and `mine` becomes the conflict copy. If
-    one side deleted the file and the other edited it, the edit stays. `clashes`: the conflicting lines."""
+    """Add a conflict at `path` to `work`. The path gets `theirs`, and `mine` becomes the conflict copy. If
+    one side deleted the file and the other edited it, the edited file stays. `clashes` are the conflicting
+    lines."""
     if mine is None or theirs is None:
         if mine is not None or theirs is not None:
             work.result.kept.append(path)
@@ -240,13 +242,13 @@ def _conflict(
 
 
 def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
-    """Whether, at this path, one side has a file and the other side keeps a directory."""
+    """Return whether one side has a file at this path while the other side keeps a directory there."""
     return any(path in plan.conflicts for plan in plans) and (path in ours) != (path in theirs)
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
-    """Add a conflict to the work in which the directory keeps `path`, and the file, this folder's or the
-    other side's, becomes a conflict copy beside it."""
+    """Add a conflict of a file and a directory to `work`. The directory keeps `path`. The file, from either
+    side, becomes a conflict copy beside it."""
     kept_as = _free_name(copy, work, path)
     file = ours.get(path) or theirs[path]
     work.files[kept_as] = file
@@ -296,8 +298,8 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """Yields (path, content) of each file to write: conflict copies first, because they keep content that
-    other files replace."""
+    """Yields (path, content) of each file to write. Conflict copies come first, because they keep content
+    that other files replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})
@@ -305,7 +307,7 @@ def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
 
 
 def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> None:
-    """Download the texts with these digests (with their sizes) into the record, unless it has them."""
+    """Download the texts that the record lacks. `sizes` maps the digest of each text to its size."""
     missing = {name: size for name, size in sizes.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):
         pass

@@ -1,8 +1,7 @@
 """Resolves a conflict: writes one version to the path, and moves the conflict copy to the trash.
 
-If one of the two versions is a directory, the version that was not chosen is moved to the trash, and the
-chosen one is renamed to the path if needed.
-"""
+If one of the two versions is a directory, the version that was not chosen is moved to the trash. The chosen
+version is renamed to the path if it is elsewhere."""
 
 from __future__ import annotations
 
@@ -31,9 +30,10 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 class OpenConflict(msgspec.Struct, frozen=True):
     """A recorded conflict, with the current state of the folder.
 
-    `theirs`, `mine`: BLAKE3 of the file and of the conflict copy; None for no file. `name`: how commands name
-    it: the path, or the copy if the path has several conflicts. `over`: the copy was deleted. `is_folder`:
-    one of the two is a directory now."""
+    `theirs` is the BLAKE3 of the file at the path, `mine` that of the conflict copy; None means that there is
+    no file. `name` is how commands name the conflict: by the path, or by the copy if the path has several
+    conflicts. `over` says that the copy was deleted. `is_folder` says that one of the two is a directory
+    now."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -44,18 +44,19 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> bool:
-        """Whether the file or its copy is a directory, or was one when the conflict was recorded."""
+        """Whether the file or its copy is a directory now, or was one when the conflict was recorded."""
         return self.is_folder or self.copy_is_theirs
 
     @property
     def copy_is_theirs(self) -> bool:
-        """Whether the copy is the other side's file, because this folder's directory stayed at the path."""
+        """Whether the copy is the other side's file. That is so if this folder's directory stayed at the
+        path."""
         return self.record.mine is None and self.mine is not None
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """The three texts of a conflict: the common `base`, `theirs` at the path, and `mine`, as the conflict
-    copy is now."""
+    """The three texts of a conflict: the common `base`, `theirs` at the path, and `mine`, which is the
+    current text of the conflict copy."""
 
     base: bytes
     theirs: bytes
@@ -65,9 +66,10 @@ class Texts(msgspec.Struct, frozen=True):
 class Resolved(msgspec.Struct, frozen=True):
     """The result of `resolve`.
 
-    `how`: which version the path has now; `gone`: the copy had been deleted, and nothing changed. `kept_as`:
-    path of the conflict copy. `trash`: the trash folder with the copy, and with the previous file if that was
-    `replaced`. `absent`: there is nothing at the path. `renamed`: the copy was moved to the path."""
+    `how` says which version the path has now; `gone` means that the copy had been deleted and nothing
+    changed. `kept_as` is the path of the conflict copy. `trash` is the trash folder with the copy and, if
+    `replaced` is True, with the previous file. `absent` says that nothing is at the path. `renamed` says that
+    the copy was moved to the path."""
 
     path: str
     how: How
@@ -79,8 +81,8 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """(conflicts whose copy exists, conflicts whose copy was deleted). The records of deleted copies are
-    dropped."""
+    """Return the conflicts whose copy exists, and the conflicts whose copy was deleted. The records of the
+    latter are deleted."""
     recover(copy)
     records = copy.db.conflicts.list()
     over = [record for record in records if not copy.exists(record.kept_as)]
@@ -93,8 +95,8 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
 
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
-    """Path of the conflict copy → path that it conflicts with, for every unresolved conflict whose copy is in
-    the folder."""
+    """Return the unresolved conflicts whose copy is in the folder. Maps the path of each conflict copy to the
+    path that it conflicts with."""
     return {
         conflict.kept_as: conflict.path
         for conflict in copy.db.conflicts.list()
@@ -103,8 +105,8 @@ def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
 
 
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
-    """For each of `paths` that is, or is in, the conflict copy of an unresolved conflict: this path → path of
-    the file in conflict."""
+    """Return those of `paths` that are a conflict copy of an unresolved conflict, or are inside such a copy.
+    Each is mapped to the path of the file in conflict."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     if not recorded:
         return {}
@@ -117,8 +119,8 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
 
 
 def require_no_conflicts(copy: WorkingCopy) -> None:
-    """Raise ConflictsUnresolved if the copy of an unresolved conflict was never sent: the next push would
-    publish it."""
+    """Raise ConflictsUnresolved if there is an unresolved conflict whose copy was never sent. The next push
+    would publish the copy."""
     standing = {
         copy_path: path for copy_path, path in all_unresolved(copy).items() if not _is_sent(copy, copy_path)
     }
@@ -128,13 +130,14 @@ def require_no_conflicts(copy: WorkingCopy) -> None:
 
 
 def _is_sent(copy: WorkingCopy, kept_as: str) -> bool:
-    """Whether the branch has the conflict copy or, if the copy is a directory, files in it."""
+    """Return whether the branch has the conflict copy. If the copy is a directory, it is enough that the
+    branch has a file in it."""
     return kept_as in copy.entries or any(path.startswith(kept_as + "/") for path in copy.entries)
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
-    """The unresolved conflict at a path, or the one whose copy is at the path. Raises NotFound if there is
-    none, UsageError if the path has several."""
+    """Return the unresolved conflict at a path, or the one whose copy is at the path. Raises NotFound if
+    there is none, UsageError if the path has several conflicts."""
     recover(copy)
     named = copy.db.conflicts.get(path)
     records = [named] if named is not None else list(copy.db.conflicts.of(path))
@@ -160,7 +163,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts of a conflict. Raises ClientError if a version is not text."""
+    """Return the three texts of a conflict. Raises ClientError if a version is not text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
@@ -178,14 +181,13 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
 
 
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Write `text` to the conflict's path, move the conflict copy to the trash, and delete the record of the
-    conflict. Without `text` the path gets the conflict copy's version if `how` is mine, else it keeps its
-    own.
+    """Resolve a conflict: write the result to its path, move the conflict copy to the trash, and delete the
+    record of the conflict. The result is `text` if it is given. Otherwise it is the conflict copy if `how` is
+    mine, else the present file.
 
-    A repeat finishes an interrupted call. Raises ClientError if a file changed since `conflict` was read,
-    Conflict if a file is above the path, if a link or another special file is at it, or if a directory
-    contains something that cannot be moved to the trash.
-    """
+    An interrupted call can be repeated, which finishes it. Raises ClientError if a file changed since
+    `conflict` was read. Raises Conflict if a file is above the path, if a link or another special file is at
+    the path, or if a directory contains something that cannot be moved to the trash."""
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(
@@ -216,8 +218,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
-    """Resolve a conflict of a file with a directory by renaming the copy to the path. What is at the path
-    moves to the trash."""
+    """Resolve a conflict of a file with a directory by renaming the copy to the path. What is at the path is
+    moved to the trash first."""
     record = conflict.record
     files = copy.files
     blocked = next(
@@ -240,13 +242,14 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
 
 
 def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
-    """The record of a conflict and, if its copy is a directory, the records of the conflict copies in that
-    directory."""
+    """Return the record of a conflict. If its copy is a directory, also return the records of conflicts whose
+    copies are in that directory."""
     return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
 
 
 def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
-    """Drop the record of a conflict whose copy was deleted. Returns the result to show."""
+    """Delete the record of a conflict whose copy was deleted. Returns the result that is shown to the
+    user."""
     with copy.db.step():
         copy.db.conflicts.remove(conflict.record.kept_as)
     return Resolved(conflict.record.path, "gone", conflict.record.kept_as)

@@ -1,9 +1,8 @@
-"""Pulls models in the background, for programs that do not wait for them.
+"""Pulls models in the background, for programs that do not wait for them. For each pull there is a folder:
 
 SVC_HOME/downloads/<digest of the name>/
     lock          held by the process that pulls, released when that ends
-    state.json    its progress
-"""
+    state.json    its progress"""
 
 from __future__ import annotations
 
@@ -40,9 +39,9 @@ _LOOK, _REPORT = 0.05, 0.2
 
 
 class Download(msgspec.Struct, kw_only=True):
-    """A pull in the background. `state`: `none` if nobody pulls the model and it is not installed; `failed`
-    for the reason `detail`. `completed`, `total`: bytes of the current file; `known`: bytes of it that this
-    machine already had."""
+    """A pull in the background. `state` is `none` if the model is not being pulled and is not installed. It
+    is `failed` if the pull failed, for the reason `detail`. `completed` and `total` count bytes of the
+    current file. `known` counts those bytes of it that this machine already had."""
 
     name: str
     state: Literal["none", "pulling", "done", "failed"] = "none"
@@ -54,8 +53,8 @@ class Download(msgspec.Struct, kw_only=True):
 
 
 def start(home: Path, name: ModelName, environment: Mapping[str, str], server: str | None) -> Download:
-    """Start a process that pulls a model, unless one does already. Returns the state of the pull. `server`:
-    the server to pull from; None: the default."""
+    """Start a process that pulls a model, unless one is already running. Returns the state of the pull.
+    `server` is the server to pull from, or None for the default server."""
     folder = _folder(home, name)
     if living_holder(folder / LOCK) is None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,7 +76,7 @@ def start(home: Path, name: ModelName, environment: Mapping[str, str], server: s
 
 
 def cancel(home: Path, name: ModelName, models: Models) -> Download:
-    """End the process that pulls a model. Returns the state afterwards. Received bytes are kept for the next
+    """End the process that pulls a model. Returns the state afterwards. Received bytes are kept for a later
     pull."""
     end_holder(_folder(home, name) / LOCK, signal.SIGTERM, END_SECONDS)
     return state_of(home, name, models)
@@ -98,7 +97,7 @@ def state_of(home: Path, name: ModelName, models: Models) -> Download:
 
 
 def downloads(home: Path, models: Models) -> list[Download]:
-    """The running pulls of this SVC_HOME, and failed ones whose model is still not installed."""
+    """Return the running pulls of this SVC_HOME, and the failed ones whose model is still not installed."""
     states = []
     for file in sorted((home.absolute() / "downloads").glob(f"*/{STATE}")):
         try:
@@ -127,7 +126,7 @@ def _is_here(models: Models, name: ModelName) -> bool:
 
 
 def main() -> int:
-    """`python -m svc.flows.models.background NAME`: pull a model. Returns the exit code."""
+    """Pull a model, as `python -m svc.flows.models.background NAME`. Returns the exit code."""
     name = parse(sys.argv[1])
     where = Where(os.environ, Path("/"), command="svc llm pull")
     folder = _folder(where.home.root, name)

@@ -1,4 +1,4 @@
-"""Decides which files of a repository the name of a model, `OWNER/NAME[:TAG]`, means."""
+"""Decides which files of a repository are meant by the name of a model, `OWNER/NAME[:TAG]`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Choice(NamedTuple):
-    """A model in a repository: paths of its files in order, and of its projector (the file with which it
-    reads pictures), if any."""
+    """The chosen model in a repository. Has the paths of its files in order and, if there is one, the path of
+    its projector (the file with which it reads pictures)."""
 
     files: list[str]
     projector: str | None
 
 
 class Elsewhere(NamedTuple):
-    """The result of a choice when the chosen model belongs to another repository: its name, as listed under
-    `models:` of this one."""
+    """The result of a choice if the chosen model is in another repository. Has the model's name, as it is
+    listed under `models:` of this repository."""
 
     name: str
 
 
 class _Model(NamedTuple):
-    """A model in the repository, of one file or of several shards. `label`: path of the first file, without
-    shard number and suffix."""
+    """A model in the repository, which is one file or several shards. `label` is the path of its first file
+    without shard number and suffix."""
 
     label: PurePosixPath
     files: list[str]
@@ -44,9 +44,10 @@ class _Model(NamedTuple):
 def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | Elsewhere:
-    """The model that a tag means: a file whose stem ends in it, else a folder, else an entry of `models:` in
-    the manifest. Without a tag (`latest`): `default_model`, else the first of `models:`, else the only model.
-    Raises NoSuchModel, which lists the models. `repository`: its name, for errors."""
+    """Return the model that a tag names. It is a file whose stem ends in the tag, else a folder, else an
+    entry of `models:` in the manifest. Without a tag (`latest`), it is `default_model`, else the first of
+    `models:`, else the only model. Raises NoSuchModel, which lists the models. `repository` is the
+    repository's name for errors."""
     models = _models(files)
     if tag != LATEST or _matching_models(models, tag):
         model = _find_model(models, manifest, tag, repository)
@@ -97,12 +98,13 @@ def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
 
 
 def _ends_in(stem: str, tag: str) -> bool:
-    """Whether the stem ends with the tag, and the tag starts at the beginning of a word."""
+    """Return whether the stem ends with the tag. The tag must begin at the start of a word in the stem."""
     return stem.endswith(tag) and (len(stem) == len(tag) or not stem[-len(tag) - 1].isalnum())
 
 
 def _models(files: Mapping[str, SealedFile]) -> list[_Model]:
-    """The models among the files of a seal, each of one file or of all its shards."""
+    """Return the models among the files of a seal. A model of several shards is included only if all its
+    shards are there."""
     models: list[_Model] = []
     for path in sorted(files):
         pure = PurePosixPath(path)
@@ -126,8 +128,8 @@ def _is_projector(path: PurePosixPath) -> bool:
 
 
 def _projector(files: Iterable[str], model: _Model) -> str | None:
-    """The path of the projector in the folder of the model; if there are several, the first by name; None
-    without one."""
+    """Return the path of the projector in the folder of the model; None if there is none. If there are
+    several, the first by name is returned."""
     beside = [
         path
         for path in map(PurePosixPath, files)

@@ -1,5 +1,5 @@
-"""Downloads the files of models as blobs. First it checks that the disk has room. Only one process downloads
-a blob, and chunks that this machine already has are not downloaded."""
+"""Downloads the files of models as blobs. Checks first that the disk has enough space. Only one process at a
+time downloads a blob, and chunks that this machine already has are not downloaded."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class Step(NamedTuple):
-    """A step of a pull, as Ollama's API reports it. `digest`: of the blob being downloaded, as
-    `ALGORITHM:HEX`; `total`, `completed`: its bytes. `known`: bytes of it that this machine already had."""
+    """A step of a pull, as Ollama's API reports it. `digest` is that of the blob being downloaded, as
+    `ALGORITHM:HEX`. `total` and `completed` count its bytes. `known` counts those bytes that this machine
+    already had."""
 
     status: str
     digest: str = ""
@@ -42,7 +43,7 @@ class Step(NamedTuple):
 
     @property
     def line(self) -> dict[str, object]:
-        """The members of the step in the answer to /api/pull."""
+        """Return the members of the step in the answer to /api/pull."""
         fields: dict[str, object] = {"status": self.status}
         if self.digest:
             fields |= {"digest": self.digest, "total": self.total}
@@ -54,11 +55,12 @@ Tell = Callable[[Step], None]
 
 
 class Part(NamedTuple):
-    """A file of a model that is to be downloaded as a blob. `digest`: `blake3:<hex>` or `sha256:<hex>`.
-    `path`: where it comes from, for people.
+    """A file of a model that is to be downloaded as a blob. `digest` is `blake3:<hex>` or `sha256:<hex>`.
+    `path` says, for people, where the file comes from.
 
-    `write`: called with a descriptor, completes the file; passes all its bytes in order to the given
-    function, and returns its list of chunks, if it has one. Raises WrongBytes."""
+    `write` completes the file. It is called with a file descriptor and a function, to which it passes all
+    bytes of the file in order. It returns the file's list of chunks, if there is one, and raises
+    WrongBytes."""
 
     digest: str
     size: int
@@ -67,7 +69,7 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the part's files during the download."""
+        """The name of the files that belong to this part during the download."""
         return self.digest.replace("blake3:", "b3-").replace(":", "-")
 
 
@@ -77,8 +79,8 @@ class WrongBytes(Exception):
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell, name: str = "") -> list[str]:
     """Download the parts of the model `name` that this machine lacks. Returns the SHA-256 of all parts, in
-    order. Raises DiskError if the disk has no room, ServerMisbehaved for wrong bytes, BadModel for a file
-    that is no model."""
+    order. Raises DiskError if the disk is full, ServerMisbehaved for wrong bytes, BadModel for a file that is
+    not a model."""
     with translated_disk_errors(models.root, models.root):
         drop_old(models, {part.key for part in parts})
         require_room(models, parts)
@@ -94,7 +96,7 @@ def _find(models: Models, part: Part) -> str | None:
 
 
 def require_room(models: Models, parts: list[Part]) -> None:
-    """Raise DiskError if the parts that must be downloaded do not fit on the disk."""
+    """Raise DiskError if the disk has not enough space for the parts that must be downloaded."""
     missing = [part for part in parts if _find(models, part) is None]
     need = sum(max(0, part.size - parts_size(models, part.key)) for part in missing)
     models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,7 +122,7 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: Report) -> str:
-    """Complete the file of a part, and turn it into a blob. Returns its SHA-256. After an error, received
+    """Complete the file of a part, and turn it into a blob. Returns its SHA-256. If this fails, received
     bytes are kept for the next attempt, unless they are wrong."""
     first, second = hashlib.sha256(), blake3()
 
@@ -167,9 +169,9 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Yields blobs on this machine that may contain chunks of a file of `size` bytes: first the blobs with a
-    stored list of chunks, then others, which must be read whole; `note` is called with a sentence about each
-    of these. At most CUT of the others are yielded, with at most CUT_FACTOR times `size` bytes in all."""
+    """Yields blobs on this machine that may contain chunks of a file of `size` bytes. Blobs with a stored
+    list of chunks come first. The others must be read completely, and `note` is called with a sentence about
+    each. At most CUT of the others are yielded, with at most CUT_FACTOR times `size` bytes in total."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
@@ -194,8 +196,8 @@ def known_files(models: Models, size: int, note: Callable[[str], None]) -> Itera
 
 
 def _chunks(models: Models, digest: str, fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a blob (open as `fd`), from its stored list. If there is no list, the blob is read to
-    make one."""
+    """Return the chunks of a blob, which is open as `fd`. They come from the stored list of chunks. If there
+    is none, the blob is read to make one."""
     file = models.chunks_file(digest)
     try:
         if file.stat().st_size <= GGUF_CHUNK_LISTS:

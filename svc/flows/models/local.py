@@ -1,7 +1,6 @@
 """`svc llm pull FILE`: adds a GGUF file to the models of this machine, under a name.
 
-A model of several files (shards) is named by any of them; the others must be in the same folder.
-"""
+If a model has several files (shards), any of them can be given. The others must be in the same folder."""
 
 from __future__ import annotations
 
@@ -44,9 +43,9 @@ class Pulled(NamedTuple):
 def pull_file(
     models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
 ) -> Pulled:
-    """Add the file, with the other shards of its model, to the models of this machine. `name`: name of the
-    model; None: as the file. `projector`: the file with which the model reads pictures. Raises UsageError,
-    BadModel, DiskError."""
+    """Add the file, together with the other shards of its model, to the models of this machine. `name` is the
+    name of the model; if it is None, the name is made from the file's. `projector` is the file with which the
+    model reads pictures. Raises UsageError, BadModel, DiskError."""
     chosen = name_of(file, name)
     files = shards_of(file)
     for shard in files:
@@ -90,8 +89,8 @@ def _projector(models: Models, file: Path, progress: Progress) -> Taken:
 
 
 def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
-    """Raise BadModel unless these files are all shards of one model, in order. `places`: (shard number from
-    0, number of shards) of each file; `label`: the model, for the error."""
+    """Raise BadModel unless these files are all shards of one model, in order. `places` has (shard number
+    from 0, number of shards) of each file. `label` names the model in the error."""
     if list(places) != [(number, len(places)) for number in range(len(places))]:
         place, count = next(
             (
@@ -108,8 +107,8 @@ def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
 
 
 def shards_of(file: Path) -> list[Path]:
-    """The paths of all files of the model that this file belongs to, in order, by their names. Only the file
-    itself if it is the whole model."""
+    """Return the paths of all files of the model that this file belongs to, in order. They are found by their
+    names. If the file is the whole model, only its own path is returned."""
     match = _SHARD.fullmatch(file.stem)
     count = int(match[3]) if match else 1
     if match is None or not 1 < count <= GGUF_SHARDS or not 0 < int(match[2]) <= count:
@@ -120,14 +119,14 @@ def shards_of(file: Path) -> list[Path]:
 
 
 def name_of(file: Path, name: str | None) -> ModelName:
-    """The name of a model: `name`, or the file's name without the shard number. Raises UsageError if it is no
-    valid name of a model."""
+    """Return the name of a model. It is `name` if that is given, else the file's name without the shard
+    number. Raises UsageError if it is not a valid name of a model."""
     match = _SHARD.fullmatch(file.stem)
     return parse(name) if name else parse(from_file(match[1] if match else file.stem))
 
 
 def is_file(typed: str) -> bool:
-    """Whether the typed word names a file, rather than a model."""
+    """Return whether the word that the user typed names a file. Otherwise it names a model."""
     if typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf"):
         return True
     try:
@@ -137,8 +136,8 @@ def is_file(typed: str) -> bool:
 
 
 def file_at(base: Path, typed: str) -> Path:
-    """The absolute path of the file that the user typed, relative to the folder `base`. Raises UsageError for
-    `~USER` of an unknown user."""
+    """Return the absolute path of the file that the user typed, which may be relative to the folder `base`.
+    Raises UsageError for `~USER` if there is no such user."""
     try:
         return (base / Path(typed).expanduser()).absolute()
     except RuntimeError:

@@ -23,7 +23,7 @@ HOPS = 3  # from one `models:` to the next
 
 
 class _Looked(NamedTuple):
-    """A model that was found: the parts to download, and its record, still without the blobs."""
+    """A model that was found: the parts to download, and its record, which does not name the blobs yet."""
 
     files: list[Part]
     projector: Part | None
@@ -31,9 +31,9 @@ class _Looked(NamedTuple):
 
 
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
-    """Download the model that `typed` names, and install it as `name` (None: as `typed`). `tell`: called with
-    each step. Raises UsageError, NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError,
-    BadModel."""
+    """Download the model that `typed` names, and install it under the name `name`. If that is None, it is
+    installed as `typed`. `tell` is called with each step. Raises UsageError, NoSuchModel, NotFound,
+    RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source
@@ -59,8 +59,9 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
-    """Find the model that the typed name means. A repository's manifest may refer to another repository of
-    the same server, or to a model of a registry. Raises NoSuchModel, also if it refers to another server."""
+    """Find the model that the typed name means. The manifest of a repository may refer to another repository
+    of the same server, or to a model of a registry. Raises NoSuchModel if the model does not exist, or if the
+    manifest refers to another server."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)
@@ -91,7 +92,8 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
 
 
 def _require_no_file_name(name: ModelName) -> None:
-    """Raise UsageError for a name that looks like a file name, before any registry is asked for it."""
+    """Raise UsageError if the name looks like the name of a file. Checked before a registry is asked for
+    it."""
     if not name.owner and _SUFFIX.search(name.name):
         raise UsageError(
             f"there is no file {name.name} here, and a registry has no models that are named like files; "
@@ -107,8 +109,9 @@ def _find_installed(models: Models, name: ModelName) -> Record | None:
 
 
 def _require_same_source(name: ModelName, before: Record | None, looked: Record) -> None:
-    """Raise UsageError if this name was pulled from another repository before: the repository that has the
-    name now may be a stranger's. `before`: record of the installed model; `looked`: of the one found."""
+    """Raise UsageError if this name was pulled from another repository before. The repository that has the
+    name now may belong to a stranger. `before` is the record of the installed model, `looked` that of the
+    model that was found now."""
     if before is None or before.source is None or looked.source is None:
         return
     if (before.source.server, before.source.repo_id) != (looked.source.server, looked.source.repo_id):
@@ -120,8 +123,9 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
 
 
 def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
-    """Raise BadModel unless the downloaded `files` (their SHA-256) are all the parts of one model.
-    `projector`: SHA-256 of the file that must be a projector, which turns pictures into the model's input."""
+    """Raise BadModel unless the downloaded `files` (given by their SHA-256) are all the parts of one model.
+    `projector` is the SHA-256 of the file that must be a projector, which turns pictures into the model's
+    input."""
     abouts = [about for about in map(models.about, files) if about is not None]
     label = terminal_safe(looked.files[0].path)
     if len(abouts) != len(files) or any(about.header.is_projector for about in abouts):

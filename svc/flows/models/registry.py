@@ -1,11 +1,11 @@
-"""Pulls a model from a registry that speaks the protocol of Ollama's: registry.ollama.ai, hf.co, and mirrors
-of them in SVC_LLM_REGISTRIES.
+"""Pulls a model from a registry with the protocol of Ollama's. Such registries are registry.ollama.ai, hf.co,
+and mirrors of them in SVC_LLM_REGISTRIES.
 
     GET /v2/OWNER/NAME/manifests/TAG      its layers: the model, a projector, parameters, licence …
     GET /v2/OWNER/NAME/blobs/sha256:…     a layer, from any byte on
 
-Answers are untrusted until their SHA-256 is verified: all are limited in size before they are parsed.
-"""
+Answers are untrusted until their SHA-256 is verified. The size of every answer is limited before it is
+parsed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ACCEPT = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A part of a model in a registry. `digest`: `sha256:<hex>`."""
+    """A part of a model in a registry. `digest` is `sha256:<hex>`."""
 
     digest: str
     size: int
@@ -59,8 +59,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class RegistryModel(NamedTuple):
-    """A model in a registry: its files, its projector (with which it reads pictures), and settings from its
-    other layers."""
+    """A model in a registry. Has its files, its projector (with which it reads pictures), and settings from
+    its other layers."""
 
     files: list[Part]
     projector: Part | None
@@ -71,7 +71,7 @@ class RegistryModel(NamedTuple):
 
 
 def registries(environment: Mapping[str, str]) -> dict[str, str]:
-    """Host of each registry → its origin. Raises UsageError if the variable SVC_LLM_REGISTRIES is
+    """Return the origin of each registry by its host. Raises UsageError if the variable SVC_LLM_REGISTRIES is
     malformed."""
     origins = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
     for pair in environment.get(REGISTRIES, "").split():
@@ -83,8 +83,8 @@ def registries(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
-    """The origin of the registry that has models of this name: the registry at the name's host, or Ollama's
-    for a name without owner. None for a model in a repository."""
+    """Return the origin of the registry that has models of this name. It is the registry at the name's host,
+    or Ollama's for a name without owner. None if the name means a model in a repository."""
     if not name.host and name.owner:
         return None
     origins = registries(environment)
@@ -127,8 +127,8 @@ def find(origin: str, name: ModelName) -> RegistryModel:
 
 
 def _join_texts(texts: list[str] | None) -> str | None:
-    """The texts of all layers of one kind, joined, because a model may have several licences; None without
-    any."""
+    """Join the texts of all layers of one kind; a model may have several licences, for example. Returns None
+    if there are none."""
     return "\n\n".join(texts) if texts else None
 
 
@@ -176,9 +176,9 @@ class _Registry:
         return data.decode("utf-8", "replace")
 
     def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
-        """Download the missing bytes of a layer into the file `fd`. `seen`: called with all bytes of the
-        file, in order; `report`: with (bytes received, total bytes). Raises WrongBytes if there are too many,
-        RegistryFailed."""
+        """Download the missing bytes of a layer into the file `fd`. `seen` is called with all bytes of the
+        file, in order. `report` is called with (bytes received, total bytes). Raises WrongBytes if there are
+        too many bytes, and RegistryFailed."""
         done = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)
@@ -225,7 +225,7 @@ class _Registry:
 
     @contextmanager
     def _get(self, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
-        """A context that yields the answer to a GET request, after redirects, which must stay on https. No
+        """A context that yields the answer to a GET request. Redirects are followed, but only to https. No
         credential is sent."""
         import httpx
 
@@ -283,7 +283,7 @@ class _Registry:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """The TLS context, shared by all requests of the process, because reading the certificates takes 25
+    """Return the TLS context. All requests of the process share it, because reading the certificates takes 25
     ms."""
     import httpx
 

@@ -1,4 +1,4 @@
-"""Pulls a model from a repository. The newest seal is verified, as for a clone."""
+"""Pulls a model from a repository. The newest seal is verified, as it is for a clone."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from svc.flows.place.where import Where
 
 
 class RepositoryModel(NamedTuple):
-    """A model in a repository: its files in order, its projector (with which it reads pictures) if it has
-    one, and the repository and seal."""
+    """A model in a repository. Has its files in order, its projector (with which it reads pictures) if there
+    is one, and the repository and seal."""
 
     files: list[Part]
     projector: Part | None
@@ -39,8 +39,8 @@ class RepositoryModel(NamedTuple):
 
 
 def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Elsewhere:
-    """Look up a model in its repository, without downloading it. If the repository refers to a model
-    elsewhere, that model's name is returned. Raises NotFound, NoSuchModel, ServerMisbehaved."""
+    """Find a model in its repository, without downloading it. If the repository refers to a model elsewhere,
+    returns the name of that model. Raises NotFound, NoSuchModel, ServerMisbehaved."""
     repo = where.reader.repo.find(name.owner, name.name)
     transport = BranchTransport(where.reader, repo.id, repo.default_branch)
     head = transport.ref().head
@@ -96,8 +96,9 @@ def _write(
     seen: Callable[[bytes], object],
     report: Report,
 ) -> ChunkList | None:
-    """Download the missing bytes of a file of the repository into the file `fd`. `seen`: called with all its
-    bytes, in order. Returns its list of chunks; None for a small file. Raises WrongBytes."""
+    """Download the missing bytes of a file of the repository into the file `fd`. `seen` is called with all
+    bytes of the file, in order. Returns the file's list of chunks; None for a small file. Raises
+    WrongBytes."""
     if file.size <= BLOB_FILE:
         data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
         if data is None:

@@ -8,8 +8,8 @@ from svc.flows.place.where import Where
 
 
 def account_api(where: Where, origin: str, account: str) -> Api:
-    """The API of a server with this machine's session, for sending the queued actions of an account. Raises
-    Unauthorized if the session has ended or is another account's."""
+    """Return the API of a server with this machine's session, for sending the queued actions of an account.
+    Raises Unauthorized if the session has ended, or if it belongs to another account."""
     session = where.sessions.find(origin)
     if session is None or session.user_id != account:
         who = f", and this machine is signed in as {session.handle}" if session is not None else ""

@@ -1,14 +1,13 @@
 """Queues actions and sends them later, in order.
 
-Each action that can be queued is an endpoint in `queueable.ACTIONS`. The action's path is that of the request
-without `/api/v1`, with `/+` at the end for a request that adds something. Its value is the body of the
-request; True if there is no body, None for a deletion.
+`queueable.ACTIONS` lists the endpoints whose requests can be queued as actions. The path of an action is that
+of the request without `/api/v1`. If the request adds something, the path ends with `/+`. The value of an
+action is the body of the request, True if there is no body, or None for a deletion.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")
     queue.put(issue.COMMENT, CommentBody(body="Seen"), id=repo.id, n="41")
-    report = replay(outbox, home, lambda origin, account: api)
-"""
+    report = replay(outbox, home, lambda origin, account: api)"""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ class Call(NamedTuple):
 
 
 class Queued(Exception):  # no error: the action waits
-    """Raised when an action was put into the outbox instead of being sent. `entry`: the action."""
+    """Raised when an action was put into the outbox instead of being sent. `entry` is the action."""
 
     def __init__(self, entry: QueuedAction) -> None:
         super().__init__(entry.path)
@@ -80,7 +79,8 @@ class Queued(Exception):  # no error: the action waits
 
 
 class Queue:
-    """Puts actions of a session about one repository into the outbox. `about`: OWNER/NAME."""
+    """Puts actions about one repository into the outbox, for the account of a session. `about` is
+    OWNER/NAME."""
 
     def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
         self._outbox, self._session, self._about = outbox, session, about
@@ -117,17 +117,18 @@ class Queue:
     def hold(
         self, endpoint: Endpoint[Any], body: Any, query: Mapping[str, Any], path: dict[str, str]
     ) -> NoReturn:
-        """Put the action into the outbox, then raise Queued. `Http.hold` is set to this method to queue
-        requests instead of sending them."""
+        """Put the action into the outbox, then raise Queued. `Http.hold` is set to this method so that
+        requests are queued instead of sent."""
         raise Queued(self.put(endpoint, body, query, **path))
 
 
 class SentByAnother(ClientError):
-    """Another process sends the outbox at this moment; the actions are with it."""
+    """Raised if another process is sending the outbox at this moment, and so sends these actions, too."""
 
 
 class Report(msgspec.Struct):
-    """The result of `replay`. `stopped`: (server, account) → why the rest of its actions were not sent."""
+    """The result of `replay`. `stopped` maps (server, account) to the reason why the rest of its actions were
+    not sent."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
@@ -139,12 +140,14 @@ def open_outbox(home: Home) -> Outbox:
 
 
 def has_entries(home: Home) -> bool:
-    """Whether there may be queued actions, because the outbox's file exists. Does not open the database."""
+    """Return whether there may be queued actions. Looks only whether the outbox's file exists, without
+    opening the database."""
     return (home.root / outboxes.FILE).exists()
 
 
 def call_of(entry: QueuedAction) -> Call:
-    """The request that sends this action. Raises ClientError if a later version of svc queued it."""
+    """Return the request that sends this action. Raises ClientError if a later version of svc queued the
+    action."""
     from svc.flows.outbox.queueable import ACTIONS
 
     place, _, query = entry.path.partition("?")
@@ -166,7 +169,8 @@ def call_of(entry: QueuedAction) -> Call:
 
 
 def described(entry: QueuedAction) -> str:
-    """A few words about an action, such as `comment on #12`; its path if it cannot be read."""
+    """Return a few words about an action, such as `comment on #12`. If the action cannot be read, returns its
+    path."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):
@@ -174,13 +178,14 @@ def described(entry: QueuedAction) -> str:
 
 
 def text_of(entry: QueuedAction) -> str:
-    """The text of the comment that an entry adds; "" for other entries."""
+    """Return the text of the comment that an action adds; "" if it adds no comment."""
     body = entry.value.get("body") if isinstance(entry.value, dict) else None
     return body if isinstance(body, str) and entry.path.endswith(f"/comments{ADDS}") else ""
 
 
 def _in_words(member: str, value: Any) -> str:
-    """A member of the body of a change, in words: its name, and its value if that is a list or a state."""
+    """Return a few words about one member of a request's body: its name and, for a list or a state, its
+    value."""
     names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
     return " ".join([member.replace("_", " "), *names])
 
@@ -192,16 +197,16 @@ def replay(
     on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
     only: tuple[str, str, str] | None = None,
 ) -> Report:
-    """Send the queued actions of each account, oldest first. Returns what was sent, refused and left.
+    """Send the queued actions of each account, oldest first. Returns a report of what was sent, was refused
+    and is left.
 
-    A refused action is set aside. After an action without an answer, the other actions of its account stay
-    queued. Raises ClientError while another process is sending.
+    An action that the server refuses is set aside. If an action gets no answer, the other actions of its
+    account stay queued. Raises ClientError while another process is sending.
 
-    `connect`: returns the API for (origin, account); raises Unauthorized if that account must sign in.
-    `on_action`: called with each action that was sent, or with its error if it was refused. `only`: (origin,
-    account, path) of the only actions to send; other actions must not have to come before them. While another
-    process is sending, it then waits.
-    """
+    `connect` is called with (origin, account) and returns the API; it raises Unauthorized if that account
+    must sign in. `on_action` is called with each action and, if it was refused, its error. `only` is (origin,
+    account, path) of the only actions to send, which must not depend on actions queued before them. With
+    `only`, a call waits while another process is sending."""
     report = Report()
     try:
         with hold_lock(home.root / outboxes.LOCK, "svc queue", 0.0 if only is None else SENDING_SECONDS):
@@ -230,8 +235,8 @@ def _replay_account(
     report: Report,
     on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
-    """Send the queued actions of one account, and add the results to `report`. `which`: (origin, account,
-    path of the actions, or None for all)."""
+    """Send the queued actions of one account, and add the results to `report`. `which` is (origin, account,
+    path of the actions). If the path is None, all actions of the account are sent."""
     from localstore.core.model import document
     from svc.flows.outbox import document_edits
 
@@ -280,15 +285,15 @@ def _refuse(
 
 
 def _may_pass(error: SvcError) -> bool:
-    """Whether the same request may succeed later: there was no answer, the server is overloaded, or the
-    session has ended."""
+    """Return whether the same request may succeed later. That is so if there was no answer, if the server is
+    overloaded, or if the session has ended."""
     waits = (ServerUnreachable, ServerMisbehaved, RateLimited, Unauthorized)
     return isinstance(error, waits) or (error.status >= 500 and not isinstance(error, FINAL))
 
 
 def _members(body: msgspec.Struct) -> dict[str, Any]:
-    """The members of a body that are not None and not an empty list. An empty list is included if the member
-    can be any JSON value, such as the content of a document."""
+    """Return the members of a body that are not None and not an empty list. An empty list is included if the
+    member may be any JSON value, as the content of a document may."""
     values = {field.encode_name for field in structs.fields(body) if field.type is Any}
     members = msgspec.to_builtins(body)
     return {k: v for k, v in members.items() if v is not None and (v != [] or k in values)}
@@ -296,8 +301,8 @@ def _members(body: msgspec.Struct) -> dict[str, Any]:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """A pattern that matches the paths of requests to an endpoint and has a group for each parameter.
-    `template`: the endpoint's path."""
+    """Return a pattern that matches the paths of requests to an endpoint. It has a group for each parameter.
+    `template` is the endpoint's path."""
     pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
     expression = re.escape(pieces[0])
     for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):

@@ -1,10 +1,9 @@
-"""Edits of documents in the outbox, and what to do when the server answers one.
+"""Edits of documents in the outbox, and how the server's answer to one is handled.
 
-All edits of a document on this device are joined into one action: its new content, and the version `base` on
-which the first edit was based. Once the action was tried without an answer, its request must not change.
-Later edits are then its member `later`. The server's answer says what others changed, and `later` becomes a
-new action based on that version.
-"""
+All edits of a document on this device are joined into one action. It has the new content, and the version
+`base` on which the first edit was based. Once the action was sent without getting an answer, its request must
+not change, so later edits become its member `later`. When the server has answered with what others changed,
+`later` becomes a new action that is based on that version."""
 
 from __future__ import annotations
 
@@ -24,30 +23,32 @@ API = "/api/v1"
 
 
 def path_of(document_id: str) -> str:
-    """The path of the action with the edits of this document."""
+    """Return the path of the action that has the edits of this document."""
     return PUT.target(id=document_id).removeprefix(API)
 
 
 def space_of(account: str, origin: str) -> str:
-    """The name under which `seen_documents.db` stores the documents of an account on a server."""
+    """Return the name under which `seen_documents.db` stores an account's documents on a server."""
     return f"{account}@{origin}"
 
 
 def value_of(old: Document, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an action that edits the document `old`. `title`: the new title; None keeps the old
-    one."""
+    """Return the value of an action that edits the document `old`. `title` is the new title, or None to keep
+    the old one."""
     value = {"content": content, "base": old.frontier, "known_title": title or old.title}
     return value if title is None else {**value, "title": title}
 
 
 def latest(value: dict[str, Any]) -> dict[str, Any]:
-    """The document's `content` after all edits in an action's value and, if it was changed, its `title`."""
+    """Return the state of the document after all edits in an action's value: its `content` and, if it was
+    changed, its `title`."""
     newest = {**value, **value.get("later", {})}
     return {name: newest[name] for name in ("content", "title") if name in newest}
 
 
 def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
-    """The value of an action with one more edit, which changed the latest content to `content`."""
+    """Return the value of an action after one more edit. `content` is the new content, to which the edit
+    changed the latest one."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
     named = {} if title is None else {"known_title": title}
     if not action.attempts:
@@ -56,15 +57,15 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def joined(value: dict[str, Any]) -> dict[str, Any]:
-    """An action's value to send when the server did not carry out the action: with its `later` edits joined
-    into it."""
+    """Return the value to send again for an action that the server did not carry out. Its `later` edits are
+    joined into it."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 
 
 def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
-    """The value of a next action that sends the `later` edits of an action, after the server answered that
-    one; None if nothing is left to send. Raises TooLarge, DocumentDamaged."""
+    """Return the value of the next action, which sends the `later` edits of an action that the server has
+    answered. None if nothing is left to send. Raises TooLarge, DocumentDamaged."""
     later = value.get("later")
     if later is None:
         return None
@@ -75,8 +76,8 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
-    """Handle the server's answer to an action: store the document as seen, and replace the action by its
-    `later` edits."""
+    """Handle the server's answer to an action: store the document as seen, and replace the action by one with
+    its `later` edits."""
     # First this: a command that finds the action gone goes on from here. An older version is as good: what
     # was edited since is then an edit of that.
     with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:
@@ -94,7 +95,7 @@ def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -
 
 
 def explained(error: SvcError, action: QueuedAction) -> str:
-    """A sentence that says why the server refused an edit, and the remedy."""
+    """Return a sentence that says why the server refused an edit, and what to do."""
     document_id = action.path.rpartition("/")[2]
     if isinstance(error, DocumentArchived):
         return f"{error.detail}, then: svc queue retry {action.id[:12]}"

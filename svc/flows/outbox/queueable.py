@@ -1,4 +1,4 @@
-"""The list of actions that can be queued: endpoints, each with a description in words."""
+"""The list of actions that can be queued. Each is an endpoint with a description in words."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from localstore.core.model import (
 
 
 class Action(NamedTuple):
-    """An endpoint whose requests can be queued. `words`: its effect; `{name}` stands for a parameter of its
-    path or query, or a member of its body.
+    """An endpoint whose requests can be queued. `words` describes the effect of a request; `{name}` in it
+    stands for a parameter of the path or query, or for a member of the body.
 
-    `apart`: several requests at one path are about different objects. `local`: members of the action's value
-    that only this device uses and that are not sent. `named`: the words are followed by the members of the
-    body that change."""
+    `apart` is True if several requests with the same path are about different objects. `local` names members
+    of the action's value that only this device uses and does not send. `named` is True if the names of the
+    changed members of the body follow the words."""
 
     endpoint: Endpoint[Any]
     words: str

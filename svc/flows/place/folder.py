@@ -1,5 +1,5 @@
-"""Opens the working copy (the linked folder with its record) with the right server and device key for each
-use."""
+"""Opens the working copy (the linked folder with its record), with the server and device key that each kind
+of use needs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context in which a 404 of the relay without a sentence, which does not tell a deleted repository from
-    a mistyped name, becomes a NotFound with the repository's name."""
+    """A context that replaces a 404 answer without a sentence by a NotFound with the repository's name. Such
+    an answer does not say whether the repository was deleted or its name is wrong."""
     try:
         yield
     except NotFound as error:
@@ -34,7 +34,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
 
 
 def repository_gone(link: RepoLink) -> NotFound:
-    """The error for a linked repository that was deleted, or that the server hides from the user."""
+    """Return the error for a linked repository that was deleted, or that the server hides from the user."""
     return NotFound(
         f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "
         f"svc repo restore {link.repo_id}; if you are somebody else there, sign in: svc login"
@@ -43,8 +43,8 @@ def repository_gone(link: RepoLink) -> NotFound:
 
 @contextmanager
 def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for sending edits, with a session and a registered device
-    key."""
+    """A context that yields the working copy for sending edits. It requires a session and registers the
+    device key if needed."""
     from svc.flows.sign_in.register_device import ensure_registered
 
     root, link = where.linked_folder()
@@ -62,8 +62,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """A context that prints a note at its end if the branch on the server had moved back; only once, even if
-    a push opens the working copy twice."""
+    """A context that prints a note at its end if the branch on the server had moved back to an older state.
+    The note is printed only once, even if a push opens the working copy twice."""
     try:
         yield
     finally:
@@ -76,8 +76,8 @@ def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
 
 @contextmanager
 def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for pulling. For people who may write it has the device key, so
-    that they see unsealed edits; for others it has none, and they see the newest seal."""
+    """A context that yields the working copy for pulling. If the user may write, it has the device key, so
+    that unsealed edits are pulled, too. Otherwise it has no key, and only the newest seal is pulled."""
     root, link = where.linked_folder()
     with naming_link(link):
         repo = where.reader.repo.linked(link.repo_id, link.repo)
@@ -94,8 +94,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for changing only this folder. The server is asked only for
-    missing bytes."""
+    """A context that yields the working copy for changing only this folder. Requests to the server are made
+    only for missing bytes."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
@@ -107,8 +107,8 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for reading. While another process has the folder locked, it is
-    a snapshot of the record, and a note says so."""
+    """A context that yields the working copy for reading. If another process has the folder locked, it yields
+    a snapshot of the record, and prints a note about that."""
     root, link = where.linked_folder()
 
     def beside(holder: Holder) -> None:
@@ -123,8 +123,8 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def rename_link(where: Where, repo: Repo) -> None:
-    """Store the name of `repo` in the link of the folder, if the folder is linked to it. While another
-    process works in the folder nothing is stored; the next pull does it then."""
+    """Store the name of `repo` in the link of the folder, if the folder is linked to that repository. While
+    another process works in the folder, nothing is stored, and the next pull stores the name."""
     if where.linked is None or where.linked[1].repo_id != repo.id:
         return
     with suppress(CopyBusy), opened(where.linked[0], where.home, turn=turn(where)) as copy:
@@ -133,8 +133,8 @@ def rename_link(where: Where, repo: Repo) -> None:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How a command waits for the lock of the folder: for how long, and under which name others see it.
-    `link`: the link that the folder must still have when the lock is free."""
+    """Return how a command waits for the lock of the folder: how long, and under which name others see it.
+    `link` is the link that the folder must still have when the lock is free."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -143,15 +143,16 @@ def turn(where: Where, link: RepoLink | None = None) -> Turn:
 
 
 def transport_of(where: Where, link: RepoLink) -> BranchTransport:
-    """The object that sends the requests about the folder's branch or, if the folder shows a seal, about that
-    seal."""
+    """Return the object that sends the requests about the folder's branch. If the folder shows a seal, the
+    requests are about that seal."""
     if link.shown_seal:
         return SealTransport(where.reader, link.repo_id, link.branch, link.shown_seal)
     return BranchTransport(where.reader, link.repo_id, link.branch)
 
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
-    """This machine's device key, registered if needed, if the user may write to `repo`; else None."""
+    """Return this machine's device key, and register it if needed. None if the user may not write to
+    `repo`."""
     from svc.flows.sign_in.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
@@ -162,9 +163,9 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The `Rounds` of the folder, which give a process that runs long its working copy: locked for one round
-    of work at a time. Whether the user may write is asked in the first round, and again after the folder was
-    switched."""
+    """Return the `Rounds` of the folder, with which a long-running process gets its working copy, locked for
+    one round of work at a time. The first round asks the server whether the user may write. So does the first
+    round after the folder was switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:

@@ -1,6 +1,6 @@
-"""Detects other running commands of svc. Each command holds a shared lock on the state folder, an upgrade an
-exclusive one. A lock on the folder itself writes nothing, ends with the process, and is not inherited.
-"""
+"""Detects other running commands of svc. Each command holds a shared lock on the state folder, and an upgrade
+holds an exclusive one. A lock on the folder itself writes no file, ends with the process, and is not
+inherited."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def hold(folder: Path) -> int | None:
-    """Lock the folder (shared). Returns a descriptor, whose closing ends the lock; None if the folder cannot
-    be locked."""
+    """Lock the folder (shared). Returns a file descriptor; closing it ends the lock. None if the folder
+    cannot be locked."""
     try:
         import fcntl
 
@@ -26,8 +26,8 @@ def hold(folder: Path) -> int | None:
 
 
 def is_alone(fd: int | None) -> bool:
-    """Whether no other process has the folder locked. If so, none can lock it until this process ends. True
-    if `fd` is None."""
+    """Return whether no other process has the folder locked. If it returns True, no other process can lock
+    the folder until this process ends. Always True if `fd` is None."""
     if fd is None:
         return True
     import fcntl

@@ -1,7 +1,6 @@
-"""Stores the names of branches and tags that this machine has listed, for completion in the shell.
+"""Stores the names of branches and tags that this machine has listed. The shell's completion uses them.
 
-If the file is missing or damaged, no names are known until the next list.
-"""
+If the file is missing or damaged, no names are known until branches or tags are listed again."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 
 
 def recall(home: Home, repo_id: str) -> dict[str, str]:
-    """The stored names of branches and tags → `branch` or `tag`."""
+    """Return the stored names of branches and tags. Each is mapped to `branch` or `tag`."""
     try:
         kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):
@@ -38,8 +37,8 @@ def recall(home: Home, repo_id: str) -> dict[str, str]:
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
-    """Yields the refs unchanged. When the iteration ends, stores their names; a complete list (shorter than
-    `limit`) replaces the stored names."""
+    """Yields the refs unchanged. When the iteration ends, stores their names. If the list is complete
+    (shorter than `limit`), they replace the names that were stored before."""
     seen = []
     for ref in refs:
         seen.append(ref.name)
@@ -51,7 +50,8 @@ def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limi
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """The file for a repository. Its name is a digest, because a server chose the id."""
+    """Return the path of the file for a repository. The file name is a digest of the id, because the server
+    chose the id."""
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

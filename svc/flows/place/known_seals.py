@@ -1,7 +1,6 @@
-"""Stores the ids of seals that this machine has printed, so that the beginning of an id still finds a seal
-after its branch was deleted. (The server searches only seals of branches and tags; others could be found by
-guessing.) If the file is missing or damaged, no ids are known until the next list.
-"""
+"""Stores the ids of seals that this machine has printed. With them, the beginning of an id still finds a seal
+after its branch was deleted. (The server searches only seals of branches and tags, because other seals could
+be found by guessing.) If the file is missing or damaged, no ids are known until seals are listed again."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
 
 
 def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Iterator[SealSummary]:
-    """Yields the seals unchanged. When the iteration ends, stores the ids of the yielded ones."""
+    """Yields the seals unchanged. When the iteration ends, stores the ids of the seals that were yielded."""
     seen: list[str] = []
     try:
         for seal in seals:
@@ -46,7 +45,7 @@ def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Itera
 
 
 def beginning(home: Home, repo_id: str, prefix: str) -> list[str]:
-    """The stored ids that begin with `prefix`."""
+    """Return the stored ids that begin with `prefix`."""
     return [seal_id for seal_id in _read(home, repo_id) if seal_id.startswith(prefix)]
 
 
@@ -59,6 +58,7 @@ def _read(home: Home, repo_id: str) -> list[str]:
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """The file for a repository. Its name is a digest, because a server chose the id."""
+    """Return the path of the file for a repository. The file name is a digest of the id, because the server
+    chose the id."""
     name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return home.root / "seals" / name

@@ -1,8 +1,7 @@
-"""Stores the numbers of issues and proposals and the names of labels that this machine has listed, for
-completion in the shell.
+"""Stores the numbers of issues and proposals and the names of labels that this machine has listed. The
+shell's completion uses them.
 
-If the file is missing or damaged, none are known until the next list.
-"""
+If the file is missing or damaged, nothing is known until the next list."""
 
 from __future__ import annotations
 
@@ -35,9 +34,9 @@ N = TypeVar("N", bound=Numbered)
 
 
 class Known(msgspec.Struct):
-    """What this machine has listed of a repository. `subjects`: number of an issue or proposal → title.
-    `labels`: name → description. `base`: if it is a fork, the id of the repository that has its proposals;
-    else ""."""
+    """What this machine has listed of a repository. `subjects` maps the number of an issue or proposal to its
+    title, `labels` the name of a label to its description. `base` is the id of the repository that has the
+    proposals of this fork, or "" if it is not a fork."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
@@ -53,7 +52,7 @@ def recall(home: Home, repo_id: str) -> Known:
 
 def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
     """Yields issues or proposals unchanged. When the iteration ends, stores their numbers and titles in
-    SVC_HOME, for completion."""
+    SVC_HOME for the shell's completion."""
     seen: dict[str, str] = {}
     for subject in subjects:
         seen[str(subject.number)] = terminal_safe(subject.title)
@@ -64,7 +63,7 @@ def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
 
 
 def store_base(home: Home, repo_id: str, base: str) -> None:
-    """Store the id of the repository that has the proposals of the fork `repo_id`."""
+    """Store `base`, the id of the repository that has the proposals of the fork `repo_id`."""
     stored = recall(home, repo_id)
     if stored.base != base:
         stored.base = base
@@ -72,8 +71,8 @@ def store_base(home: Home, repo_id: str, base: str) -> None:
 
 
 def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterator[Label]:
-    """Yields the labels unchanged. When the iteration ends, stores their names and descriptions in SVC_HOME,
-    for completion."""
+    """Yields the labels unchanged. When the iteration ends, stores their names and descriptions in SVC_HOME
+    for the shell's completion."""
     seen: dict[str, str] = {}
     for label in labels:
         if label.name == terminal_safe(label.name):
@@ -97,7 +96,8 @@ def _keep_newest(names: dict[str, str]) -> dict[str, str]:
 
 
 def _file(home: Home, repo_id: str) -> Path:
-    """The file for a repository. Its name is a digest, because a server chose the id."""
+    """Return the path of the file for a repository. The file name is a digest of the id, because the server
+    chose the id."""
     name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return home.root / "subjects" / name
 

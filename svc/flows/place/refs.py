@@ -1,4 +1,4 @@
-"""Finds the branch, tag or seal that a user means, in all the notations that people use."""
+"""Finds the branch, tag or seal that a user named, in any of the supported notations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ CANDIDATES = 8  # seals that an error about a shortened id names
 
 
 class ResolvedRef(msgspec.Struct, frozen=True):
-    """A branch, tag or seal that was found. `head`: id of its seal; None for a branch without seals."""
+    """A branch, tag or seal that was found. `head` is the id of its seal, or None for a branch without
+    seals."""
 
     kind: Literal["branch", "tag", "seal"]
     name: str
@@ -42,10 +43,10 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
-    """The branch, tag or seal (looked for in this order) that the typed word names; None if there is none. A
-    seal can be given by four or more first characters of its id, as the newest of a proposal (pr:12), as HEAD
-    or @, and relative to another (main~2). Raises UsageError if several seals match, NotFound for a seal
-    before the first."""
+    """Return the branch, tag or seal (searched in this order) that the typed word names; None if there is
+    none. A seal can be named by at least four first characters of its id, as HEAD or @, by a proposal (pr:12
+    is its newest seal), or relative to another seal (main~2). Raises UsageError if several seals match,
+    NotFound if a relative name goes back beyond the first seal."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     proposal = OF_PROPOSAL.fullmatch(typed)
@@ -85,18 +86,20 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
 
 
 def is_relative(typed: str) -> bool:
-    """Whether the text names a seal by its position: HEAD, @, or one before another (main~2)."""
+    """Return whether the text names a seal by its position: as HEAD, as @, or relative to another seal
+    (main~2)."""
     return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
-    """The branch, tag or seal that the typed word names, as `find_ref`. Raises NotFound if there is none."""
+    """Return the branch, tag or seal that the typed word names, as `find_ref` does. Raises NotFound if there
+    is none."""
     return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 
 def seal_of(where: Where, repo: Repo, ref: str) -> str:
-    """The id of the seal that `ref` names: a branch, tag or seal. Raises NotFound if there is none, or the
-    branch has no seals."""
+    """Return the id of the seal that `ref` names. `ref` is a branch, tag or seal. Raises NotFound if there is
+    none, or if the branch has no seals."""
     target = resolve_ref(where, repo, ref)
     if target.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
@@ -104,8 +107,8 @@ def seal_of(where: Where, repo: Repo, ref: str) -> str:
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
-    """What HEAD means: in the repository's linked folder the seal that it shows, or its last seal, or its
-    branch before the first seal; elsewhere the default branch."""
+    """Return what HEAD means. In a folder that is linked to the repository, it is the seal that the folder
+    shows, else its last seal, or its branch before the first seal. Elsewhere it is the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         seal_id = linked[1].shown_seal or last_seal(where)
@@ -120,8 +123,8 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
 
 
 def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
-    """The seal that is reached from `seal` by git's steps: ~N goes N first parents back, ^N to the N-th
-    parent. Raises NotFound if there is none. `typed`: the whole word, for the error."""
+    """Return the seal that is reached from `seal` by git's steps: ~N goes back N first parents, ^N goes to
+    the N-th parent. Raises NotFound if there is none. `typed` is the whole word, for the error."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
     for sign, digits in STEP.findall(steps):
         number = int(digits or 1)
@@ -149,8 +152,9 @@ def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> s
 
 
 def default_ref(where: Where, repo: Repo) -> str:
-    """The ref to use if the user named none: in the repository's linked folder the seal that it shows, else
-    its branch or, if that was deleted, its last seal; elsewhere the default branch."""
+    """Return the ref to use if the user named none. In a folder that is linked to the repository, it is the
+    seal that the folder shows, else its branch or, if that was deleted, its last seal. Elsewhere it is the
+    default branch."""
     linked = where.linked
     if linked is None or linked[1].repo_id != repo.id:
         return repo.default_branch
@@ -169,7 +173,7 @@ def default_ref(where: Where, repo: Repo) -> str:
 
 
 def last_seal(where: Where) -> str | None:
-    """The id of the last seal of the linked folder; None if there is none."""
+    """Return the id of the last seal of the linked folder; None if there is none."""
     from localstore.folder.link import read_last_seal
 
     if where.linked is None:
@@ -180,9 +184,9 @@ def last_seal(where: Where) -> str | None:
 
 
 def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
-    """The id of the seal that begins with `typed`, among the seals of all branches and tags, the folder's
-    last seal, and seals that this machine has printed; None if none does. Raises UsageError, with the
-    candidates, if several do."""
+    """Return the id of the only seal whose id begins with `typed`; None if there is none. Seals of all
+    branches and tags are searched, and the folder's last seal, and seals that this machine has printed.
+    Raises UsageError, which lists them, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
@@ -223,8 +227,9 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """A context in which a 404 of the server without a sentence becomes a NotFound that says: `repo` has no
-    `what`. `remedy`: the command to name at the end. A 404 with a sentence is left unchanged."""
+    """A context that replaces a 404 answer without a sentence by a NotFound. It says that `repo` has no
+    `what`. `remedy` is the command to name at the end of the sentence. A 404 answer with a sentence is left
+    unchanged."""
     try:
         yield
     except NotFound as error:

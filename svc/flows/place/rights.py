@@ -1,5 +1,4 @@
-"""Predicts, before anything is sent, whether the server would refuse an operation, from the table of
-rights."""
+"""Predicts from the table of rights whether the server would refuse an operation, before anything is sent."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from localstore.core.model.rights import OPERATIONS, RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
-    """Why the user may not do the operation in this repository, as far as is known; "" if they may. `mine`:
-    they wrote the issue or proposal that it is about."""
+    """Return why the user may not do the operation in this repository; "" if they may, or if it is not known.
+    `mine` says that the user wrote the issue or proposal that the operation is about."""
     row, viewer = OPERATIONS[operation], repo.viewer
     if repo.archived and not row.archived:
         return f"{repo.full_name} is archived; svc repo unarchive opens it again"

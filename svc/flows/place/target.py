@@ -1,4 +1,4 @@
-"""Finds the target of a switch or clone: a branch to work on, or a seal to read."""
+"""Finds the target of a switch or clone. It is a branch to work on, or a seal to read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from svc.flows.switch import Target
 
 
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
-    """The branch, tag or seal that the user typed, of the link's repository, as the target of a switch.
-    Raises NotFound if the repository has none of that name."""
+    """Return the target of a switch for the branch, tag or seal that the user typed. It is searched in the
+    repository of `link`. Raises NotFound if there is none of that name."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     ref = resolve_ref(where, repo, typed)
     if ref.kind == "branch":
@@ -32,7 +32,8 @@ def target_of(where: Where, link: RepoLink, typed: str) -> Target:
 
 
 def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None) -> Cloned:
-    """Clone the newest seal of `branch` into the folder `target`; or the seal `shown_seal`, read-only."""
+    """Clone the newest seal of `branch` into the folder `target`. If `shown_seal` is given, this seal is
+    cloned instead, read-only."""
     link = RepoLink(
         server=where.server,
         repo_id=repo.id,
@@ -48,8 +49,9 @@ def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: 
 
 
 def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile]]:
-    """A function that takes the size of a large file and returns files on this machine that may have parts of
-    it: its models, if the repository has models; else none."""
+    """Return a function that is called with the size of a large file and returns files on this machine that
+    may contain parts of it. For a repository with models these are the models of this machine, for others
+    there are none."""
     if repo.kind not in ("model", "modelpack"):
         return lambda size: ()
     from localstore.models.place import llm_home  # seldom needed

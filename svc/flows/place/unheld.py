@@ -1,4 +1,5 @@
-"""Finds seals that only one branch or tag leads to."""
+"""Finds the seals that only one branch or tag leads to. Once it is deleted, they can be found only by their
+ids."""
 
 from __future__ import annotations
 
@@ -15,12 +16,11 @@ COMPARED = 20  # of them that are compared, one request each
 
 
 def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
-    """Ids of the seals that only this branch or tag leads to, newest first, at most a page. Empty for the
-    default branch, which cannot be deleted, and for a branch without seals.
+    """Return the ids of the seals that only this branch or tag leads to, newest first, at most one page. The
+    list is empty for the default branch, which cannot be deleted, and for a branch without seals.
 
-    At most COMPARED other branches and tags are compared, so a listed seal may be reached by a further one.
-    Raises NotFound if there is no such branch or tag.
-    """
+    At most COMPARED other branches and tags are compared. If there are more, one of these may also lead to a
+    listed seal. Raises NotFound if there is no such branch or tag."""
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []
@@ -47,5 +47,5 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
 
 
 def _newest(where: Where, repo: Repo, query: CommitsQuery) -> list[str]:
-    """Ids of a page of seals, the newest first."""
+    """Return the ids of one page of seals, newest first."""
     return [seal.id for seal in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]

@@ -1,9 +1,8 @@
 """The context of a command: folder, server, repository and session.
 
-What names a server or repository, in order of precedence: an option, the environment (SVC_SERVER, SVC_REPO,
-SVC_TOKEN), the linked folder, a `svc://` git remote, the server that SVC_TOKEN is for, the server signed in
-to last.
-"""
+A server or repository is named by the first of these that is present: an option, the environment (SVC_SERVER,
+SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git remote, the server that SVC_TOKEN is for, and the
+server of the last sign-in."""
 
 from __future__ import annotations
 
@@ -35,9 +34,9 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Where:
-    """The context of one command. `given`: the global options that were typed, by name; `repo` and `server`
-    are used here. `note`: prints a note to the user. `progress`: called with the progress. `command`: the
-    command's name, shown to others who wait for the folder."""
+    """The context of one command. `given` has the global options that the user typed, by name; `repo` and
+    `server` are used here. `note` prints a note to the user. `progress` is called with the progress.
+    `command` is the command's name, which others see who wait for the folder."""
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class Where:
             self.held = None
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error, for the user."""
+        """Return the sentence of an error, for the user."""
         return error.detail
 
     @property
@@ -93,7 +92,7 @@ class Where:
 
     @cached_property
     def linked(self) -> tuple[Path, RepoLink] | None:
-        """(the linked folder that is or contains the current one, its link); None if there is none."""
+        """The linked folder that is or contains the current folder, and its link. None if there is none."""
         from localstore.folder import link
 
         if self.gone:
@@ -105,20 +104,21 @@ class Where:
             return None
 
     def below(self, typed: str) -> Path:
-        """The path of a new folder. Raises FolderGone if it is relative to a folder that was deleted."""
+        """Return the path of a new folder. Raises FolderGone if it is relative to a folder that was
+        deleted."""
         if self.gone and not Path(typed).is_absolute():
             raise FolderGone
         return self.folder / typed
 
     @cached_property
     def named_repo(self) -> RepoAddress | None:
-        """The repository that -R or SVC_REPO names; None if neither is given."""
+        """The repository that -R or SVC_REPO names; None if neither is set."""
         typed = self.given.get("repo") or self.environment.get("SVC_REPO")
         return read_address(typed) if typed else None
 
     @cached_property
     def server(self) -> str:
-        """The origin of the server to use. Raises UsageError if nothing names a server."""
+        """The origin of the server to use. Raises UsageError if no server is named."""
         from svc.http.origin import parse_origin
 
         if self._typed_server() is None and self.linked:
@@ -127,8 +127,9 @@ class Where:
 
     @property
     def chosen_server(self) -> str:
-        """The origin of the server that the user chose, by an option, the environment or a sign-in; never by
-        a file in the folder, which may come from a stranger. Raises UsageError if there is none."""
+        """The origin of the server that the user chose with an option, the environment or a sign-in. Files in
+        the folder are not considered, because they may come from a stranger. Raises UsageError if there is
+        none."""
         from svc.http.origin import parse_origin
         from svc.http.session import script_token
 
@@ -143,8 +144,8 @@ class Where:
 
     @property
     def sign_in_server(self) -> str:
-        """The server to sign in to. Raises UsageError if only the folder names it, and nobody on this machine
-        has signed in there."""
+        """The server to sign in to. Raises UsageError if only the folder names it and this machine was never
+        signed in there."""
         server = self.server
         by_folder = self.linked is not None and self._typed_server() is None
         if by_folder and server != self.sessions.default_server() and self.sessions.find(server) is None:
@@ -155,8 +156,8 @@ class Where:
         return server
 
     def _typed_server(self) -> tuple[str, str] | None:
-        """(the option or variable that names the server, its value); None if none does. Raises UsageError if
-        two contradict each other."""
+        """Return the option or variable that names the server, and its value. None if none does. Raises
+        UsageError if two of them contradict each other."""
         flag, variable = self.given.get("server"), self.environment.get("SVC_SERVER")
         named = (self._names_repo, self.named_repo.host) if self.named_repo and self.named_repo.host else None
         beside = ("--server", flag) if flag else None
@@ -171,12 +172,12 @@ class Where:
 
     @property
     def _names_repo(self) -> str:
-        """The name of the option or variable that names the repository: -R or SVC_REPO."""
+        """The name of the option or variable that names the repository, which is -R or SVC_REPO."""
         return "-R" if self.given.get("repo") else "SVC_REPO"
 
     def linked_folder(self) -> tuple[Path, RepoLink]:
-        """(linked folder, its link). From then on the command uses the link's server. Raises NotLinked, or
-        UsageError if an option or variable names another repository or server."""
+        """Return the linked folder and its link. From then on the command uses the link's server. Raises
+        NotLinked, or UsageError if an option or variable names another repository or server."""
         if self.linked is None:
             raise FolderGone if self.gone else NotLinked(str(self.folder))
         link = self.linked[1]
@@ -204,8 +205,8 @@ class Where:
     def require_server_of_link(
         self, link: RepoLink, remedy: str = "or name a repository there: -R OWNER/NAME"
     ) -> None:
-        """Raise UsageError if an option or variable names another server than the folder's link. `remedy`:
-        end of the error's sentence."""
+        """Raise UsageError if an option or variable names another server than the folder's link. `remedy` is
+        the end of the error's sentence."""
         typed = self._typed_server()
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
@@ -214,8 +215,8 @@ class Where:
             )
 
     def set_repository(self, typed: str) -> None:
-        """Use the repository that an argument of the command names; "" changes nothing. Raises UsageError if
-        -R names another one."""
+        """Use the repository that an argument of the command names. "" changes nothing. Raises UsageError if
+        -R names another repository."""
         if not typed:
             return
         address = read_address(typed)
@@ -244,8 +245,8 @@ class Where:
 
     @cached_property
     def reader(self) -> Api:
-        """The API for reading: with this machine's session if that is valid, else without one, which is
-        enough for public data."""
+        """The API for reading. It uses this machine's session if that is valid. Otherwise it has no session,
+        which is enough for public data."""
         try:
             return self._connect()
         except Unauthorized as ended:
@@ -268,12 +269,12 @@ class Where:
 
     @property
     def queues(self) -> bool:
-        """Whether changes are put into the outbox (`--queue`) instead of being sent."""
+        """Whether changes are put into the outbox instead of being sent (option `--queue`)."""
         return bool(self.given.get("queue"))
 
     def _queue(self) -> Queue:
-        """The outbox, for actions of this machine's session. Raises Unauthorized without a session, or with a
-        script token."""
+        """Return the outbox for actions of this machine's session. Raises Unauthorized if there is no
+        session, or if a script token is used."""
         from svc.flows.outbox.actions import Queue, open_outbox
 
         session = self.sessions.find(self.server)
@@ -285,7 +286,8 @@ class Where:
         return Queue(open_outbox(self.home), session, self.linked[1].repo if self.linked else "")
 
     def repo(self, connect: Callable[[], Api]) -> Repo:
-        """The repository that the command is about, looked up with the API that `connect` returns."""
+        """Return the repository that the command is about. It is looked up with the API that `connect`
+        returns."""
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
@@ -317,17 +319,17 @@ class Where:
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository that the command is about, looked up without a session if there is none."""
+        """The repository that the command is about. It is looked up without a session if there is none."""
         return self.repo(lambda: self.reader)
 
     def branch_of(self, repo: Repo) -> str:
-        """The branch of the linked folder if the folder is linked to `repo`, else the default branch of
-        `repo`."""
+        """Return the branch of the linked folder if the folder is linked to `repo`. Otherwise return the
+        default branch of `repo`."""
         linked = self.linked
         return linked[1].branch if linked and linked[1].repo_id == repo.id else repo.default_branch
 
     def path_in_repo(self, typed: str) -> str:
-        """The path in the repository of a path that the user typed, relative to the current folder."""
+        """Return a path that the user typed, relative to the current folder, as a path in the repository."""
         linked = self.linked
         if linked is None or self.named_repo is not None:
             return typed
@@ -342,15 +344,16 @@ class Where:
 
 
 def read_address(typed: str) -> RepoAddress:
-    """The parsed address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Raises UsageError if it is malformed."""
+    """Parse the address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME` of a repository. Raises UsageError if it is
+    malformed."""
     from svc.http.checked import argument
 
     return argument(parse_repo, typed if typed.startswith(SCHEME) else typed.strip("/"))
 
 
 def _as_linked(link: RepoLink) -> Repo:
-    """The repository as far as its folder's link tells it: id, name and class. Used when no server is
-    asked."""
+    """Return the repository with the facts that its folder's link has: id, name and class. Used if no server
+    is asked."""
     from localstore.core.model.repo import Repo
 
     owner, _, name = link.repo.partition("/")

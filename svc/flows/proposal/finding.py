@@ -1,7 +1,7 @@
-"""Finds the repository whose proposals a command is about, and the proposal that a user names.
+"""Finds the repository whose proposals a command is about, and the proposal that the user named.
 
-In the folder of a fork, the repository is the fork's parent, if the user can see it, unless -R names another.
-"""
+In the folder of a fork, the repository is the fork's parent if the user can see it. The option -R can name
+another one."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ _HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\
 
 
 class Owned(NamedTuple):
-    """A repository, as (owner, name). With an empty name it means all repositories of the owner."""
+    """The owner and the name of a repository. If the name is empty, all repositories of the owner are
+    meant."""
 
     owner: str
     name: str
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where proposals are. `repo`: the repository that has them. `fork`: the folder's repository, if `repo`
-    is its parent."""
+    """Where proposals are. `repo` is the repository that has them. `fork` is the folder's repository, if
+    `repo` is its parent."""
 
     repo: Repo
     fork: Repo | None = None
 
     @property
     def elsewhere(self) -> str:
-        """The end of a sentence, which says how to see the fork's own proposals; "" without a fork."""
+        """The end of a sentence that says how to see the fork's own proposals; "" without a fork."""
         if self.fork is None:
             return ""
         return f"; for proposals of this folder's fork: -R {self.fork.full_name}"
 
 
 def place_of(where: Where, connect: Callable[[], Api]) -> Place:
-    """The repository that has the proposals the command is about. Raises UsageError with `--queue` in the
-    folder of a fork."""
+    """Return the repository that has the proposals the command is about. Raises UsageError if `--queue` is
+    used in the folder of a fork."""
     repo = where.repo(connect)
     if where.named_repo is not None:
         return Place(repo)
@@ -68,14 +69,16 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
 
 
 def number_in(typed: str) -> str | None:
-    """The number of a proposal in its number or address; None if the text is neither."""
+    """Return the number of a proposal from the text, which may be the number itself or an address. None if it
+    is neither."""
     number = _NUMBER.fullmatch(typed.strip())
     return None if number is None else number[1]
 
 
 def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
-    """The proposal with this number, address or branch; for "" the proposal of this folder's branch. If there
-    are several, the open one, else the newest. Raises NotFound."""
+    """Return the proposal with this number, address or branch. If `typed` is "", it is the proposal of this
+    folder's branch. If a branch has several proposals, it is the open one, else the newest. Raises
+    NotFound."""
     repo, fork = place.repo, place.fork
     number = number_in(typed)
     if number is not None:
@@ -107,8 +110,8 @@ def from_branch(
     state: Literal["open", "all"] = "open",
     of: Owned | None = None,
 ) -> Iterator[Proposal]:
-    """Yields the proposals whose proposed branch is `branch`, newest first. `of`: only if the branch is in
-    that repository."""
+    """Yields the proposals whose proposed branch is `branch`, newest first. With `of`, only proposals whose
+    branch is in that repository."""
     query = checked(ProposalQuery(head=branch, state=state))
     for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
         if of is None:
@@ -120,7 +123,7 @@ def from_branch(
 
 
 def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
-    """Whether this proposal is open, and the fork has an open proposal with the same number."""
+    """Return whether this proposal is open, and the fork has an open proposal with the same number."""
     if place.fork is None or proposal.state != "open":
         return False
     try:
@@ -131,8 +134,8 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 @contextmanager
 def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """A context in which a 404 of the server without a sentence becomes a NotFound that says: there is no
-    proposal of this number, or it is an issue's. `more`: end of the sentence."""
+    """A context that replaces a 404 answer without a sentence by a NotFound. It says that no proposal has
+    this number, or that the number belongs to an issue. `more` is the end of the sentence."""
     try:
         yield
     except NotFound as error:

@@ -1,7 +1,7 @@
-"""Merges a proposal: the server prepares the seals, this machine computes the merge itself, then signs.
+"""Merges a proposal: the server prepares the seals, this machine computes the merge itself, and then signs.
 
-A signature claims that its owner made this tree. So everything in the prepared bytes is computed again from
-verified seals: parents, message, and every merged file up to the root of the tree."""
+With a signature, the user states that they made this tree. So everything in the prepared bytes is computed
+again from verified seals: parents, message, and every merged file up to the root of the tree."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The merge that the user requests. `message`: of the new seal; None: the server's, or for a rebase the
-    merged seals' own."""
+    """The merge that the user requests. `message` is the message of the new seal. If it is None, the server's
+    message is used, or for a rebase the messages of the merged seals."""
 
     proposal: Proposal
     message: str | None = None
 
 
 def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
-    """Check the seals that the server prepared, and return their signatures, in order. Raises
-    ServerMisbehaved, with nothing signed, if a seal differs from the one that this machine computes."""
+    """Check the seals that the server prepared, and return their signatures, in order. If a seal differs from
+    the one that this machine computes, raises ServerMisbehaved and signs nothing."""
     checked = Checked(api, repo_id)
     expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
@@ -60,8 +60,8 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal that this machine computed, to compare with the prepared one. `source`: id of the seal whose
-    changes it brings in. `message`: None if any message is allowed."""
+    """A seal that this machine computed, to compare with the prepared one. `source` is the id of the seal
+    whose changes it brings in. `message` is None if any message is allowed."""
 
     source: str
     files: Files
@@ -70,7 +70,7 @@ class _Seal(msgspec.Struct, frozen=True):
 
 
 class Checked:
-    """Seals, trees and texts from the server, each verified, and read only once."""
+    """Seals, trees and texts from the server. Each is verified, and read only once."""
 
     def __init__(self, api: Api, repo_id: str) -> None:
         self._api, self.repo_id = api, repo_id
@@ -87,8 +87,8 @@ class Checked:
         return self._shown_tree(seal).files
 
     def opaque(self, seal: str) -> Hidden:
-        """The entries of the seal's tree that are hidden from the user and known only as digests. Seals made
-        on top of it keep them."""
+        """Return the entries of the seal's tree that are hidden from the user, who knows only their digests.
+        Seals made on top of it keep these entries."""
         return self._shown_tree(seal).opaque
 
     def _shown_tree(self, seal: str) -> Shown:
@@ -116,8 +116,9 @@ class Checked:
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
-        """The files after merging `theirs` into `ours`. `apart`: the two sides must not have changed the same
-        file. Raises ServerMisbehaved for conflicts, because the server found none."""
+        """Merge `theirs` into `ours`, and return the resulting files. `apart` says that the two sides must
+        not have changed the same file. Raises ServerMisbehaved for conflicts, because the server found
+        none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for plan in plans for name in plan.digests())
         outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
@@ -135,8 +136,8 @@ class Checked:
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
-    """The ids of the parents of the first new seal. Raises ServerMisbehaved for a fast-forward whose branch
-    does not continue its base."""
+    """Return the ids of the parents of the first new seal. Raises ServerMisbehaved for a fast-forward if the
+    branch does not continue its base."""
     base, head = prepared.base_seal, prepared.head_seal
     if prepared.strategy == "update":
         return [head]
@@ -168,7 +169,7 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
 
 
 def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """The branch's seals, computed again on top of the base, which has the files `files`. Seals that change
+    """Compute the branch's seals again on top of the base, whose files are `files`. Seals that then change
     nothing are left out."""
     rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
@@ -182,8 +183,8 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
 
 
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """(ids, complete): the seals from `head` back along first parents until one of `ends` (exclusive), oldest
-    first; and whether one of `ends` was reached."""
+    """Follow first parents back from `head` until one of the seals `ends`. Returns the ids of the seals on
+    the way, oldest first and without the end, and whether one of `ends` was reached."""
     ids: list[str] = []
     at: str | None = head
     while at is not None and at not in ends and len(ids) < LINE_MAX:
@@ -203,9 +204,9 @@ def _raw(
     parents: list[str],
     root: bytes,
 ) -> bytes:
-    """The bytes to sign for a prepared seal, after each member was compared with what it must be. Raises
-    ServerMisbehaved, with the names of the members that differ. `parents`: ids; `root`: root digest of the
-    tree that this machine computed."""
+    """Return the bytes to sign for a prepared seal, after comparing each member with what it must be. Raises
+    ServerMisbehaved with the names of the members that differ. `parents` are ids. `root` is the root digest
+    of the tree that this machine computed."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)
@@ -236,7 +237,7 @@ def _payload(prepared_seal: MergeSeal) -> SealPayload:
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """The payload that the server prepared, decoded from base64url. Raises ServerMisbehaved if it is not a
+    """Decode the payload that the server prepared, from base64url. Raises ServerMisbehaved if it is not a
     seal."""
     try:
         return seals.decode(unb64u(prepared))

@@ -1,9 +1,8 @@
 """Compares the seals of two versions of a proposal, like `git range-diff`.
 
-Seals with the same change are pairs, even if its lines moved. The others are paired by the smallest
-difference, unless even that is too large. The content of a proposal is untrusted, so the amount that is read,
-and the number of line comparisons, are limited.
-"""
+Seals with the same change are paired, even if the changed lines have moved. Other seals are paired by the
+smallest difference between their changes, if it is not too large. The content of a proposal is untrusted, so
+the amount that is read and the number of line comparisons are limited."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and its change as lines: one for each file, then the lines of its patch without line numbers.
-    `whole`: whether the patch is complete."""
+    """A seal and its change as lines. For each file there is one line, followed by the lines of its patch
+    without line numbers. `whole` says whether the patch is complete."""
 
     seal: str
     message: str
@@ -44,9 +43,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two matching seals, or one without a partner. `mark`: `=` the same change, `!` another change, `<`
-    removed, `>` new. `old`, `new`: their positions in the two versions, from 1. `diff`: how the changes
-    differ, if `mark` is `!`."""
+    """Two matching seals, or one seal without a match. `mark` is `=` for the same change, `!` for another
+    change, `<` for a removed and `>` for a new seal. `old` and `new` are the positions of the seals in the
+    two versions, from 1. `diff` shows how the changes differ if `mark` is `!`."""
 
     mark: Mark
     old: int | None
@@ -58,15 +57,15 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """A limit on the work of a comparison: the number of lines that may still be compared. `short`: whether a
-    comparison was refused because of it."""
+    """A limit on the work of a comparison: the number of lines that may still be compared. `short` is True if
+    a comparison was refused because of the limit."""
 
     def __init__(self, lines: int = WORK) -> None:
         self._lines_left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Count the comparison of this many lines against the limit. Returns False, without counting it, if
-        too few are left."""
+        """Count the comparison of `lines` lines against the limit. If too few are left, nothing is counted
+        and False is returned."""
         if lines > self._lines_left:
             self.short = True
             return False
@@ -75,8 +74,8 @@ class Work:
 
 
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
-    """The seals that the version adds to its base, oldest first. Raises UsageError if they, or their changes,
-    are too many."""
+    """Return the seals that the version adds to its base, oldest first. Raises UsageError if there are too
+    many seals or changes."""
     newest_first: list[Step] = []
     room = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
@@ -93,14 +92,14 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
 
 
 class _Room:
-    """A limit on the lines and bytes of a version's changes that may be read."""
+    """A limit on the lines and bytes that may be read of a version's changes."""
 
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def count(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """Count the size of these files against the limit, and return them. Raises UsageError if the limit is
-        exceeded."""
+        """Count the size of these files against the limit, and return the files. Raises UsageError if the
+        limit is exceeded."""
         counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
@@ -115,8 +114,8 @@ class _Room:
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
-    """(lines, complete): the changes of these files line by line, without line numbers; and whether the
-    server sent all of them."""
+    """Return the changes of these files line by line, without line numbers, and whether the server sent all
+    of them."""
     lines: list[str] = []
     for file in sorted(files, key=lambda changed: changed.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
@@ -128,8 +127,8 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
     """Pair the seals of two versions, each at most once. Returns the pairs in the order of the new version,
-    with removed seals at their old position. If the limit `work` (None: WORK lines) is used up, the remaining
-    seals stay without partner."""
+    with removed seals at their old position. `work` limits the comparison; if it is None, the limit is WORK
+    lines. When the limit is used up, the remaining seals get no partner."""
     partners: dict[int, int] = {}  # new → old
     unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
@@ -152,7 +151,8 @@ def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -
 
 
 def _keys(step: Step) -> list[object]:
-    """Keys by which seals with the same change are found: they share at least one."""
+    """Return keys by which seals with the same change are found. Two such seals have at least one key in
+    common."""
     return [step.seal, *([step.lines] if step.whole else [])]
 
 
@@ -166,8 +166,8 @@ def _likely_pairs(
     old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yields (difference, distance of the positions, old position, new position) of seals that may be pairs.
-    `unpaired`, `open_`: old and new positions to compare. Seals with the same message are compared first,
-    then those near each other."""
+    `unpaired` are the old positions to compare, `open_` the new ones. Seals with the same message are
+    compared first, then seals at near positions."""
     pairs = [
         (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
         for old_at in unpaired
@@ -213,7 +213,7 @@ def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
 
 
 def _distance(first: Step, other: Step) -> int | None:
-    """The number of lines that differ between two changes; None if they have too little in common."""
+    """Return the number of lines that differ between two changes. None if they have too little in common."""
     a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)

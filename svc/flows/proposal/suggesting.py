@@ -1,8 +1,7 @@
-"""Turns suggested lines into a seal: the server prepares it, this machine computes it itself, then signs.
+"""Turns suggested lines into a seal: the server prepares it, this machine computes it itself, and then signs.
 
-The server says where the lines of a thread are now. This is checked as well: the lines to be replaced must be
-the ones for which the suggestion was made, by the verified seals.
-"""
+The server says where the lines of a thread are now. This is checked, too: in the verified seals, the lines to
+be replaced must be the lines for which the suggestion was made."""
 
 from __future__ import annotations
 
@@ -34,9 +33,9 @@ def signature(
     key: DeviceKey,
     me: str,
 ) -> str:
-    """Check the seal that the server prepared from these suggestions, and return its signature. `text`: the
-    message that the user wants. `me`: id of the user's account. Raises ServerMisbehaved, with nothing signed,
-    if the seal differs from the one that this machine computes."""
+    """Check the seal that the server prepared from these suggestions, and return its signature. `text` is the
+    message that the user wants. `me` is the id of the user's account. If the seal differs from the one that
+    this machine computes, raises ServerMisbehaved and signs nothing."""
     if len(prepared.seals) != 1:
         raise _mismatch("number of seals")
     checked = Checked(api, repo_id)
@@ -66,7 +65,7 @@ def signature(
 
 
 def _suggested_files(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
-    """The changed files, with the suggested lines in them."""
+    """Return the changed files with the suggested lines in them."""
     files: dict[str, SealedFile] = {}
     by_path: dict[str, list[Suggested]] = {}
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Signs in, by approval in a browser or by this machine's device key (docs/design/005)."""
+"""Signs in, either by approval in a browser or with this machine's device key (docs/design/005)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ INTERVAL_MAX = 60  # seconds between polls, however much the server asks for
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """The address and the code with which a person approves a sign-in in a browser, and the fingerprint to
+    """What the user needs to approve a sign-in in a browser: the address and the code, and the fingerprint to
     compare there."""
 
     fingerprint: str
@@ -61,7 +61,7 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 def machine_name() -> str:
-    """The default name of this machine: user@host."""
+    """Return the default name of this machine, `user@host`."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
@@ -77,9 +77,9 @@ def by_browser(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Ask the server for a sign-in, wait until a person approves it in a browser, store the session and
-    return it. `show`: called once with the address and code, before the wait. `name`: name of this machine.
-    Raises AccessDenied, ExpiredToken."""
+    """Ask the server for a sign-in, wait until a person approves it in a browser, and store the session.
+    Returns the session. `show` is called once with the address and code, before the wait. `name` is the name
+    of this machine. Raises AccessDenied, ExpiredToken."""
     api, identity = Api(Http(origin)), sessions.identity
     device, transport = identity.device.public, identity.transport.public
     start = DeviceCodeStart(
@@ -123,11 +123,11 @@ def by_browser(
 def by_device_key(
     origin: str, sessions: Sessions, handle: str, pair: str | None = None, name: str = ""
 ) -> Session:
-    """Sign in by proving that this machine has its device key; store the session and return it.
+    """Sign in by proving that this machine has its device key. Stores the session and returns it.
 
-    If the handle is free, a new account gets it. If its account has this key, that account is signed in.
-    Otherwise `pair` is needed, a code from `svc auth device add`; without one HandleTaken is raised.
-    """
+    If the handle is free, a new account is created with it. If the account with this handle has this key, it
+    is signed in. Otherwise `pair` is needed, which is a code from `svc auth device add`. Without a code
+    HandleTaken is raised."""
     identity = sessions.identity
     account = argument(check_handle, handle)
     code = argument(normalise_pairing_code, pair) if pair else None
@@ -155,8 +155,8 @@ def by_device_key(
 
 
 def _require_running(session: Session) -> None:
-    """Raise ClientError if a new session has already expired by this machine's clock: every command would ask
-    for another sign-in, which would not help either."""
+    """Raise ClientError if a new session has already expired by this machine's clock. Otherwise every command
+    would ask for another sign-in, which would expire, too."""
     now = datetime.fromtimestamp(time.time(), UTC)
     if session.seconds_left(now) < 0:
         raise ClientError(
@@ -172,8 +172,8 @@ def _rename(api: Api, identity: Identity, name: str) -> None:
 
 
 def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
-    """Register this machine's key with the signed-in account under `name`, unless it is registered. Returns
-    the key."""
+    """Register this machine's key with the signed-in account under `name`, if it is not registered yet.
+    Returns the key."""
     for key in api.items(auth.KEYS):
         if key.id == identity.device.id and key.revoked_at is None:
             return key
@@ -194,8 +194,8 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
-    """Decrypt a challenge of the server. Raises ServerMisbehaved if it cannot be decrypted or names another
-    server as its origin, because this server could use the answer to sign in there."""
+    """Decrypt a challenge of the server. Raises ServerMisbehaved if it cannot be decrypted, or if it names
+    another server as its origin. The server could use the answer to sign in to that server."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
@@ -224,7 +224,7 @@ def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: 
 
 
 def _check_address(origin: str, code: DeviceCode) -> None:
-    """Raise ServerMisbehaved unless the approval page is on the server where the user wants to sign in."""
+    """Raise ServerMisbehaved if the approval page is not on the server where the user wants to sign in."""
     for url in (code.verification_uri, code.verification_uri_complete):
         if not same_server(origin, _origin_of(url)):
             raise ServerMisbehaved(
@@ -246,7 +246,7 @@ def _raw(device_code: str) -> bytes:
 
 
 def _wait(api: Api, code: DeviceCode, sleep: Callable[[float], None]) -> str:
-    """Ask again and again until the sign-in is approved. Returns the encrypted session in base64url."""
+    """Ask the server repeatedly until the sign-in is approved. Returns the encrypted session in base64url."""
     claim = TokenRequest(grant_type=GRANT_TYPE, device_code=code.device_code)
     interval = min(max(code.interval, 1), INTERVAL_MAX)
     waited = 0

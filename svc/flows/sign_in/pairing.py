@@ -1,10 +1,9 @@
-"""Pairing by QR code: one device, signed in, draws the code; the new device scans it.
+"""Pairs two devices by QR code. A device that is signed in draws the code, and the new device scans it.
 
 Each device computes the six digits itself, from its own secrets and the data from the server. The drawing
-device opens its commitment only after it has the new device's keys, and then keeps to these keys. The
+device opens its commitment only after it has the new device's keys, and accepts no other keys after that. The
 scanning device compares the opening with the commitment in the code, which it read from a screen and not from
-the server. So if a server swaps keys, the digits differ.
-"""
+the server. So if a server swaps keys, the two devices show different digits."""
 
 from __future__ import annotations
 
@@ -53,9 +52,8 @@ def offer(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Device:
     """Draw a code with `show`, wait for the device that scans it, and add that device to the account
-    `user_id` once both devices have confirmed the digits. Returns the device. Raises PairingEnded,
-    ServerMisbehaved.
-    """
+    `user_id`. Both devices must confirm the digits first. Returns the device. Raises PairingEnded,
+    ServerMisbehaved."""
     opening = secrets.token_bytes(protocol.OPENING_BYTES)
     commitment = protocol.commit(opening)
     create = PairingCreate(name=name, commitment=b64u(commitment))
@@ -96,9 +94,8 @@ def join(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Session:
-    """Join the account of a scanned code with this machine's key, sign in, store the session and return it.
-    Raises PairingEnded, DeviceKeyExists, ServerMisbehaved.
-    """
+    """Join the account of a scanned code with this machine's key, sign in, and store the session. Returns the
+    session. Raises PairingEnded, DeviceKeyExists, ServerMisbehaved."""
     api, identity = Api(Http(text.origin)), sessions.identity
     nonce = secrets.token_bytes(protocol.NONCE_BYTES)
     device = NewDevice(
@@ -147,12 +144,12 @@ def join(
 
 
 def read_code(text: str) -> PairingText:
-    """Parse the text of a pairing code that a person typed. Raises UsageError if it is none."""
+    """Parse the text of a pairing code that a person typed. Raises UsageError if it is not a pairing code."""
     return argument(protocol.parse, text)
 
 
 def draw(text: str) -> list[str]:
-    """The QR code of a text, as lines of half-block characters, light on dark, with an empty border."""
+    """Draw the QR code of a text, as lines of half-block characters, light on dark, with an empty border."""
     import segno
 
     code = segno.make(text, error="l", micro=False, boost_error=False)
@@ -167,8 +164,8 @@ def draw(text: str) -> list[str]:
 
 
 def _read_own_code(origin: str, qr: str, user_id: str, commitment: bytes) -> PairingText:
-    """Parse the code that the server made for this device. Raises ServerMisbehaved unless it names this
-    account on this server and contains our commitment."""
+    """Parse the code that the server made for this device. Raises ServerMisbehaved unless the code names this
+    account on this server and contains this device's commitment."""
     try:
         text = protocol.parse(qr)
     except Invalid as error:
@@ -198,8 +195,8 @@ def _bytes(origin: str, text: str, size: int) -> bytes:
 def _wait(
     ask: Callable[[], PairingStep], reached: Callable[[PairingStep], bool], sleep: Callable[[float], None]
 ) -> PairingStep:
-    """Call `ask` until `reached` returns True for its result, and return that. Raises PairingEnded, at the
-    latest when the code is too old."""
+    """Call `ask` until `reached` returns True for its result, and return that result. Raises PairingEnded if
+    the pairing ends before, at the latest when the code expires."""
     for _ in range(int(PAIRING_CODE / INTERVAL) + 60):
         step = ask()
         if reached(step):
@@ -210,7 +207,7 @@ def _wait(
 
 @contextmanager
 def _ended_by_interrupt(api: Api, text: PairingText) -> Iterator[None]:
-    """A context in which Ctrl-C also ends the pairing on the server, so that the other device does not keep
+    """A context in which Ctrl-C also ends the pairing on the server. Otherwise the other device would go on
     waiting."""
     try:
         yield

@@ -13,7 +13,7 @@ from svc.http.session import TOKEN_VARIABLE, Sessions
 
 
 def ensure_registered(api: Api, sessions: Sessions) -> None:
-    """Register this machine's device key with the signed-in account, unless it is registered."""
+    """Register this machine's device key with the signed-in account, if it is not registered yet."""
     session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
     if session is not None and session.registered:
         return
@@ -25,8 +25,8 @@ def ensure_registered(api: Api, sessions: Sessions) -> None:
 
 
 def signing_key(api: Api, sessions: Sessions) -> DeviceKey:
-    """The registered key that signs seals: this machine's, or in a session over SSH the key in the user's
-    forwarded agent. Raises UsageError if there is no such agent."""
+    """Return the registered key that signs seals. It is this machine's key or, in a session over SSH, the key
+    in the user's forwarded agent. Raises UsageError in a session over SSH without an agent."""
     if link() is None:
         ensure_registered(api, sessions)
     return sessions.signing_key()

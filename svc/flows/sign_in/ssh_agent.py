@@ -1,7 +1,8 @@
-"""Signs with Ed25519 keys of the user's ssh-agent, which keeps their secrets (draft-ietf-sshm-ssh-agent).
+"""Signs with Ed25519 keys in the user's ssh-agent, which never reveals their secrets
+(draft-ietf-sshm-ssh-agent).
 
-A signature of `ssh-ed25519` is plain Ed25519 over the data, so a key of the agent can be a device key.
-"""
+A signature of the kind `ssh-ed25519` is a plain Ed25519 signature of the data, so a key in the agent can be a
+device key."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _PATIENCE = 120.0  # seconds: the agent may ask its user
 
 
 class AgentKey(DeviceKey, frozen=True):
-    """A device key whose secret is in an ssh-agent. `ask`: takes a message and returns its signature."""
+    """A device key whose secret is in an ssh-agent. `ask` is called with a message and returns its
+    signature."""
 
     ask: Callable[[bytes], bytes]
 
@@ -33,7 +35,8 @@ class AgentKey(DeviceKey, frozen=True):
 
 
 class Listed(NamedTuple):
-    """A key in the agent. `public`: the 32 bytes of the public key. `comment`: its name there."""
+    """A key in the agent. `public` has the 32 bytes of the public key. `comment` is the key's name in the
+    agent."""
 
     public: bytes
     comment: str
@@ -52,8 +55,8 @@ class Listed(NamedTuple):
 
 
 def keys(environment: Mapping[str, str]) -> list[Listed]:
-    """The Ed25519 keys in the user's ssh-agent. Raises UsageError without an agent, ClientError if it
-    fails."""
+    """Return the Ed25519 keys in the user's ssh-agent. Raises UsageError if there is no agent, ClientError if
+    the agent fails."""
     answer = _ask(environment, _LIST, b"", _LISTED)
     entries = []
     (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
@@ -67,8 +70,8 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
 
 
 def choose(listed: list[Listed], named: str) -> Listed:
-    """The key with this fingerprint or comment; if `named` is "", the only key. Raises UsageError unless
-    exactly one fits."""
+    """Return the key with this fingerprint or comment. If `named` is "", return the only key. Raises
+    UsageError unless exactly one key matches."""
     fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]
@@ -125,8 +128,8 @@ def _text(content: bytes) -> bytes:
 
 
 def _take_string(content: bytes) -> tuple[bytes, bytes]:
-    """(the string at the start of an agent's message, the bytes after it). Raises ClientError if the message
-    is too short."""
+    """Return the string at the start of an agent's message, and the bytes after it. Raises ClientError if the
+    message is too short."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise ClientError("your ssh-agent sent an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]

@@ -2,9 +2,8 @@
 
     verdict = Watcher(api, repo.id, subject, Options(required=True), show=table.show).run()
 
-While the socket works, events tell of changes; otherwise the checks are read again after each interval.
-Events are shown at once; before a verdict everything is read once more.
-"""
+While the socket works, the server reports changes as events. Otherwise the checks are read again after each
+interval. Changes are shown at once. Before a verdict, everything is read once more."""
 
 from __future__ import annotations
 
@@ -43,9 +42,10 @@ Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to watch checks. `required`: only required (that is, enabled) checks count; `only`: only the check
-    of this name. `fail_fast`: stop at the first failure. `interval`: seconds between two readings; `timeout`:
-    seconds, None: no limit. `appear`: seconds to wait for the first check if there is none."""
+    """How to watch checks. `required` is True to count only required (that is, enabled) checks. `only` names
+    the only check to count. `fail_fast` is True to stop at the first failure. `interval` is the number of
+    seconds between two readings. `timeout` is in seconds, or None for no limit. `appear` is the number of
+    seconds to wait for the first check if there is none."""
 
     required: bool = False
     only: str | None = None
@@ -56,9 +56,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The seal whose checks are watched. `name`: the branch or proposal whose newest seal it is. `head`:
-    returns that newest seal now (None if there is none); raises NotFound if the branch was deleted. `moves`:
-    returns whether an event may have changed it. Without `head` only the seal matters."""
+    """The seal whose checks are watched. `name` is the branch or proposal whose newest seal it is. `head`
+    returns the newest seal that it has now (None if there is none), and raises NotFound if the branch was
+    deleted. `moves` returns whether an event may have changed the newest seal. Without `head`, checks of this
+    seal are watched even if a newer one exists."""
 
     seal: str
     name: str = ""
@@ -67,8 +68,9 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of watching. `items`: the checks that counted. `outcome`: `none` if there were no checks;
-    `stale` if the branch or proposal has another seal now, `moved_to` (None: it is gone)."""
+    """The result of watching. `items` are the checks that counted. `outcome` is `none` if there were no
+    checks. It is `stale` if the branch or proposal has another seal now. `moved_to` is that seal, or None if
+    the branch is gone."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -76,7 +78,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
-    """The checks that decide the result by the options `required` and `only`."""
+    """Return the checks that decide the result, by the options `required` and `only`."""
     only = options.only and options.only.casefold()
     return [
         check
@@ -86,7 +88,7 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """The outcome of these checks; None while it is undecided; "none" if no check counts."""
+    """Return the outcome of these checks. None while they are undecided, "none" if no check counts."""
     states = [check.state for check in counted(items, options)]
     if not states:
         return "none"
@@ -97,8 +99,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks with an event applied; None if the event says nothing new about this seal. An event can be
-    older than the checks, so an older attempt never replaces a newer one."""
+    """Return the checks after applying an event to them. None if the event says nothing new about this seal.
+    An event can be older than the checks, so an older attempt never replaces a newer one."""
     data = event.data
     name, attempt = str(data.get("name", "")), data.get("attempt")
     if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
@@ -125,8 +127,8 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
 
 
 class Watcher:
-    """Watches checks until there is a verdict (`run`). `show`: called with the counted checks whenever they
-    change. `note`: called with a sentence when the connection was lost."""
+    """Watches checks until there is a verdict (`run`). `show` is called with the counted checks whenever they
+    change. `note` is called with a sentence when the connection was lost."""
 
     def __init__(
         self,
@@ -151,9 +153,9 @@ class Watcher:
         self._failures = 0  # in a row
 
     def run(self) -> Verdict:
-        """Watch until there is a verdict, and return it. Raises Unauthorized once the session has ended,
-        NotFound once the repository is hidden, and any error of the first reading. A connection that is lost
-        later is opened again."""
+        """Watch until there is a verdict, and return it. A connection that is lost later is opened again.
+        Raises Unauthorized when the session has ended, NotFound when the repository is hidden, and any error
+        of the first reading."""
         self._read()
         while True:
             outcome = self._outcome_so_far()
@@ -171,8 +173,8 @@ class Watcher:
                 self._handle_lost_line(error)
 
     def _outcome_so_far(self) -> Outcome | None:
-        """The outcome of the checks as last read; None while it is undecided, or while the first check may
-        still appear."""
+        """Return the outcome of the checks as they were last read. None while it is undecided, or while the
+        first check may still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
@@ -267,8 +269,8 @@ class Watcher:
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
-        """Seconds until something happens without an event: the timeout, or the end of the wait for a first
-        check. None if neither is set."""
+        """Return the seconds until something happens without an event: the timeout, or the end of the wait
+        for a first check. None if neither will happen."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
@@ -280,11 +282,11 @@ class Watcher:
 
 
 def _spread(seconds: float) -> float:
-    """A random time between half of `seconds` and all of it, so that clients of one server do not reconnect
-    at the same moment."""
+    """Return a random time between half of `seconds` and `seconds`. So the clients of one server do not all
+    reconnect at the same moment."""
     return seconds * (0.5 + secrets.randbelow(501) / 1000)
 
 
 def _is_temporary(error: SvcError) -> bool:
-    """Whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500
