@@ -25,7 +25,7 @@ class Idle:
         self._since = time.monotonic()
 
     def set_open_requests(self, open_requests: int) -> None:
-        """Record the number of open requests, each time that it changes."""
+        """Record the number of open requests. Called each time that it changes."""
         self._open = open_requests
         self._since = time.monotonic()
 

@@ -40,7 +40,8 @@ INSTALL = "install the engine: pip install 'svc[llm]'"
 
 
 def embeds_only(header: Header) -> bool:
-    """Whether the model can only make embeddings. The header of such a model names a way of pooling."""
+    """Whether the model can only make embeddings. The header of such a model names a way of pooling, by which
+    the embeddings of tokens are joined to one."""
     return f"{header.architecture}.pooling_type" in header.fields
 
 

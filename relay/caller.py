@@ -211,9 +211,9 @@ class Caller:
             await self.recheck(tx)
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
-        """The repository's row as the caller sees it in this transaction; all columns are null if it is
-        hidden or missing. Raises Unauthorized if, since the gate, the session was ended, its key revoked or
-        its account disabled."""
+        """The repository's row as the caller sees it in this transaction. If the repository is hidden or
+        missing, all columns are null. Raises Unauthorized if, since the gate's check, the session was ended,
+        its key revoked or its account disabled."""
         me = self.me
         statement = gate.LIVE_BY_KEY if me.via == "self" else gate.LIVE_BY_SESSION
         row = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)

@@ -223,8 +223,8 @@ def _client_builds(env: Environment) -> Path | None:
 
 
 def _read_networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
-    """The addresses and networks in the variable `name`, which separates them by commas. Raises StartRefused
-    for other text."""
+    """The addresses and networks that the variable `name` lists, separated by commas. Raises StartRefused if
+    it contains anything else."""
     parts = [part.strip() for part in (env.get(name) or "").split(",")]
     try:
         return tuple(ipaddress.ip_network(part) for part in parts if part)

@@ -1,7 +1,7 @@
-"""Fills an empty database with the rows of a backup that may come from another kind of database.
+"""Fills an empty database with the rows of a backup, which may come from another kind of database.
 
 Schema and rows appear in one step: as a new file that is renamed when complete, or in one transaction. A
-backup of an older schema is restored at that schema and migrated afterwards.
+backup with an older schema is restored with that schema and migrated afterwards.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def _renumber_events(connection: Any, table: Rows) -> None:
 
 
 async def _set_counters(connection: Any) -> None:
-    """Set generated keys to continue after the highest existing one."""
+    """Set the counters of generated keys, so that the next key follows the highest existing one."""
     generated = await connection.fetch(
         "SELECT table_name::text, column_name::text, sequence FROM information_schema.columns,"
         " pg_get_serial_sequence(quote_ident(table_name), column_name) AS sequence"

@@ -88,8 +88,8 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
 
 
 async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
-    """Copy all rows as of one moment. Returns (packs that the rows refer to, each as (name, size); number of
-    rows)."""
+    """Copy all rows as of one moment. Returns (the packs that the rows refer to as pairs of name and size,
+    number of rows)."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
         raise Invalid(

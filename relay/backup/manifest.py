@@ -23,8 +23,8 @@ class SecretFile(msgspec.Struct, frozen=True):
 
 
 class BackupPack(msgspec.Struct, frozen=True):
-    """A pack of a backup: its name, its size and the BLAKE3 of these bytes. The size ends after the last
-    frame that the database refers to; the node's pack may be longer."""
+    """A pack of a backup. `size`: its length in bytes up to the last frame that the database refers to; the
+    node's own pack may be longer. `blake3`: the digest of these bytes, as hex."""
 
     name: str
     size: int

@@ -27,9 +27,9 @@ Say = Callable[[str], None]
 
 
 def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> BackupManifest:
-    """Make a node from a backup. `url`: the database as `relay migrate` opens it; `served`: the database as
-    relays will open it. Returns the manifest. Raises Invalid for an incomplete backup and for a target that
-    is not empty or inside the backup."""
+    """Make a node from a backup. `url`: the URL with which `relay migrate` opens the database; `served`: the
+    URL with which relays will open it. Returns the manifest. Raises Invalid for an incomplete backup, and for
+    a target that is not empty or is inside the backup."""
     contents = manifest.read(backup)
     if storage.data.resolve().is_relative_to(backup.resolve()):
         raise Invalid(f"{storage.data} is inside the backup {backup}; name a folder elsewhere")

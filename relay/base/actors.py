@@ -1,4 +1,4 @@
-"""Makes the member of an answer that names the account that did something."""
+"""Makes the part of an answer that names an account."""
 
 from __future__ import annotations
 

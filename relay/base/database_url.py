@@ -1,4 +1,4 @@
-"""Which database a URL names: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`."""
+"""Reads the URLs of databases: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def role_of(url: str) -> str | None:
 
 
 def with_password(url: str, password: str | None) -> str:
-    """The URL with this password, unless it has one already or is SQLite's."""
+    """The URL with this password added. A URL of SQLite, or one that has a password, is returned
+    unchanged."""
     parts = urlsplit(url)
     if password is None or not is_postgres(url) or parts.password or not parts.username:
         return url

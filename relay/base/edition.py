@@ -1,8 +1,8 @@
 """The edition and version of this build. The build script writes these constants; nothing at run time changes
 them.
 
-There are three editions: `self-hosted-community`, `self-hosted-business` and `managed`. A node whose
-TR_EDITION is not the compiled one refuses to start (service specification, Operation).
+There are three editions: `self-hosted-community`, `self-hosted-business` and `managed`. A node refuses to
+start if TR_EDITION names another edition than this build (service specification, Operation).
 """
 
 from __future__ import annotations

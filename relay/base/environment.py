@@ -1,4 +1,4 @@
-"""Environment variables, read once. Each secret may also come from the file that NAME_FILE names."""
+"""Reads environment variables, once. A secret NAME may also be in a file, whose path is then in NAME_FILE."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class StartRefused(SvcError):
 
 
 class Environment:
-    """Variables by name. An empty value counts as absent. Raises StartRefused if both NAME and NAME_FILE are
-    set."""
+    """The environment variables by name. An empty value counts as absent. Raises StartRefused if both NAME
+    and NAME_FILE are set."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables

@@ -1,4 +1,5 @@
-"""Feature flags: on or off at start, the same for everybody, reported by client-config."""
+"""Feature flags. Each is on or off from the start, the same for everybody, and the client-config route
+reports it."""
 
 from __future__ import annotations
 

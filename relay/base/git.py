@@ -1,4 +1,4 @@
-"""The git of this machine."""
+"""Finds the git program of this machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Counters of a node, in the exposition format of Prometheus.
+"""Counters of a node, in the text format of Prometheus.
 
-Requests are counted in plain numbers, which the library reads when the metrics are rendered: its own counters
-took 10 µs of every request.
+Requests are counted in plain numbers, which the Prometheus library reads only when the metrics are rendered.
+The library's own counters took 10 µs of every request.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Metrics:
             yield CounterMetricFamily(name, words, count.value, created=count.created)
 
     def render(self, gauges: Mapping[str, float]) -> bytes:
-        """The exposition text. `gauges`: current values by name, without the prefix `relay_`."""
+        """The metrics as text for Prometheus. `gauges`: further current values by name, without the prefix
+        `relay_`."""
         for name, value in gauges.items():
             if name not in self._gauges:
                 self._gauges[name] = Gauge(f"relay_{name}", name.replace("_", " "), registry=self.registry)

@@ -1,9 +1,9 @@
-"""Counts what accounts use on this node, and limits sign-ups for each address. Everything is counted in the
-transaction of the effect.
+"""Counts what accounts use on this node, and limits sign-ups for each address. Each change is counted in the
+transaction that makes it.
 
 The bytes of a repository are the uncompressed sizes of the objects that it reaches. An object counts once for
 each repository, even if several repositories share it. A deleted repository does not count against the limit,
-but stays stored until it is purged: live and deleted repositories together may have twice the limit.
+but stays stored until it is purged. So live and deleted repositories together may have twice the limit.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of this node for each account. `accounts`: the most new accounts from one address in a day;
-    `creations`: see `relay.capacity.creation`."""
+    """Limits of this node for each account. `accounts`: how many new accounts one address may create in a
+    day; `creations`: see `relay.capacity.creation`."""
 
     bytes: int
     objects: int

@@ -131,8 +131,8 @@ def _answering_git(handle: Handle) -> Handle:
 
 
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
-    """Run `work` for a message of a socket and return its result. The rules are those of a request for this
-    operation: rate limits, current rights, and retries of transactions that the database aborted."""
+    """Run `work` for a message of a socket and return its result. The same rules apply as to a request for
+    this operation: rate limits, current rights, and retries of transactions that the database aborted."""
     node, op = caller.node, OPERATIONS[operation]
     node.limiter.admit_message(caller.network, caller.me.account_id)
     lease = Lease(node.buffers, caller.network)

@@ -275,8 +275,8 @@ def _common_headers(request: Request, response: HTTPResponse) -> None:
 
 
 async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
-    """Send the answer, then read the rest of the body for a moment and close the connection. A client that is
-    still sending can so read the answer."""
+    """Send the answer, read the rest of the body for a moment, then close the connection. So a client that is
+    still sending can read the answer."""
     stream: Any = request.stream
     stream.keep_alive = False
     sent = await request.respond(response)

@@ -36,9 +36,9 @@ class _Hash(Protocol):
 
 
 class Incoming:
-    """The body of one request; implements `relay.http.routing.Upload`. `length`: its bytes as announced, None
-    for a chunked body; `received`: bytes read so far. `gzip`: the body is compressed, and the limit applies
-    to the unpacked bytes."""
+    """The body of one request; implements `relay.http.routing.Upload`. `length`: the number of bytes that the
+    request announces, None for a chunked body; `received`: bytes read so far. `gzip`: whether the body is
+    compressed; the limit then applies to the unpacked bytes."""
 
     def __init__(
         self, request: Request, max_body: int, lease: Lease | None = None, *, gzip: bool = False

@@ -1,4 +1,4 @@
-"""Conditional requests and ranges for answers of bytes (RFC 9110 §13, §14)."""
+"""Conditional requests and range requests, for answers that are bytes (RFC 9110 §13, §14)."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def parse_range(
 
 
 async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterator[bytes]:
-    """Yields the bytes of a stream from `start` up to, without, `end`, then closes the stream without reading
-    the rest."""
+    """Yields the bytes of a stream from position `start` to the one before `end`. The stream is then closed;
+    the rest of it is not read."""
     position = 0
     try:
         async for part in stream:

@@ -63,8 +63,8 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
 
 
 def flow_cookie(config: Config, token: str, seconds: int) -> str:
-    """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the provider sends
-    the browser back from its own site."""
+    """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the browser comes
+    back from another site, the provider's."""
     return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the route table."""
+"""Makes the OpenAPI 3.1 document from the route table."""
 
 from __future__ import annotations
 

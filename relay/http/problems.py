@@ -50,8 +50,8 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
-    """The answer with which git is refused; git shows its text to the user. A 401 has the challenge without
-    which git does not ask for a password."""
+    """The answer that refuses a request of git, which shows the text to the user. A 401 contains a challenge,
+    because git asks for a password only then."""
     if isinstance(error, NotFound):
         return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
     headers = {**NO_STORE, "www-authenticate": 'Basic realm="svc", charset="UTF-8"'}

@@ -19,7 +19,8 @@ _PARAMETER = re.compile(r"\{(\w+)(\.\.\.)?\}([^{}]*)")
 
 @dataclass(slots=True)
 class _Branch(Generic[T]):
-    """A path segment with a parameter, `{name}`, and the literal text after it, as in `{sha}.tar.gz`."""
+    """A path segment that consists of a parameter, `{name}`, and perhaps literal text after it, as in
+    `{sha}.tar.gz`."""
 
     name: str
     suffix: str
@@ -57,8 +58,8 @@ class Router(Generic[T]):
         methods[method] = leaf
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
-        """(leaves by method, parameters) of the path that was added and matches with the most literal
-        segments; None if no path matches."""
+        """Find the declared path that matches `path`; of several, the one with the most literal segments.
+        Returns (leaves by method, parameters), or None if none matches."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 

@@ -1,10 +1,9 @@
 """A strict HTTP/1.1 reader (RFC 9112). It refuses everything that Sanic and a proxy in front of it could
 interpret differently, and ends the connection.
 
-Sanic splits header lines at any CRLF and at the first colon. Without this reader it accepts `Content-Length :
-5` as an unknown header, a bare line feed as part of a value, and `0x5` as a chunk size. So this module parses
-heads first. It still passes a malformed head to Sanic's parser, but the request is refused whatever the
-result.
+Sanic splits header lines at any CRLF and at the first colon. Alone it would accept `Content-Length : 5` as an
+unknown header, a bare line feed as part of a value, and `0x5` as a chunk size. So this module parses heads
+first. It still passes a malformed head to Sanic's parser, but the request is refused whatever the result.
 """
 
 from __future__ import annotations
@@ -84,7 +83,8 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 def read_head(head: bytes) -> RequestHead | None:
     """Parse the head of a request: everything before the empty line. Returns None if it is malformed, if two
-    readers could derive different lengths of the body from it, or if it has an unknown Expect."""
+    readers could derive different lengths of the body from it, or if its header Expect has an unknown
+    value."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
@@ -247,7 +247,8 @@ class _StrictHttp(Http):
         self.stage = Stage.IDLE
 
     async def error_response(self, exception: Exception) -> None:
-        """Does nothing if the client has disconnected, because Sanic would try to answer, fail and log it."""
+        """Answer an error as Sanic does. Does nothing if the client has disconnected, because Sanic would try
+        to answer, fail and log the failure."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             self.keep_alive, self.request_body = False, None

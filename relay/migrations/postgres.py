@@ -32,7 +32,8 @@ async def _nothing(_: Any) -> None:
 
 
 def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing) -> None:
-    """Run `work`, then `then` on the driver's connection, both in one transaction that holds the lock."""
+    """Run `work`, then `then` on the driver's connection, both in one transaction that holds the advisory
+    lock for migrations."""
     _with(url, lambda connection: _run(connection, work, then), keep=True)
 
 

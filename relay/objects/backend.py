@@ -68,8 +68,8 @@ class Packs(Protocol):
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """Call `use` with the stored frames at each (offset, length), of which it may read only parts, and
-        return its result. `run`: calls `use`, on a thread or directly. Raises PackGone."""
+        """Call `use` with the stored frames at each (offset, length) and return its result. It may read only
+        parts of the frames. `run`: calls `use`, on a thread or directly. Raises PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

@@ -1,11 +1,10 @@
-"""Reclaims space: packs with little content that is referred to are rewritten, packs without frames are
-deleted.
+"""Reclaims space: rewrites packs whose content is mostly unreferenced, and deletes packs without frames.
 
-The order is: new frames are made durable; one transaction points the objects to them; the old file is
+First new frames are made durable, then one transaction points the objects to them, then the old file is
 deleted. A crash in between leaves bytes that no row refers to, which a later run deletes. Only packs without
-writes since `before` are touched, because running uploads may have frames in younger packs. A process knows
-only which packs it is sending itself. If other processes share the database, the next run deletes the old
-file.
+writes since `before` are touched, because running uploads may have frames in younger packs. A process does
+not know which packs other processes are sending to clients. So if others share the database, the old file is
+deleted only by the next run.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class Freed:
 
 
 async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
-    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs with little content that
-    is referred to, delete packs without frames. `pause`: seconds between deleting a pack's rows and its file,
+    """Reclaim space in packs without writes since `before` (ms UTC): rewrite packs whose content is mostly
+    unreferenced, delete packs without frames. `pause`: seconds between deleting a pack's rows and its file,
     for requests that have already read the rows."""
     freed = Freed()
     ages = {info.name: info.changed_at async for info in store.packs.list_packs()}
@@ -129,8 +128,8 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The stored frames whose objects are all referred to, and new frames with such objects of the other
-    frames."""
+    """The frames with which a lot of old frames is replaced. A frame whose objects are all referenced is kept
+    as stored. The referenced objects of the other frames are put into new frames."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []

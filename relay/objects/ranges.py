@@ -13,13 +13,13 @@ SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 Mi
 
 
 def is_plain(entry: Located) -> bool:
-    """Whether the object is stored as its whole frame, uncompressed."""
+    """Whether the object alone fills its frame, and the frame is not compressed."""
     return entry.codec == RAW and entry.size == entry.raw_len
 
 
 def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """Yields the objects in lots. Each lot has at most SHOWN_OBJECTS neighbours of one pack, and its objects
-    are either all plain (`is_plain`) or all not."""
+    """Yields the objects in lots. Each lot has at most SHOWN_OBJECTS neighbours of one pack. Either all of
+    them are plain (`is_plain`) or none is."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):

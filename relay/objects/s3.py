@@ -198,8 +198,8 @@ class S3Packs:
             raise _to_unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """Raise Unavailable unless the existing object `name` has the size of ours. If it has, it was stored
-        by an earlier attempt of this request whose answer was lost."""
+        """Raise Unavailable unless the existing object `name` has `size` bytes. If it has, an earlier attempt
+        of this request stored it, and only the answer was lost."""
         try:
             stat = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:

@@ -374,7 +374,7 @@ def _weigh(group: list[Located], keep: int) -> int:
 def _to_index_rows(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows for the objects of a frame that are not in `indexed`; their digests are added to
+    """Make the index rows for those objects of a frame that are not in `indexed`. Their digests are added to
     `indexed`."""
     fresh: list[dict[str, object]] = []
     offset = 0

@@ -101,7 +101,7 @@ class Providers:
 
     @classmethod
     def none(cls) -> Providers:
-        """The value for a node that has no identity provider."""
+        """Make a Providers for a node that has no identity provider."""
         return cls((), Reach(), "")
 
     def find(self, name: str) -> Provider | None:
@@ -280,7 +280,7 @@ class Providers:
         self, provider: Provider, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> bytes:
         """Send a request to the provider and return the body of its answer. Raises Unauthorized if the
-        provider refuses a code, and Unavailable for any other answer without status 200."""
+        provider refuses a code, and Unavailable for any other failure."""
         try:
             answer = await self._outbound.send(
                 method, url, headers, body, seconds=REQUEST_SECONDS, keep=OIDC_ANSWER

@@ -51,7 +51,7 @@ _answers = msgspec.json.Decoder(AdminLine)
 
 
 async def carry_out(maintenance: Maintenance, request: Request, say: Callable[[str], None]) -> int:
-    """Carry out the request. Returns the exit code."""
+    """Carry out the request. Returns the exit code. `say`: called with the lines of the report."""
     if isinstance(request, Gc):
         return await maintenance.gc(say, request.dry_run)
     if isinstance(request, Audit):

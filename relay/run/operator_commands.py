@@ -35,9 +35,9 @@ TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
 
 
 async def set_state(url: str, full_name: str, action: str) -> str:
-    """Suspend, resume or kill a repository; returns the new state. It takes effect with the next request,
-    because the gate reads the state each time. Raises NotFound for an unknown repository, Conflict for a
-    wrong state."""
+    """Suspend, resume or kill a repository. Returns the new state, which takes effect with the next request,
+    because the gate reads the state each time. Raises NotFound for an unknown repository, and Conflict if its
+    present state does not allow the action."""
     async with _open_database(url) as db:
         return await _set_state(db, full_name, action)
 

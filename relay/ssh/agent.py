@@ -1,9 +1,9 @@
 """The forwarded ssh-agent of a connection. It is used only for signatures by the key that signed in, on
-messages in svc's own formats that the user of this session can have intended.
+messages in svc's own formats that the user of this session could have intended.
 
 An ssh-agent signs everything it is given, and the confined process may be controlled by an attacker. So each
-message is parsed here first. It must be a listed request to this relay, or a seal or release of this account
-and key.
+message is parsed here first. It must be one of the listed requests to this relay, or a seal or release of
+this account and key.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ _REQUESTS = tuple(_patterns())
 
 
 def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
-    """The kind of a message that may be signed: request, seal or release. Raises Refused."""
+    """The kind of a message that may be signed: request, seal or release. Raises SignatureRefused for any
+    other message."""
     if message.startswith(seal.PREFIX):
         try:
             by = seal.decode(message).provenance

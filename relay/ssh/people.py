@@ -39,7 +39,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An open session over SSH, as the node's database knows it."""
+    """An open session over SSH, with its token and the seed of the key to which the token is bound."""
 
     person: KeyHolder
     session_id: str

@@ -157,7 +157,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
     async def _run_seated(self) -> int:
-        """Run the session unless there are too many. Returns the exit code."""
+        """Run the session, or tell the user why it may not begin. Returns the exit code."""
         refusal = self._person.refusal or self._front.seat(self._person)
         if refusal:
             self._say(refusal)

@@ -113,9 +113,9 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT of issues that starts from `link`, the table of the leading filter, so that the database walks
-    that table's index. `whole`: the filter also fixes kind and state. Otherwise the condition on the
-    repository is written in a form that keeps SQLite from walking the primary key of all rows."""
+    """A SELECT of issues that starts from `link`, the table of the filter whose index the database should
+    walk. `whole`: the filter also fixes kind and state. Otherwise the condition on the repository is written
+    in a form that keeps SQLite from walking the primary key of all rows."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

@@ -165,7 +165,7 @@ class Contended(Exception):
 
 
 class Violation(Exception):
-    """A constraint refused a row; `constraint` names it, or its columns, as the driver says."""
+    """A constraint refused a row. `constraint`: its name, or its columns, as the driver reports them."""
 
     def __init__(self, constraint: str) -> None:
         super().__init__(constraint)
@@ -177,7 +177,7 @@ class UniqueViolation(Violation):
 
 
 class ForeignKeyViolation(Violation):
-    """The row refers to a missing row, or others refer to the deleted row."""
+    """The row refers to a missing row, or other rows refer to the row to be deleted."""
 
 
 class NotNullViolation(Violation):

@@ -1,8 +1,8 @@
-"""PostgreSQL through asyncpg: any number of processes on one database.
+"""PostgreSQL through asyncpg. Any number of processes may use the database.
 
-A write transaction names what it changes (`db.write("repo 3f…")`); transactions that share a name run one at
-a time, in all processes. Each runs in READ COMMITTED and sees everything that the previous transaction
-committed. So for one name the guarantees are those of SQLite's single writer (design/relay, Two databases).
+A write transaction names what it changes (`db.write("repo 3f…")`). Transactions that share a name run one at
+a time, in all processes. Each uses READ COMMITTED and sees everything that the previous one committed. So
+transactions that share a name have the guarantees of SQLite's single writer (design/relay, Two databases).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Every table, one module for each noun. Times are integer milliseconds UTC, digests 32 raw bytes, seal ids
-hex text, ids opaque text.
+"""Every table of the database, in one module for each noun.
 
-The migrations in `relay/migrations` make exactly these tables; a test compares the two. Each module here is
-imported automatically, so `metadata` is complete wherever one table is used.
+Times are integers in milliseconds, UTC. Digests are 32 raw bytes, seal ids are hex text, other ids are opaque
+text. The migrations in `relay/migrations` make exactly these tables; a test compares the two. Each module
+here is imported automatically, so `metadata` is complete wherever one table is used.
 """
 
 from __future__ import annotations

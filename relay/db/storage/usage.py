@@ -20,7 +20,8 @@ from relay.db.schema.usage import account_usage, address_usage, created, heartbe
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """The usage of an account; `max_*`: limits set only for this account."""
+    """The usage of an account. `max_*`: limits that were set for this account alone; None for the limit of
+    the node."""
 
     account_id: str
     bytes: int
