@@ -45,7 +45,7 @@ class Attack:
 
 class Flood:
     """Connections from the address `source` that write the bytes that `more` returns, and discard what they
-    receive. `reads`: if False, they never read. `reopen`: replace connections that end."""
+    receive. `reads`: whether they read at all. `reopen`: whether connections that end are replaced."""
 
     def __init__(self, url: str, source: str, *, reads: bool = True, reopen: bool = True) -> None:
         at = urlsplit(url)
@@ -167,8 +167,8 @@ def across(replica: int, count: int) -> bytes:
 
 
 def edits(count: int, pause: float) -> Work:
-    """An attack that sends valid edits, each with `count` items as in `across` and to a new file, `pause`
-    seconds apart."""
+    """An attack that sends valid edits, `pause` seconds apart. Each edit has `count` items, as in `across`,
+    and changes a new file."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         with Person(url, source) as person:
@@ -257,8 +257,8 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
 def replace(
     repo: Repository, texts: dict[str, bytes], change: Callable[[bytes, int], bytes], at: int, branch: str
 ) -> None:
-    """Remove the texts in one seal, and add changed texts in the next. One seal with the changes would be
-    compared by the relay at the attacker's expense, and the attack would begin minutes later."""
+    """Remove the texts in one seal, and add changed texts in the next. If one seal changed them, the relay
+    would compare them in the attacker's time, and the attack would begin minutes later."""
     repo.seal(dict.fromkeys(texts, None), branch=branch)
     repo.seal({path: change(text, at) for path, text in texts.items()}, branch=branch)
 

@@ -1,4 +1,5 @@
-"""Attacks a relay's fairness, and measures how long another person's requests take meanwhile.
+"""Attacks a relay in ways that could make others wait, and measures how long another person's requests take
+meanwhile.
 
     python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]
 

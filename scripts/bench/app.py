@@ -2,10 +2,10 @@
 
     python -m scripts.bench.app [--proposals 1000] [--size 80x24 --size 200x50]
 
-It makes its own relay and repository, with a file and a comparison of 100,000 lines, and with so many
-proposals (10,000 take ten minutes). The app runs on a real pseudo-terminal. The cost of a key is the CPU time
-of all threads of the app until nothing more is sent. It is measured in ticks of 10 ms over several keys; on a
-busy machine the same work takes more.
+It makes its own relay and repository, with a file and a comparison of 100,000 lines, and with the given
+number of proposals (10,000 take ten minutes). The app runs on a real pseudo-terminal. The cost of a key is
+the CPU time of all threads of the app until nothing more is sent. It is measured in ticks of 10 ms over
+several keys; on a busy machine the same work takes more.
 """
 
 from __future__ import annotations

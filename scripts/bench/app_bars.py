@@ -202,7 +202,8 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], rounds: in
 
 
 def screens(app: Timed, table: Table, rounds: int) -> None:
-    """Open each screen several times, starting from the repository's screen and returning to it."""
+    """Measure what it costs to open each screen, several times each. The app is in a repository at the
+    end."""
     for name, key in (("inbox", "i"), ("sync", "s"), ("machine", "M"), ("all actions", " "), ("keys", "?")):
         costs = []
         for _ in range(rounds):

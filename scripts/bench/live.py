@@ -136,8 +136,7 @@ def bootstrap(api: Api, repo_id: str, credential: Credential) -> Bootstrap:
 
 
 def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> Iterator[Credential]:
-    """A context that signs in `count` times with one account and key. Yields the credential of each
-    session."""
+    """Sign in `count` times with one account and key. Yields the credential of each session."""
     environment = {**os.environ, "SVC_HOME": str(base / "home"), "SVC_SERVER": relay.origin}
     words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", handle]
     for _ in range(count):

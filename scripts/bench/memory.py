@@ -35,7 +35,7 @@ def make(folder: Path, mib: int) -> None:
 
 
 def peaks(svc: Svc, words: list[str], cwd: Path) -> dict[str, int]:
-    """Run `svc WORDS`. Returns the peak memory of client and relay in bytes, by name."""
+    """Run `svc WORDS`. Returns "client" or "relay" → its peak memory in bytes."""
     command = [sys.executable, "-P", "-m", "svc", *words]
     client = subprocess.Popen(command, cwd=cwd, env=svc.environment, stdout=subprocess.DEVNULL)
     with Peak({"client": client.pid, "relay": svc.pid}) as peak:

@@ -43,8 +43,8 @@ def fill(folder: Path, files: int) -> None:
 
 
 def measure(base: Path, files: int, requests: int) -> list[list[str]]:
-    """Measure each page. Returns a row for each: its name, CPU milliseconds of the first request and of a
-    later one, bytes."""
+    """Measure each page. Returns a row for each: its name, CPU milliseconds of the first request, mean CPU
+    milliseconds of later requests, bytes."""
     folder = base / "paged"
     folder.mkdir()
     fill(folder, files)

@@ -164,7 +164,7 @@ def _changes(lane: Lane, updates: Sequence[bytes]) -> list[list[Edit]]:
 
 
 def _edits(delta: Delta) -> list[Edit]:
-    """The edits in a delta of the CRDT library. A deletion beside an insertion is one edit with it."""
+    """The edits in a delta of the CRDT library. An insertion and a deletion side by side are one edit."""
     found: list[Edit] = []
     at = 0  # in the text before
     for step in delta:

@@ -4,9 +4,9 @@
     TMPDIR=/dev/shm python -m scripts.campaign.real --seconds 3600 --histories 300 --devices 2 --workers 2
 
 Each of n workers has one relay for all its histories, and plays every n-th seed. Commands wait mostly for the
-disk, so a folder in memory halves the time. It changes no result, because only processes are killed; the
-power stays on. Prints each failure with the commands that led to it, keeps the folders of failures, and exits
-with 1 if there was one.
+disk, so a folder in memory halves the time. The results are the same there, because only processes are killed
+and the power stays on. Prints each failure with the commands that led to it, keeps the folders of failures,
+and exits with 1 if there was one.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python -m scripts.llm.bench [--tokens N] [--model FILE.gguf]
 
 First a tiny model makes N tokens in a stream. The engine then does little, and the front's CPU time for a
-token is the same as with any model. It is CPU time, not wall time, because other work on the machine hardly
-changes it. Then a model of a real size answers, in turns through the front and directly from its runner. It
-is FILE.gguf, or without --model a model that is made here and needs about 10 ms a token. Of the wall times,
-the fastest round counts, because other work disturbed it least. The last column is the limit; the exit code
-is 1 if one is exceeded.
+token is the same as with any model. CPU time is measured, not wall time, because other work on the machine
+hardly changes it. Then a model of a real size answers, in turns through the front and directly from its
+runner. This model is FILE.gguf, or without --model one that is made here and needs about 10 ms a token. Of
+the wall times, the fastest round counts, because other work disturbed it least. The last column is the limit;
+the exit code is 1 if one is exceeded.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Person:
         self.shared = next((row.gen for row in found.rows if row.path == SHARED), 0)
 
     async def send(self, kind: str, path: str, **members: Any) -> dict[str, Any]:
-        """Send one signed update, again until it is answered. Returns the relay's answer about the update."""
+        """Send one signed update, repeatedly until a relay answers. Returns the answer about the update."""
         self.n += 1
         made = LiveUpdate(n=self.n, settled=0, path=path, kind=kind, signature="", **members)  # type: ignore[arg-type]
         raw = signing_bytes(self.repo_id, self.branch_id, self.replica, self.key.id, made)

@@ -282,7 +282,8 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
-        """A write transaction. The names have no effect, because SQLite has only one writer."""
+        """A context with a write transaction. The names have no effect, because SQLite has only one
+        writer."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
@@ -322,7 +323,8 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """Yields at once: the lock is always free, because only one process uses the database."""
+        """A context that is entered at once. The lock is always free, because only one process uses the
+        database."""
         yield
 
     async def horizon(self, tx: Tx) -> int | None:

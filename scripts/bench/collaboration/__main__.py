@@ -5,7 +5,7 @@
 The lists of a repository with 100,000 issues are compared with those of one with 1,000 issues: the first
 page, and each filter. For each filter both repositories have the same number of hits, spread over all their
 issues. Requests are prepared before the first one is sent. Figures are microseconds of CPU of the relay's
-whole process tree, with SQLite. The query plans are SQLite's own.
+whole process tree, with SQLite. The query plans shown are SQLite's own.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
 
 
 def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
-    """A context that opens `sockets` sockets and yields, for each, the API of its account. Each account opens
-    as many sockets as it may."""
+    """Make accounts for so many sockets, each with as many sockets as an account may open. Yields, for each
+    socket, the API of its account."""
     for number in range(0, sockets, OF_ONE):
         home = base / f"listener{number}"
         env = {**environment(base, relay.origin), "SVC_HOME": str(home)}
@@ -58,7 +58,7 @@ def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
 
 
 def each(api: Api, base: Path, relay: Relay, repo_id: str, sockets: int, count: int) -> float:
-    """Microseconds of the relay's CPU for one event and one socket."""
+    """Measure the relay's CPU for one event and one socket, in microseconds."""
     api.send(repos.UPDATE, RepoPatch(visibility="public"), id=repo_id)
     events(api, relay, repo_id, 50)
     alone = events(api, relay, repo_id, count)

@@ -15,7 +15,7 @@ STYLE = "font-family:system-ui,sans-serif;font-size:11px;fill:#333"
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart. `lines`: name → a value above 0 for each of `xs`."""
+    """One chart. `lines`: name of a line → its values, which are above 0, for each of `xs`."""
 
     title: str
     xs: Sequence[int]

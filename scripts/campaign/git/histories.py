@@ -160,8 +160,8 @@ class World:
                     self._put(files, f"{to}{one[len(folder) :]}", files.pop(one, b""))
 
     def _put(self, files: Files, path: str, data: bytes) -> None:
-        """Put a file into `files`. Removes folders and files that have the same path or a part of it as their
-        path."""
+        """Put a file into `files`. Removes files that are in its way: files below this path, and a file where
+        the path needs a folder."""
         if len(path.encode()) > 800 or path.count("/") > 30:
             return
         for other in [one for one in files if one.startswith(f"{path}/") or path.startswith(f"{one}/")]:

@@ -2,12 +2,13 @@
 
     python -m scripts.campaign.git.kills --repository ../flask --most 1000
 
-A relay gets a seal for each commit of the first-parent line of a repository, and git clones it. This first
-clone gives the right ids, and the number of bytes that the relay writes to its cache. The cache is then
-deleted and git clones again, for each of `--places` parts of that number; the relay gets SIGKILL when it has
-written so many bytes. In the last rounds it is killed while it joins packs. In every second round it is first
-killed at half of the number, and continues from what was left. After each kill the relay starts again, and a
-clone must have the same ids, pass `git fsck --strict`, and leave no temporary file.
+A relay gets a seal for each commit of the first-parent line of a repository. Undisturbed clones by git give
+the right ids, and the number of bytes that the relay writes to its cache for a clone. Then `--places` rounds
+follow. In each, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it has written a
+part of this number of bytes. The part grows with each round; in the last rounds the relay is joining packs
+when it is killed. In every second round it is first killed at half of the part, and continues from what was
+left. After each round the relay starts again, and a clone must have the same ids, pass `git fsck --strict`,
+and leave no temporary file.
 """
 
 from __future__ import annotations
