@@ -226,8 +226,8 @@ class Caller:
         each commit."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if an earlier request has spent the nonce of this request. Requests that are refused
-        without a write transaction call it."""
+        """Raise NotBound if an earlier request has spent the nonce of this request. Called for requests that
+        are refused without a write transaction."""
         if self.nonce is None:
             return
         key_id, value = self.nonce

@@ -87,8 +87,8 @@ class E2eeScopes:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The configuration of a node. `public_url` is the origin without a slash at its end; `proxy_hops` counts
-    the reverse proxies whose X-Forwarded-For is believed; `tls` is (certificate chain, key)."""
+    """The configuration of a node. `public_url`: the origin without a slash at its end; `proxy_hops`: the
+    number of reverse proxies whose X-Forwarded-For is trusted; `tls`: (certificate chain, key)."""
 
     dev: bool
     host: str

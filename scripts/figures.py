@@ -142,8 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module of a subject has rules. All its modules have, except its SQL statements, its table of
-    routes and its pages."""
+    """Whether a module belongs to a subject and contains rules. The SQL statements, the table of routes and
+    the pages of a subject contain none."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)

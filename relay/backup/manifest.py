@@ -57,7 +57,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 
 
 def read(backup: Path) -> BackupManifest:
-    """The manifest of the backup in this folder. Raises Invalid if there is no manifest, or one of another
+    """Read the manifest of the backup in this folder. Raises Invalid if there is none, or if it has another
     version."""
     try:
         raw = (backup / MANIFEST).read_bytes()

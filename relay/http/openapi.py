@@ -52,7 +52,7 @@ _KEY = {
 
 @functools.cache
 def make_document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The whole document, as plain data, without the routes whose flags are `off`."""
+    """Make the whole document as plain data. Routes whose flags are in `off` are left out."""
     table = [route for route in TABLE if route.flag not in off]
     shapes = _shapes_of(table)
     refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)

@@ -1,8 +1,8 @@
 """WebSockets whose clients cannot use up the relay's time and memory.
 
 Sanic's own WebSockets create a task for each message, queue all messages and answer every ping. Here a socket
-is read only when its handler waits for a message, a kibibyte at a time. Every frame costs tokens, so that a
-client that sends many frames has to wait, and other clients do not.
+is read only when its handler waits for a message, a kibibyte at a time. Every frame takes tokens of a rate
+limit, so that a client that sends many frames has to wait, and other clients do not.
 
 The `websockets` library parses and writes the frames.
 """

@@ -200,7 +200,8 @@ def _frame_row(pack_id: int, frame: FrameAt) -> dict[str, int]:
 
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
-    """Delete packs that no row refers to: emptied packs, torn packs, and packs of failed uploads."""
+    """Delete packs that no row refers to: packs that were emptied, packs whose write was interrupted, and
+    packs of failed uploads."""
     stay = freed.emptied if db.shared else frozenset[str]()
     old = [
         info async for info in store.packs.list_packs() if info.changed_at < before and info.name not in stay

@@ -71,8 +71,8 @@ class S3Packs:
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
 
     async def open(self, owner: str) -> None:
-        """Open the bucket. Raises StartRefused if it does not answer, belongs to another node, or does not
-        support the configured mode. `owner`: the name of this node."""
+        """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer,
+        belongs to another node, or does not support the mode (`native` or `emulated`) that is configured."""
         try:
             await self._require_owner(owner)
             if self._create:

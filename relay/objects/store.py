@@ -207,9 +207,9 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Make `digests` reachable from a repository: durable objects in `placed`, and objects that were
-        already stored when `place` was called. Raises Unavailable if the collector has since deleted one of
-        the latter."""
+        """Make `digests` reachable from a repository. Each is a durable object in `placed`, or was already
+        stored when `place` was called. Raises Unavailable if the collector has deleted such a stored object
+        meanwhile."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
         seen = await tx.all(rows.SEEN, digests=older)

@@ -77,8 +77,8 @@ class Times:
 def innocent(
     person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
 ) -> Times:
-    """Sign in, read and edit in turn for so many seconds, with a short pause after each round. Returns the
-    times of the requests. Samples of the relay's memory are appended to `memory`."""
+    """Sign in, read and edit in turn for `seconds`, with a short pause after each round. Returns the times of
+    the requests. Samples of the relay's memory are appended to `memory`."""
     times, until = Times(), time.monotonic() + seconds
     while time.monotonic() < until:
         for answer in person.sign_in_steps():

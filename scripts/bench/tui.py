@@ -99,7 +99,7 @@ class Terminal:
         return self.read(quiet)
 
     def shows(self, words: str, seconds: float = 20.0) -> bool:
-        """Whether the words are on the screen, or appear within so many seconds."""
+        """Whether the words are on the screen, or appear there within `seconds`."""
         until = time.monotonic() + seconds
         while words not in self.text:
             if time.monotonic() > until:

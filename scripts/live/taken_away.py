@@ -55,7 +55,8 @@ class Reading(threading.Thread):
 
 
 def round_of(base: Path, relay: Relay, api: Api, repo_id: str, typist: Typist, sockets: int) -> list[str]:
-    """Add a member with so many sockets, and remove the member while the owner types. Returns the faults."""
+    """Add a member with `sockets` sockets, and remove the member while the owner types. Returns the
+    faults."""
     handle = f"guest{secrets.token_hex(3)}"
     home = base / handle
     guest = Api(Http(relay.origin, next(credentials(home, relay, 1, handle))))

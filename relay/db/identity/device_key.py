@@ -30,8 +30,8 @@ class DeviceKeyRow:
 
 @dataclass(slots=True, frozen=True)
 class ChallengeRow:
-    """A challenge that a device key has to sign. `account`: the account id if the key is being registered,
-    the handle if somebody signs in."""
+    """A challenge that a device key has to sign. `account`: the account id if the key is being registered, or
+    the handle if the challenge is for a sign-in."""
 
     account: str
     session_id: str | None

@@ -69,7 +69,7 @@ LIVE_BY_KEY = _recheck(
 
 
 def split_row(columns: Row) -> tuple[Row, Row | None]:
-    """Split a row into (row of `sessions.LIVE`, row of `repos.VISIBLE`); the latter is None if the repository
-    is hidden or missing."""
+    """Split a row into (columns of `sessions.LIVE`, columns of `repos.VISIBLE`). The second part is None if
+    the repository is hidden or missing."""
     width = len(sessions.LIVE_COLUMNS)
     return columns[:width], None if columns[width] is None else columns[width:]

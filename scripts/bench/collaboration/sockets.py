@@ -47,8 +47,8 @@ def events(api: Api, relay: Relay, repo_id: str, count: int) -> float:
 
 
 def listeners(base: Path, relay: Relay, sockets: int) -> Iterator[Api]:
-    """Make accounts for so many sockets, each with as many sockets as an account may open. Yields, for each
-    socket, the API of its account."""
+    """Make enough accounts to open `sockets` sockets, of which one account may open only a few. Yields, for
+    each socket, the API of its account."""
     for number in range(0, sockets, OF_ONE):
         home = base / f"listener{number}"
         env = {**environment(base, relay.origin), "SVC_HOME": str(home)}
