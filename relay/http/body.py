@@ -1,7 +1,7 @@
 """Reads request bodies with a limit and a deadline, and compares them with the signature.
 
-Sanic's limit does not apply to streamed routes, and on other routes it answers an oversized body with a
-reset. So every route streams, and this module is the only reader.
+Sanic's limit does not apply to streamed routes. On other routes Sanic resets the connection of an oversized
+body. So every route streams, and this module is the only reader.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ sockets, and paths that other programs have fixed.
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
 (rarely), `raw` (the bytes of an optional body), `socket` (the open WebSocket of a route that is one), and
-every path parameter. A Struct with another name is also the body. If one path parameter remains, it fills the
-one parameter with another name: `{n}` may fill `number`. The handler returns a Struct (JSON), None (204), or
-a `Reply` (bytes, stream, page, redirect). Routing, the gate, validation and the OpenAPI document all use the
-table.
+every path parameter. A Struct with another name is also the body. One handler parameter may have another name
+than its path parameter: `number` gets `{n}` if no other path parameter is left. The handler returns a Struct
+(JSON), None (204), or a `Reply` (bytes, stream, page, redirect). Routing, the gate, validation and the
+OpenAPI document all use the table.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ class Person(threading.Thread):
         return True
 
     def _replace(self, path: str, content: bytes) -> bool:
-        """Replace the content of a file, after moving the old file to the grave. Returns whether it
-        worked."""
+        """Replace the content of a file, after moving the old file to the folder for replaced files. Returns
+        whether it worked."""
         buried = self._buried()
         (self._grave.parent / buried).write_bytes(content)
         try:

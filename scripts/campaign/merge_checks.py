@@ -12,7 +12,7 @@ from scripts.campaign.merge_cases import Case
 
 
 def breaks_python(case: Case, text: bytes) -> bool:
-    """Whether the merged text does not parse as Python although all three versions of the file do."""
+    """Whether the merged text is no valid Python although all three versions of the file are."""
     before = (case.base, case.theirs, case.mine)
     return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
 
