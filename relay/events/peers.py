@@ -135,8 +135,8 @@ class Channel:
         self.peer.ready.set()
 
     def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
-        """Queue news about people who arrived or left. If other messages are queued already, the news is kept
-        and sent with the next message about people."""
+        """Queue news about people who arrived or left the branch. If other messages are queued already, the
+        news is kept and sent with the next message about people."""
         if self.peer.queue or self.news:
             self.news.update(people)
             self.peer.meeting[self] = None

@@ -70,8 +70,8 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """How often a channel's messages are published. `at`: the time of the last one. `place`: the newest
-    position that came too soon after it, and is still to be published."""
+    """Limits how often a channel's messages are published. `at`: the time of the last published message.
+    `place`: the newest position that came too soon after it, and is still to be published."""
 
     at: float = 0.0
     place: Place | None = None

@@ -16,7 +16,8 @@ of a repository see the same."""
 
 
 class FilteredOwners(Recent[FilteredKey, bytes]):
-    """A cache of encoded runs of lines with their owners, by the version of the file."""
+    """A cache of the owners of lines (the seals that they come from), encoded as runs of lines, by the
+    version of the file."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda raw: EACH + len(raw))

@@ -85,10 +85,10 @@ def follow_spans(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Spa
 
 
 def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """Compute the owners of the lines through several versions. `owners`: owners of the lines of `text`.
-    `ways`: the versions that follow it, as (seal id, text). Returns (owners of the lines of the last version,
-    number of lines of all versions in `ways`). Only two texts are split into lines at a time, because large
-    texts need much time and memory."""
+    """Compute the owners of lines (the seals that they come from) through several versions. `owners`: owners
+    of the lines of `text`. `ways`: the versions that follow it, as (seal id, text). Returns (owners of the
+    lines of the last version, number of lines of all versions in `ways`). Only two texts are split into lines
+    at a time, because large texts need much time and memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)
@@ -98,9 +98,9 @@ def advance_owners(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]
 
 
 def inherit_owners(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """Find the owner of each line of `text`, which is the version of the seal `seal_id`. `before`: (owners,
-    text) of the parents' versions. A line keeps its owner from the first of these versions that contains the
-    line. Other lines belong to the seal."""
+    """Find the owner of each line of `text` (the seal that it comes from). `text` is the version of the seal
+    `seal_id`. `before`: (owners, text) of the parents' versions. A line keeps its owner from the first of
+    these versions that contains the line. Other lines belong to the seal."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:

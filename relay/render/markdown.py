@@ -93,8 +93,8 @@ def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
 
 
 def _name_images(html: str) -> str:
-    """Replace images that are not loaded by their names, in the cleaned HTML. The name of an image of another
-    site becomes a link, unless it is inside a link already."""
+    """In the cleaned HTML, put names in the place of images that are not loaded. The name of an image of
+    another site becomes a link, unless it is inside a link already."""
     within = 0
 
     def replace_tag(match: re.Match[str]) -> str:

@@ -30,7 +30,8 @@ def repo_name_of(row: Row) -> RepoName:
 
 
 async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
-    """(id, handle) of a person. Raises Invalid if nobody has the handle, or an organisation has it."""
+    """Find the person with this handle. Returns (id, handle). Raises Invalid if nobody has the handle, or if
+    an organisation has it."""
     account = await owner_of(tx, handle, pointer)
     if account.kind == "org":
         raise Invalid(f"{account.handle} is an organisation; name a person", pointer=pointer)

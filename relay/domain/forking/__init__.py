@@ -1,1 +1,1 @@
-"""Forks, and the parts of another repository's history that a repository copies."""
+"""Forks, and copying parts of another repository's history into a repository."""

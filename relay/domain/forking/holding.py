@@ -144,8 +144,8 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Prepare to purge a repository. Those of its seals that other repositories have too are assigned to one
-    of these repositories. Its forks lose their parent."""
+    """Prepare to purge a repository, whose seals other repositories may have too. Each of these seals is
+    assigned to one of them. The repository's forks lose their parent."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

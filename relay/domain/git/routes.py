@@ -25,8 +25,8 @@ VERSIONS = ("version=2", "version=1")
 
 
 class RefsQuery(msgspec.Struct, frozen=True):
-    """The query of git's first request. `service`: the git program that the next request will call. It is
-    empty if git expects a server that runs no program."""
+    """The query of git's first request. `service`: the git program that the next request will call. Old
+    clients, which expect a server without programs, leave it empty."""
 
     service: str = ""
 

@@ -119,8 +119,8 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
-    """The owners of the file's lines at the seal. If renames or merges nest a history too deeply, its oldest
-    files are resolved first and their owners are cached."""
+    """Find the owners of the file's lines at the seal (the seals that they come from). If renames or merges
+    nest a history too deeply, its oldest files are resolved first and their owners are cached."""
     waiting = [(path, seal_id, file)]
     spent = _SpentWork()
     while True:
@@ -139,8 +139,8 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
-    """The owners of the file's lines at the seal. They are the owners in the file's last version along the
-    seal's first parents."""
+    """Find the owners of the file's lines at the seal (the seals that they come from). They are the owners in
+    the file's last version along the seal's first parents."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -228,7 +228,8 @@ def _is_text(row: Row) -> bool:
 
 
 async def _find_known(work: _Progress, versions: list[_Version]) -> int | None:
-    """The index of the newest version whose owners are known or cached; None if there is none."""
+    """The index of the newest version for which the owners of the lines are known or cached. None if there is
+    none."""
     start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
@@ -254,8 +255,8 @@ def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
 
 
 async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Version | None) -> None:
-    """Find the owners of the newest version of `batch`. `older`: the version before the batch, whose owners
-    are known."""
+    """Find the owners of the lines in the newest version of `batch`. `older`: the version before the batch,
+    whose owners are known."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
         parents = await seals.find_parents(tx, ids)
@@ -282,8 +283,8 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
 async def _carry_owners(
     work: _Progress, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Compute the owners of the versions `plain`, each from the version before it. The first is computed from
-    `older`. Returns the newest version, whose owners are then known."""
+    """Compute the owners of the lines in the versions `plain`, each from the version before it. The first is
+    computed from `older`. Returns the newest version, whose owners are then known."""
     if older is None or not plain:
         return older
     ways = [(version.seal_id, texts[version.digest]) for version in plain]
@@ -306,8 +307,8 @@ async def _find_branched_owners(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """Find the owner of each line of a version that was not made from one older version. Such a version came
-    from a merge, or is the first version of its file."""
+    """Find the owner of each line of a version (the seal that it comes from), if the version was not made
+    from one older version. Such a version came from a merge, or is the first version of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []
@@ -382,8 +383,8 @@ async def _read_texts(work: _Progress, digests: set[bytes]) -> dict[bytes, bytes
 
 
 async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners among these versions. Returns the index of their version, or None if none
-    are cached.
+    """Load the newest cached owners of lines among these versions. Returns the index of their version, or
+    None if none are cached.
 
     Owners that a whole view computed are cached in the database. Owners of filtered views are cached in
     memory by the number of the path policy, because all filtered views of a repository see the same.

@@ -64,7 +64,8 @@ async def compare(view: View, query: CompareQuery) -> Compare:
 
 
 def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
-    """Read (base, head, index) from the cursor. Raises Invalid if the cursor comes from another query."""
+    """Read (base, head, index) from the cursor of a comparison. Raises Invalid if the cursor comes from
+    another query."""
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
     if at < 0 or bool(base) != (query.base is not None):

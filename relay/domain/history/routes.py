@@ -153,8 +153,8 @@ serves(
     media=BYTES,
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
-    """A pack of the objects with these digests (32 bytes each); Svc-Remaining is the number of objects that
-    did not fit"""
+    """A pack of the objects with these digests (32 bytes each); Svc-Remaining counts those that did not
+    fit"""
     pack = await packs.fetch(
         view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
     )

@@ -193,9 +193,9 @@ async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """Find the visible differences between two trees (`find_changes`), in the caller's turn and on the
-    caller's budget. Use it for answers in which the caller chooses the trees. `paid`: the caller has already
-    waited for the budget."""
+    """Find the visible differences between two trees, as `find_changes` does, but in the caller's turn and on
+    the caller's budget. Use it for answers in which the caller chooses the trees. `paid`: the caller has
+    already waited for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
             differences = await find_changes(view, old, new)

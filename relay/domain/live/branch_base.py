@@ -28,7 +28,8 @@ NUMBERS = 1 << 51  # lane numbers from here on belong to a base
 
 @dataclass(slots=True)
 class Base:
-    """The part of a branch's base that was looked up so far. The base never changes.
+    """The part of a branch's base (the tree that the branch started with) that was looked up so far. The base
+    never changes.
 
     `seen`: the paths that were looked up. `files`: the files among them. `directories`: the digests of the
     directories among them. `below`: the number of files below a directory, for some directories.
@@ -79,7 +80,7 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
-    """Every file of the frontier, in the form in which `replica` receives it."""
+    """Every file of the branch's live frontier, in the form in which `replica` receives it."""
     changed = [rows.to_row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
     there = await trees.drive(tree.directories(ref.base), trees.loader_of(node.objects, tx))
     frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
@@ -103,7 +104,7 @@ def row_to_wire(row: LaneRow, replica: int) -> Row:
 
 
 async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
-    """List the paths of the files of the frontier that are below a directory."""
+    """List the paths of the files of the branch's live frontier that are below a directory."""
     rows_below = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
     changed = {str(row[0]): row[1] for row in rows_below}
     living = [file_path for file_path, kind in changed.items() if kind != "gone"]
@@ -117,7 +118,8 @@ async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
 def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
-    """Make the rows of every file of the frontier. Returns (rows, number of files in the base)."""
+    """Make the rows of every file of the branch's live frontier. Returns (rows, number of files in the
+    base)."""
     changed_paths = {row.path for row in changed}
     frontier_rows = [row_to_wire(row, replica) for row in changed if row.living]
     many = 0

@@ -37,16 +37,17 @@ Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class LaneTexts(NamedTuple):
-    """Current texts of edited lanes that a repository does not hold yet. `digests`: their digests. `placed`:
-    where the texts that were newly written are stored."""
+    """Current texts of edited lanes (live texts of files) that a repository does not hold yet. `digests`:
+    their digests. `placed`: where the texts that were newly written are stored."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
 
 
 async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> LaneTexts:
-    """Store the current texts of edited lanes that the repository does not hold yet, and return them. Only
-    some of the texts are in memory at a time, because a few edited bytes make a whole new text."""
+    """Store the current texts of edited lanes (live texts of files) that the repository does not hold yet,
+    and return them. Only some of the texts are in memory at a time, because a few edited bytes make a whole
+    new text."""
     edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
     held = await content.find_sizes(tx, repo_id, edited.keys())
     placed: list[FrameAt] = []
@@ -58,8 +59,8 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """The epochs that a seal ends. `edited`: their lanes. `states`: the final states of the lanes whose log
-    is larger than their state."""
+    """The epochs (sections of a lane's updates) that a seal ends. `edited`: their lanes. `states`: the final
+    states of the lanes whose log is larger than their state."""
 
     edited: list[LaneRow]
     states: Mapping[LaneKey, bytes]
@@ -79,8 +80,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """Find the epochs to end. They are the epochs of all edited lanes that were not changed after the number
-    `at`. Raises StatesNeeded if `computed` lacks a state that is needed."""
+    """Find the epochs (sections of a lane's updates) to end. They are the epochs of all edited lanes that
+    were not changed after the number `at`. Raises StatesNeeded if `computed` lacks a state that is needed."""
     edited = [rows.to_row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})

@@ -150,8 +150,8 @@ async def find_sources(
 
 
 async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Open a desk: the lanes of these text rows, to work on. Lanes that are in memory are borrowed from
-    there. For the others, the desk has the sources from which they are built."""
+    """Open a desk, which has the lanes (live texts) of these rows to work on. Lanes that are in memory are
+    borrowed from there. For the others, the desk has the sources from which they are built."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await find_sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile

@@ -52,8 +52,8 @@ Changes = Mapping[str, Change]
 
 
 class LandingNeeded(Exception):
-    """Raised by a transaction that has changed nothing, because the landing must first be computed for the
-    current frontier."""
+    """Raised by a transaction that has changed nothing, because the landing (the new live frontier under a
+    seal) must first be computed for the current frontier."""
 
     def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
         super().__init__()
@@ -160,8 +160,8 @@ async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
 
 @dataclass(slots=True)
 class Landing:
-    """Computes a landing step by step. `names`: new paths for live versions that lose their path. `texts`:
-    bytes by digest."""
+    """Computes step by step a landing: how a live frontier changes when a seal becomes the head of its
+    branch. `names`: new paths for live versions that lose their path. `texts`: bytes by digest."""
 
     frontier: Frontier
     replica: int
@@ -316,7 +316,8 @@ async def _conflict_names(
 
 
 def _find_file_above(path: str, changes: Changes) -> str | None:
-    """The topmost directory above the path that becomes a file by the changes; None if there is none."""
+    """Find the topmost parent directory of the path that the changes replace by a file. None if there is
+    none."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )

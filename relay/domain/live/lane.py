@@ -126,7 +126,8 @@ def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None)
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states one by one. `lanes` and `logs`: those whose states are not computed yet."""
+    """Computes full states of lanes one by one. `lanes` and `logs`: those whose states are not computed
+    yet."""
 
     branch_id: str
     lanes: list[LaneRow]

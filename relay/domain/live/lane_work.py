@@ -54,9 +54,9 @@ class Workbench(Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """Computes edits on borrowed lanes. `lanes`: the lanes that were in memory. `sources`: the sources from
-    which other lanes are built. `began`: the version of each lane before its first edit. `steps`: the results
-    for each lane, in order."""
+    """Computes edits on lanes (live texts) that were borrowed from the cache. `lanes`: these lanes.
+    `sources`: the sources from which other lanes are built. `began`: the version of each lane before its
+    first edit. `steps`: the results for each lane, in order."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
@@ -124,8 +124,8 @@ class Bench:
 
 @dataclass(slots=True)
 class Replay:
-    """Returns the results that a bench computed before, instead of computing. Raises OtherEdit if an edit is
-    not the one that was computed."""
+    """Returns the results of edits that a `Bench` computed before, instead of computing them again. Raises
+    OtherEdit if an edit is not the one that was computed."""
 
     bench: Bench
     _used: dict[LaneKey, int] = field(default_factory=dict)
@@ -144,8 +144,8 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all results for the lane were used. If so, the lane of the bench has the text that the
-        lane's row describes."""
+        """Whether all computed results for the lane were used. If so, the lane of the bench has the text that
+        the lane's row describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 

@@ -58,7 +58,8 @@ class Refusal(Exception):
 
 
 class Operation(NamedTuple):
-    """One entry of a lane's log: the operation with the index `part` in the update with the number `seq`."""
+    """One entry in the log of a lane (the live text of a file): the operation with the index `part` in the
+    update with the number `seq`."""
 
     seq: int
     part: int

@@ -100,7 +100,8 @@ async def carry_threads(node: Node, repo_id: str, threads: Sequence[ThreadRow], 
 
 
 def place_thread(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
-    """A copy of the thread that says its lines are the bytes `span` of `text`, at `path` in `seal`."""
+    """A copy of the thread whose lines are the bytes `span` of `text`, the file at `path` in the tree of
+    `seal`."""
     first, last = anchors.lines_of(text, span)
     same = span.start < span.end or thread.quote == digest(b"")
     same = same and digest(anchors.content(text, first, last)) == thread.quote

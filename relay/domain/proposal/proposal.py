@@ -66,8 +66,8 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """Read the rows of a page of proposals. If there are filters but no state, this takes one statement for
-    each state, because the index of a filter has the state before the number. Searches for words need only
+    """Read the rows of a page of proposals. With filters but without a state, this runs one statement for
+    each state, because the index of a filter is sorted by state before number. Searches for words need only
     one statement."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []

@@ -65,7 +65,8 @@ async def _create_proposal(view: View, place: ShownRepository, form: ActForm) ->
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The functions that edit either issues or proposals. The acts that both have in common use them."""
+    """The functions with which acts edit issues, or those with which they edit proposals. The acts on both
+    are otherwise the same."""
 
     update: Callable[..., Awaitable[Any]]
     remove_label: Callable[..., Awaitable[Any]]

@@ -105,12 +105,12 @@ class Comparison:
 
     @property
     def added(self) -> int:
-        """The number of lines that these files gained."""
+        """The number of lines that were added in the files of this page."""
         return sum(difference.file.additions or 0 for difference in self.files)
 
     @property
     def removed(self) -> int:
-        """The number of lines that these files lost."""
+        """The number of lines that were removed in the files of this page."""
         return sum(difference.file.deletions or 0 for difference in self.files)
 
 

@@ -272,8 +272,8 @@ async def page_of_history(position: Position, cursor: str | None, seal: str) -> 
 async def seals(
     position: Position, cursor: str | None, limit: int = SEALS
 ) -> tuple[list[SealSummary], str | None]:
-    """List the seals that changed the path, newest first, one page of them. Returns (seals, cursor), with the
-    cursor of the next page."""
+    """List one page of the seals that changed the path, newest first. Returns (seals, cursor of the next
+    page)."""
     try:
         page = await history.list_seals(
             position.place.view, None, position.seal, position.path or None, cursor, limit

@@ -63,8 +63,8 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """The condition that hides rows of decided matters. It holds for a row of the inbox with another reason,
-    or if `table` has a row about the same repository that is still in `state`."""
+    """The condition that leaves out inbox rows about offers that are decided. It holds for rows with another
+    reason, and for rows about a repository for which `table` has a row in the state `state`."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
