@@ -92,10 +92,11 @@ def test_files(root: Path) -> list[str]:
 
 def quick(files: Iterable[str]) -> Choice:
     """Choose the test files that take little time each. The others are in `left`."""
-    chosen, left = [], []
+    chosen: list[str] = []
+    slow: list[str] = []
     for file in files:
-        (chosen if schedule.seconds(file) <= QUICK else left).append(file)
-    return Choice(chosen, left)
+        (chosen if schedule.seconds(file) <= QUICK else slow).append(file)
+    return Choice(chosen, slow)
 
 
 def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:

@@ -45,9 +45,9 @@ class Device:
             "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }
 
-    def svc(self, *words: str, where: Path | None = None) -> str:
-        """Run `svc WORDS` in a terminal, print its output, and return the output. Raises Failed if the
-        command fails."""
+    def svc(self, *words: str, where: Path | None = None, quiet: bool = False) -> str:
+        """Run `svc WORDS` in a terminal, print its output unless `quiet`, and return the output. Raises
+        Failed if the command fails."""
         started = time.monotonic()
         code, said = in_terminal(  # -P: the folder holds a copy of this project, which must not be what runs
             [sys.executable, "-P", "-m", "svc", *words],
@@ -56,7 +56,7 @@ class Device:
         )
         took = time.monotonic() - started
         say(f"\n{self.name} $ svc {shlex.join(words)}    ({took:.2f} s)")
-        for line in said.splitlines():
+        for line in [] if quiet else said.splitlines():
             say(f"    {line}")
         if code:
             raise Failed(f"svc {shlex.join(words)} ended with {code}")

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -109,7 +109,7 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
         relay.process.kill()
 
 
-def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event) -> bool:
+def _begun(attack: attackers.Attack, processes: Sequence[BaseProcess], begun: Event) -> bool:
     """Wait until the attack's requests are being sent. Returns False if its processes end before that."""
     if attack.warm_up is not None:
         time.sleep(attack.warm_up if processes else 0)

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,7 @@ class Bound(requests.auth.AuthBase):
         if method not in SAFE_METHODS:
             path, _, query = request.path_url.partition("?")
             body = request.body or b""
+            assert isinstance(body, bytes | str)  # as requests makes it, unless a stream is given
             signed = sign(
                 one.key,
                 method,
@@ -320,8 +321,9 @@ def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequen
 def operations(url: str, only: str = "") -> list[Any]:
     """The operations in the relay's OpenAPI document whose ids begin with `only`."""
     document = requests.get(f"{url}/api/v1/openapi.json", timeout=30).json()
-    found = [one.ok() for one in schemathesis.openapi.from_dict(document).get_all_operations()]
-    return [one for one in found if one.definition.raw["operationId"].startswith(only)]
+    answers: Iterable[Any] = schemathesis.openapi.from_dict(document).get_all_operations()
+    every = [answer.ok() for answer in answers]
+    return [operation for operation in every if operation.definition.raw["operationId"].startswith(only)]
 
 
 def main() -> int:

@@ -59,7 +59,7 @@ def _audit_seals(found: Any, head: str | None, ledger: Ledger) -> list[str]:
     parents: dict[str, str | None] = {}
     for seal_id, payload, signature, public in found:
         seals.verify(payload, signature, public)
-        (parents[seal_id],) = seals.decode(payload).parents or [None]
+        (parents[seal_id],) = seals.decode(payload).parents or (None,)
     chain = []
     while head is not None:
         chain.append(head)
