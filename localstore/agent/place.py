@@ -18,8 +18,9 @@ _SHORT = 100  # bytes of a socket path that every system accepts
 
 @contextmanager
 def socket_path(root: Path) -> Iterator[str]:
-    """A context with a path of the agent's socket in SVC_HOME (`root`). The path is valid only inside the
-    context: a path too long for a socket is replaced by one through an open descriptor of the folder."""
+    """A context with a path at which the agent's socket in SVC_HOME (`root`) can be bound or connected to.
+    Addresses of sockets are limited in length. If the real path is too long, the context gives a short
+    path through an open descriptor of the folder, which is valid only inside the context."""
     whole = str(root / SOCKET)
     if len(os.fsencode(whole)) <= _SHORT:
         yield whole

@@ -40,8 +40,8 @@ _requests = msgspec.json.Decoder(Request)
 
 
 class Follower:
-    """A client that stays connected and receives events. It is disconnected once UNREAD events are waiting
-    for it. `hears`: called with each line that the client sends, on a separate thread."""
+    """A client that stays connected and receives events. It is disconnected once UNREAD events wait to be
+    sent to it. `hears`: a function that is called with each line from the client, on a separate thread."""
 
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
@@ -61,7 +61,8 @@ class Follower:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def hang_up_later(self) -> None:
-        """Disconnect once the waiting events are sent; at once if the queue is full."""
+        """Disconnect the client once the waiting events are sent. If the queue is full, disconnect it at
+        once."""
         try:
             self._waiting.put_nowait(None)
         except queue.Full:
@@ -88,8 +89,8 @@ HungUp = Callable[[], bool]
 
 
 class Desk(Protocol):
-    """What answers the requests; the agent implements it. Each conversation calls it from one thread of its
-    own."""
+    """Answers the requests on the agent's socket; the agent implements it. Each connection of a client calls
+    it from its own thread."""
 
     def answer(self, request: Request) -> Reply:
         """Carry out a request and return its answer. Events that follow a `follow` or `look` are sent
@@ -100,7 +101,7 @@ class Desk(Protocol):
         has disconnected."""
 
     def follows(self, request: Request, follower: Follower) -> None:
-        """Called when a follower has connected; it gets events from now on."""
+        """Called when a follower has connected. The follower receives all events from then on."""
 
     def disconnected(self, request: Request, follower: Follower) -> None:
         """Called when a follower has hung up."""
@@ -209,8 +210,8 @@ class Lines:
 
 
 def is_ours(peer: socket.socket) -> bool:
-    """Whether the peer runs as the same user as this process. If the system cannot tell, True: the mode of
-    the socket's file protects it."""
+    """Whether the peer runs as the same user as this process. Returns True on systems that cannot tell; there
+    only the permissions of the socket's file protect it."""
     if not sys.platform.startswith("linux"):
         return True
     size = struct.calcsize("3i")
@@ -219,7 +220,7 @@ def is_ours(peer: socket.socket) -> bool:
 
 
 def _has_hung_up(peer: socket.socket) -> bool:
-    """Whether the client has disconnected. False if it has sent its next request instead."""
+    """Whether the client has disconnected. Returns False if its next request is waiting to be read."""
     try:
         # select.select takes no descriptor above 1023.
         with selectors.DefaultSelector() as waiting:

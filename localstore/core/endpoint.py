@@ -23,12 +23,17 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
-    """An endpoint of the API. `path` has `{name}` for one segment and `{name...}` for the rest of the path.
-    `returns`: the struct of the answer, `bytes` if it is not JSON, NoneType if it has no body. `instead`:
-    another struct, which is returned if a member of the query asks for it. `repeatable`: the relay answers a
-    repeated request with its first answer even without an Idempotency-Key. `keyed`: False if such a key is
-    neither sent nor read, because no account is signed in or the bytes identify themselves. `cap`: how many
-    bytes of the answer a client reads at most."""
+    """An endpoint of the API. `path`: `{name}` in it stands for one segment, `{name...}` for the rest of the
+    path.
+
+    - `returns`: the struct of the answer; `bytes` for an answer that is not JSON, NoneType for one without a
+      body.
+    - `instead`: another struct, which the relay returns if a member of the query asks for it.
+    - `repeatable`: the relay answers a repeated request with its first answer, even without an
+      Idempotency-Key.
+    - `keyed`: False if requests never have an Idempotency-Key, because no account is signed in or the bytes
+      identify themselves.
+    - `cap`: how many bytes of the answer a client reads at most."""
 
     method: str
     path: str
@@ -50,7 +55,8 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def shape(self) -> Any:
-        """The type of the answer's JSON, a union if there are several; None if the answer is not JSON."""
+        """The type of the answer's JSON: `returns`, or a union if the endpoint also has `instead`. None if
+        the answer is not JSON."""
         if self.returns in (type(None), bytes):
             return None
         return self.returns if self.instead is None else self.returns | self.instead

@@ -55,7 +55,7 @@ class SvcError(Exception):
 
 
 class BadRequest(SvcError):
-    """The request cannot be read: malformed JSON, encoding or headers."""
+    """The request cannot be read: its JSON, encoding or headers are malformed."""
 
     code, status, title = "malformed", 400, "Bad Request"
 
@@ -85,9 +85,9 @@ class NotFound(SvcError):
 
     @property
     def bare(self) -> bool:
-        """Whether the error has only the general title as its sentence, so that a caller may replace it by a
-        specific sentence. The server's answers have only the title, because missing and hidden must look
-        alike."""
+        """Whether the message of the error is only the general title. A caller may then replace it by a
+        specific sentence. The server always sends only the title, so that missing and hidden resources
+        look alike."""
         return self.args == (self.title,)
 
 
@@ -202,8 +202,8 @@ class NoSpace(SvcError):
 
 
 class QuotaExceeded(NoSpace):
-    """A quota is used up. `what`: which one (bytes, objects or repositories of the owner; accounts of an
-    address); `used`, `limit`: how much of it."""
+    """A quota is used up. `what`: which quota (bytes, objects or repositories of an owner, or accounts of an
+    address). `used` and `limit`: how much is used, and how much is allowed."""
 
     code = "quota_exceeded"
 

@@ -132,8 +132,8 @@ def _python(text: Any, development: bool = False) -> Declared | None:
 
 
 def _poetry_pin(requirement: str) -> str | None:
-    """The only version that the requirement accepts; None if it accepts several. In Poetry a bare version
-    means exactly that version."""
+    """The only version that the requirement accepts, None if it accepts several. In Poetry a version without
+    an operator means exactly that version."""
     plain = requirement.removeprefix("==").strip()
     return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 

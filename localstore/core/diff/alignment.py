@@ -84,8 +84,8 @@ def _exact(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[Hunk]:
 
 
 def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
-    """Pairs (index in old, index in new) of equal elements at which the hunk can be split, ascending in
-    both."""
+    """Pairs (index in old, index in new) of equal elements at which the hunk can be split. Both indices
+    ascend from pair to pair."""
     single_old = _single(old, hunk.old_start, hunk.old_end)
     single_new = _single(new, hunk.new_start, hunk.new_end)
     unique = [
@@ -97,8 +97,8 @@ def _anchors(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[i
 
 
 def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
-    """Maps each element between `start` and `end` to its index, or to REPEATED if it occurs several times
-    there."""
+    """Maps each element of the sequence between `start` and `end` to its index. An element that occurs
+    several times there is mapped to REPEATED."""
     places: dict[int, int] = {}
     for index in range(start, end):
         element = sequence[index]
@@ -107,8 +107,8 @@ def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 
 def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
-    """For the elements that occur equally often on both sides: pairs (index in old, index in new) that match
-    the first occurrence with the first, the second with the second, and so on."""
+    """Pairs (index in old, index in new) of the elements that occur equally often on both sides of the hunk.
+    The first occurrence is paired with the first, the second with the second, and so on."""
     places_old = _places(old, hunk.old_start, hunk.old_end)
     places_new = _places(new, hunk.new_start, hunk.new_end)
     alike = ((a, places_new.get(element, [])) for element, a in places_old.items())
@@ -123,8 +123,8 @@ def _places(sequence: Sequence[int], start: int, end: int) -> dict[int, list[int
 
 
 def _longest_ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence of `pairs` (ascending in the first member) that ascends in the second, by
-    patience sorting."""
+    """The longest subsequence of `pairs` in which both members ascend, found by patience sorting. The caller
+    has sorted `pairs` by the first member."""
     if all(map(lt, map(second, pairs), map(second, islice(pairs, 1, None)))):
         return pairs
     tops: list[int] = []  # smallest second member that ends a run of each length
@@ -157,7 +157,7 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
 
 
 def glued(runs: list[Hunk]) -> list[Hunk]:
-    """The hunks, with hunks that touch on both sides joined into one."""
+    """Joins hunks that touch on both sides into one. Returns the resulting hunks."""
     whole: list[Hunk] = []
     for hunk in runs:
         if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:

@@ -1,9 +1,9 @@
 """Finds lines of a text again after the text was edited, so that comments on lines move with their lines.
 
-A range of bytes is moved through edits: text inserted at its ends stays outside, text that replaces part of
-it is inside. With the original edits the result is exact; without them the two texts are compared (`follow`),
-which is less exact. Lines that were removed and appear exactly once elsewhere are found there
-(`elsewhere`)."""
+A position is a range of bytes, which is moved through each edit. Text that is inserted at an end of the range
+does not become part of it; text that replaces a part of the range does. If the original edits are known, the
+result is exact. Otherwise `follow` compares the two texts, which is less exact. `elsewhere` finds lines that
+were removed at one place and occur exactly once at another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIKE = 0.5  # share of words of a line that replaces another one, to be taken f
 
 
 class Span(NamedTuple):
-    """Bytes `start` to `end` (exclusive) of a text. An empty span: the text at this place was deleted."""
+    """Bytes `start` to `end` (exclusive) of a text. An empty span is the place of a text that was deleted."""
 
     start: int
     end: int
@@ -75,8 +75,8 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
-    """The positions in `new` of the spans of `old`. `edits`: the edits that turned `old` into `new`; None if
-    unknown: the texts are compared instead."""
+    """The positions in `new` of the spans of `old`. `edits`: the edits that turned `old` into `new`. If they
+    are None, the two texts are compared instead."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
@@ -94,8 +94,8 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
-    """The same edits, except that an edit which only inserts or only deletes whole lines is moved to a line
-    start. A comparison by characters may have started it in the line before."""
+    """The same edits, with some of them moved to the start of a line: those that only insert or only delete
+    whole lines. A comparison by characters may have begun such an edit in the line before."""
     line_edits: list[Edit] = []
     for offset, deleted, inserted in edits:
         edit = Edit(offset, deleted, inserted)
@@ -111,9 +111,9 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
-    """The number of bytes by which a run that was inserted or deleted at `offset` can be moved towards the
-    start of the text, so that it begins a line; 0 if it cannot. `moved`: the bytes of the run; it must not
-    begin before `floor`."""
+    """How many bytes an inserted or deleted run has to move towards the start of the text to begin at the
+    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is; `moved`: its bytes;
+    `floor`: the lowest offset to which it may move."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -124,9 +124,10 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The position in `new` of the text that `span` has in `old`: normally `moved`, the span moved through
-    `edits`. But if one edit replaced the span together with its surroundings, it is only the line within
-    `moved` that is most similar to the old text, or an empty span if no line is similar."""
+    """The position in `new` of the text that `span` has in `old`. `moved`: the span moved through `edits`,
+    which is the result in most cases. If one edit replaced the span together with text around it, the
+    result is the line of `moved` that is most similar to the old text, or an empty span if none is
+    similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )
@@ -151,7 +152,8 @@ def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edi
 
 
 def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
-    """The indices (from 0) of the lines at which the lines `block` begin in the text; only the first two."""
+    """The numbers (from 0) of the lines of the text at which the lines `block` occur. Returns only the first
+    two places."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
     plain = [line.rstrip(b"\r\n") for line in block]
     places: list[int] = []

@@ -1,7 +1,7 @@
-"""Finds the seal that each line comes from, by line differences from seal to seal, as `git blame` does.
+"""Finds the seal that each line of a file comes from, by comparing each seal with the one before, as `git
+blame` does.
 
-The owners of the lines are stored with each sealed text, so that the next seal needs only one difference.
-"""
+The result for each sealed text is stored, so that the next seal needs only one comparison."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Range(NamedTuple):
 
 
 def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
-    """The owner (the seal that it comes from) of each line of `new`, given the owners of the lines `old`;
-    changed lines belong to `seal`.
+    """The owner of each line of `new`, that is the seal that the line comes from. `owners`: the owners of the
+    lines `old`. Unchanged lines keep their owner; changed lines get the owner `seal`.
 
-    Raises ValueError unless there is one owner per old line."""
+    Raises ValueError if `owners` and `old` differ in length."""
     if len(owners) != len(old):
         raise ValueError(f"{len(owners)} owners for {len(old)} lines")
     next_owners: list[Owner] = []

@@ -1,11 +1,10 @@
-"""The identity of a change: the lines that its hunks remove and add, with the lines around them, at any place
-in the files.
+r"""Computes the id of a change from the lines that it removes and adds and the lines around them. Their
+position in the files does not matter.
 
     change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
 
-A change that is carried onto another base keeps its id unless it, or a line near it, was edited. The lines
-around are included, as in git's patch id: the same line added at another place is another change.
-"""
+A change that is repeated on another base keeps its id, unless the changed lines or lines near them differ
+there. As in git's patch id, the same line added between other lines is another change."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ CONTEXT = 3  # lines on each side of a hunk that count
 
 
 class FileChange(NamedTuple):
-    """One file before and after: path and bytes of each side, None if that side has no file. `whole`: `old`
-    and `new` are digests, because the file is not compared by lines."""
+    """One file before and after a change: its path and bytes on each side, None on a side where it does not
+    exist. `whole`: `old` and `new` are digests, because the file is not compared by lines."""
 
     old_path: str | None
     new_path: str | None
@@ -63,7 +62,7 @@ def _side(value: str | bytes | None) -> bytes:
 
 
 def _digest(kind: bytes, parts: Iterable[bytes]) -> str:
-    """The BLAKE3 in hex of the kind and the parts, each preceded by its length."""
+    """The BLAKE3 (hex) of the kind and all parts, with the length of each before it."""
     hashed = blake3(kind)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)

@@ -34,7 +34,7 @@ def few_edits(old: Sequence[object], new: Sequence[object]) -> list[Hunk] | None
 
 
 def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
-    """How many elements are equal one after the other, from `old[i]` and `new[j]` on."""
+    """How many elements from `old[i]` on are equal to those from `new[j]` on."""
     most = min(len(old) - i, len(new) - j)
     done, width = 0, 1
     while done < most:
@@ -49,8 +49,8 @@ def _alike(old: Sequence[object], i: int, new: Sequence[object], j: int) -> int:
 
 
 def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
-    """The changed runs of the edit path that ends on `diagonal`, traced back to its start. `came[n]`: the
-    furthest place on each diagonal that n edits reach."""
+    """The changed runs of the edit path that ends on `diagonal`. The path is traced back to its start.
+    `came[n]` maps each diagonal to the furthest index of `old` that a path with n edits reaches on it."""
     steps = []
     for before in reversed(came[:-1]):
         deleted, inserted = before.get(diagonal - 1, NOWHERE) + 1, before.get(diagonal + 1, NOWHERE)

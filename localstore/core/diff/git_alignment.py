@@ -171,8 +171,8 @@ class _Search:
                 todo += [_Box(i, i2, j, j2, high), _Box(i1, i, j1, j, low)]
 
     def _find_split(self, box: _Box) -> tuple[int, int, bool, bool]:
-        """The point at which to split the box, as (i, j, whether the part before it needs the shortest
-        script, whether the part after it does)."""
+        """The point at which to split the box: (i, j, minimal before, minimal after). The last two say
+        whether the part before and the part after the point must be searched for the shortest script."""
         walk = _Walk(self, box)
         cost = 0
         while True:
@@ -205,9 +205,9 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend the paths from both corners by one edit. Returns (the point (i, j) where a path from the
-        start meets a path from the end, None if none does; whether a path passed more than SNAKE equal
-        lines)."""
+        """Extend the paths from both corners by one edit. Returns (point, snake). `point` is the place (i, j)
+        where a path from the start meets a path from the end, None if none meet. `snake`: whether a path
+        passed more than SNAKE equal lines."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:
@@ -252,7 +252,7 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The (lowest, highest) diagonal that paths can reach with one more edit, limited to the box."""
+        """The lowest and the highest diagonal that paths can reach with one more edit inside the box."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -266,8 +266,8 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A point at which to split the box, as `_find_split` returns it: one that a path reached with few
-        edits, at the end of SNAKE equal lines. None if there is none."""
+        """A good point at which to split the box, in the form of `_find_split`: few edits lead to it, and
+        SNAKE equal lines adjoin it. None if there is no such point."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None
@@ -290,8 +290,8 @@ class _Walk:
         return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
-        """The point at which to split the box, as `_find_split` returns it: the one farthest from the corner
-        where its path began."""
+        """The point that is farthest from the corner where its path began. Returned in the form of
+        `_find_split`, to split the box there."""
         i1, i2, j1, j2, _ = self.box
         ways = []
         for d in range(self.high, self.low - 1, -2):
@@ -309,8 +309,8 @@ class _Walk:
 
 
 def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
-    """The changed runs that the flags (1: changed) describe. Unchanged lines of both sides are paired in
-    order."""
+    """The changed runs that the flags (1: changed) of both sides describe. The unchanged lines of the two
+    sides are paired in order."""
     hunks = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):
@@ -328,8 +328,8 @@ def _run_end(changed: bytearray, at: int) -> int:
 
 
 def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
-    """The number of lines that are unchanged on both sides, from line `i` of the old and line `j` of the new
-    side on."""
+    """How many lines are unchanged on both sides, counted from line `i` of the old and line `j` of the new
+    side."""
     ends = []
     for changed, at in ((old_changed, i), (new_changed, j)):
         end = changed.find(1, at)

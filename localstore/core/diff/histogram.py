@@ -44,7 +44,7 @@ class _Effort:
 
 class _Found(NamedTuple):
     """The result of `_best_run`. `run`: the best common run of lines, None if there is none. `rare`: False if
-    the box has common lines, but all of them are too frequent to split at."""
+    the box has common lines, but all occur too often to split the box at them."""
 
     run: _Box | None
     rare: bool
@@ -64,9 +64,12 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
-    """The changed run between the equal lines at both ends, if `histogram_hunks` is certain to find just this
-    run; else None. It is certain if no new line occurs in the old text, the equal ends fit in only one place,
-    and each end has a line that occurs once in the old text. Most edits are of this kind."""
+    """The only changed run of the texts: the lines between the equal lines at the start and at the end.
+    Returns it only if `histogram_hunks` would certainly find the same run, else None. This is a shortcut,
+    as most edits change a single run.
+
+    It is certain if three things hold: no new line occurs in the old text, the equal lines fit only at these
+    ends, and each end has a line that occurs once in the old text."""
     start = _equal(old, new)
     end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
     came = new[start : len(new) - end]

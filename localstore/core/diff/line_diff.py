@@ -154,8 +154,8 @@ def _body(old: list[bytes], new: list[bytes], changed: list[Hunk], context: int)
 
 
 def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
-    """The hunks in groups. The hunks of a group share one heading in the patch, because their context lines
-    touch."""
+    """The hunks in groups. Hunks whose context lines touch are in one group, which gets one heading in the
+    patch."""
     groups: list[list[Hunk]] = []
     for hunk in changed:
         if groups and hunk.old_start - groups[-1][-1].old_end <= 2 * context:
@@ -166,8 +166,8 @@ def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
 
 
 def _range(start: int, end: int) -> bytes:
-    """The range in the heading of a hunk: first line (from 1) and number of lines, such as `3,2`. An empty
-    range names the line before it."""
+    """The range in the heading of a hunk, such as `3,2`: the first line (from 1) and the number of lines. For
+    an empty range, the first number is that of the line before it."""
     count = end - start
     if count == 1:
         return b"%d" % (start + 1)

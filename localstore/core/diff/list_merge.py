@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """How an item of a list begins; items of one list have the same kind. `lead`: its first mark or word, b""
-    without one."""
+    """How an item of a list begins. Items of one list begin alike. `lead`: the first mark or word of the
+    item, b"" if it has none."""
 
     indent: bytes
     lead: bytes
@@ -19,12 +19,12 @@ BULLETS = (b"-", b"*", b"+")
 
 
 def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
-    """The lines `theirs` and `mine`, which both sides added at one place, joined; None if they conflict.
-    `near`: the lines before and after that place.
+    """The lines that both sides added at one place, joined; None if they conflict. `near`: the lines before
+    and after that place.
 
-    If one side has all lines of the other in order, its lines are the result. Otherwise the result is theirs,
-    then mine; all lines must be items of the same list as a line of `near`, and no item may have the same
-    name on both sides."""
+    If one side added all lines of the other in the same order, its lines are the result. Otherwise the result
+    is `theirs`, then `mine`, if all of these lines continue the list that a line of `near` belongs to and no
+    item has the same name on both sides."""
     return _larger(theirs, mine) or _listed(theirs, mine, near)
 
 
@@ -66,8 +66,8 @@ def _is_list(kind: _Kind) -> bool:
 
 
 def _name(line: bytes, kind: _Kind) -> bytes:
-    """The part of an item that must be unique in its list: the whole line for a bullet or an import, the
-    first word of others."""
+    """The part of an item that must be unique in its list. For a bullet or an import this is the whole line,
+    for other items the first word."""
     if kind.lead in BULLETS or kind.lead[-1:].isalpha():
         return line.strip()
     match = re.match(rb"\W*[\w.-]*", line.strip())

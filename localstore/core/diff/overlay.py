@@ -1,8 +1,7 @@
-"""Merges two changes of one text by words, if neither deletes text that the other changes.
+"""Merges two changes of one text word by word, unless one side deletes text that the other changes.
 
-This is for changes that `text_merge` calls a conflict although nothing was replaced: two people insert text
-at the same place. Replaced text stays a conflict.
-"""
+`text_merge` calls some changes a conflict although nothing was replaced: two people inserted text at the same
+place. This module merges those. Replaced text stays a conflict."""
 
 from __future__ import annotations
 
@@ -25,9 +24,10 @@ class _Change(NamedTuple):
 
 
 def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """`base` with the changes of both sides; if both wrote at one place, theirs first, then mine. None if one
-    side deletes text that the other deletes or writes in, if words of both would join into a word that nobody
-    wrote, or if a text is not UTF-8 or too long."""
+    """`base` with the changes of both sides. Where both inserted at one place, theirs come first, then mine.
+
+    Returns None if one side deletes text that the other deletes or writes in, if words of both sides would
+    join into a new word, or if a text is too long or not UTF-8."""
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:
@@ -73,8 +73,8 @@ def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_C
 
 
 def _is_clash(first: _Change, second: _Change) -> bool:
-    """Whether one change deletes text that the other deletes too, or inserts text inside of what the other
-    deletes."""
+    """Whether the two changes clash: both delete the same text, or one inserts text inside the text that the
+    other deletes."""
     # An insertion at the edge of a deletion stands.
     if first.start == first.end or second.start == second.end:
         return first.start < second.start < first.end or second.start < first.start < second.end

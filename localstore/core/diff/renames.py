@@ -131,8 +131,8 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """The pairs (removed path, added path) to compare: all of them if that is little work, else the most
-    likely ones, as many as the limit allows."""
+    """The pairs (removed path, added path) to compare. If all pairs are too much work, only the most likely
+    ones are returned."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))

@@ -30,8 +30,9 @@ class _Score(NamedTuple):
 
 
 class _Groups:
-    """A cursor over the groups of changed lines of one side. Groups are separated by unchanged lines, so that
-    the n-th groups of both sides correspond; most are empty."""
+    """A cursor over the groups of changed lines of one side. There is a group, usually empty, before each
+    unchanged line and after the last one. So the n-th group of one side corresponds to the n-th group of
+    the other."""
 
     def __init__(self, lines: Sequence[object], changed: bytearray) -> None:
         self.lines, self.changed = lines, changed
@@ -48,7 +49,7 @@ class _Groups:
         return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
 
     def skip(self, count: int) -> None:
-        """Advance by `count` unchanged lines, that is by `count` groups."""
+        """Advance by `count` unchanged lines, which is the same as `count` groups."""
         self.start = self.end = self.end + count
         self._extend_down()
 
@@ -90,8 +91,8 @@ def slid(
     """The hunks, each moved to where git would place it. `old`, `new`: the compared lines, or numbers that
     stand for lines.
 
-    `texts`: the lines of both sides, whose indentation then decides between possible positions; None to place
-    without regard to indentation."""
+    `texts`: the lines of both sides. If they are given, the indentation decides between possible
+    positions."""
     if not hunks:
         return hunks
     old_changed, new_changed = bytearray(len(old)), bytearray(len(new))
@@ -194,7 +195,8 @@ def _split_score(texts: Sequence[bytes], at: int) -> _Score:
 
 
 def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
-    """(number of blank lines in `places` before the first other line, indentation of that line)."""
+    """Looks for the first line in `places` that is not blank. Returns (number of blank lines before it, its
+    indentation)."""
     blanks = 0
     for place in places:
         indent = _indent(texts[place])

@@ -18,7 +18,8 @@ class SuggestionsOverlap(Conflict):
 
 
 class Suggested(NamedTuple):
-    """Lines `first` to `last`, counted from 1, are replaced by `text`; "" deletes them."""
+    """A suggested replacement: lines `first` to `last`, counted from 1, become `text`. "" deletes the
+    lines."""
 
     first: int
     last: int

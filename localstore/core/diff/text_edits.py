@@ -133,8 +133,8 @@ def _common_suffix(a: bytes, b: bytes, limit: int) -> int:
 
 
 def _units(a: bytes, b: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """(the lines of a, the lines of b), or their tokens if lines are long; None if a text has too many of
-    them."""
+    """The lines of `a` and the lines of `b`. If lines are long, their tokens are returned instead. None if a
+    text has too many lines or tokens."""
     if all(side.count(b"\n") * LINE_BYTES >= len(side) for side in (a, b)):
         if max(a.count(b"\n"), b.count(b"\n")) > UNITS:
             return None

@@ -45,9 +45,9 @@ class Merged(NamedTuple):
 
 
 class _Resolved(NamedTuple):
-    """A merge as `pieces` of text with conflicts in between. `sides`: the lines of theirs and of mine; they
-    end with line feeds, which the result replaces by `ending`. `unended`: the last line of the result has no
-    line ending."""
+    """A merge as `pieces`: merged text, with conflicts in between. `sides`: the lines of theirs and of mine.
+    All lines here end with a line feed, which `ending` replaces in the result. `unended`: the last line of
+    the result has no line ending."""
 
     pieces: list[bytes | Conflict]
     sides: tuple[list[bytes], list[bytes]]
@@ -59,7 +59,8 @@ class _Resolved(NamedTuple):
         return [piece for piece in self.pieces if isinstance(piece, Conflict)]
 
     def text(self, parts: Iterable[bytes]) -> bytes:
-        """The parts (pieces, with a text for each conflict) joined, with the line endings of the result."""
+        """The text of the result from `parts`: the pieces, with a text in the place of each conflict. The
+        line endings are those of the result."""
         whole = b"".join(parts)
         if self.unended and isinstance(self.pieces[-1], bytes):
             whole = whole.removesuffix(b"\n")
@@ -108,8 +109,8 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    """The merge. Line endings are merged apart from the text, and so is a missing end of the last line, if
-    that leads to fewer conflicts."""
+    """The merge of the three texts. Line endings are merged separately from the text. A line break that is
+    missing at the end of a text is merged separately too, if this leads to fewer conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
@@ -124,8 +125,8 @@ def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
 
 
 def _ending(text: bytes) -> bytes | None:
-    r"""The line ending that all lines have: b"\n" or b"\r\n", b"" for a single line without ending, None if
-    they differ."""
+    r"""The line ending that all lines of the text have: b"\n" or b"\r\n". Returns b"" for a single line
+    without ending, None if the lines have different endings."""
     feeds, pairs = text.count(b"\n"), text.count(b"\r\n")
     if pairs not in (0, feeds) or b"\r\r\n" in text:
         return None
@@ -133,8 +134,8 @@ def _ending(text: bytes) -> bytes | None:
 
 
 def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None) -> bytes | None:
-    """The line ending of the result: the ending that a side changed to. None if a text mixes endings, which
-    are then part of the lines."""
+    """The line ending of the merged text: the one that a side changed to, else that of the base. None if one
+    of the texts mixes endings; then endings are merged as part of the lines."""
     if base is None or theirs is None or mine is None:
         return None
     sides = {side for side in (theirs, mine) if side}

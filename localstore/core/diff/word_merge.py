@@ -84,7 +84,7 @@ def _both_touch_structure(old: list[str], their_changes: list[_Change], my_chang
 
 
 def _both_write_a_word(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
-    """Whether both sides add the same word, so that the merge would have it twice."""
+    """Whether both sides add the same word, so that the merged text would contain it twice."""
     gains = [
         Counter(_added_tokens(side)) - Counter(_removed_tokens(old, side))
         for side in (their_changes, my_changes)
@@ -105,7 +105,8 @@ def _added_tokens(changes: Iterable[_Change]) -> list[str]:
 
 
 def _are_apart(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
-    """Whether enough tokens are unchanged between a change of one side and the next one of the other."""
+    """Whether enough unchanged tokens are between each change of one side and the next change of the
+    other."""
     tagged = sorted([(change, False) for change in their_changes] + [(change, True) for change in my_changes])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION

@@ -91,9 +91,9 @@ class Document:
 
 
 class _Writer:
-    """Writes differences into the shared types of one transaction. The library walks through a list for each
-    access; `_steps` is the number of items that it may still walk over before runs are replaced
-    completely."""
+    """Writes differences into the shared types of one transaction. `_steps`: how many list items the library
+    may still walk over, as it does for each access to a list. When they are used up, changed runs are
+    replaced as a whole."""
 
     def __init__(self, document: Any, opened: Any) -> None:
         self._document, self._opened = document, opened
@@ -190,7 +190,7 @@ class _Writer:
         self._document.apply_update(self._opened, update)
 
     def _clock(self) -> int:
-        """The Yjs clock of the next item that this writer writes."""
+        """The Yjs clock of the next item that will be written here."""
         seen = bytes(self._document.get_state(self._opened))
         return decode_state_vector(seen).get(self._writer, 0)
 

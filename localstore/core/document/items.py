@@ -69,8 +69,8 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """Add elements to a list, after the item `before`. Without `before` they become its first elements,
-        and `parent` (the encoded list) is needed."""
+        """Add elements to a list, after its item `before`. Without `before` they are added at the start, and
+        `parent` (the encoded list) is needed."""
         at = 0
         while at < len(values):
             end = at

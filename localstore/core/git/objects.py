@@ -28,14 +28,15 @@ def object_id(kind: Kind, data: bytes) -> bytes:
 
 
 def person(name: str, email: str) -> str:
-    """`NAME <EMAIL>` as in commits, without characters that git does not allow there. A name of only such
-    characters becomes `unknown`."""
+    """A person as commits name one: `NAME <EMAIL>`. Characters that git does not allow are left out; if
+    nothing is left of the name, it is `unknown`."""
     clean_name = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
     return f"{clean_name} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
 
 
 def signed(who: str, seconds: int) -> str:
-    """The value of `author` or `committer` in a commit: a person (see `person`) and a time in UTC."""
+    """The value of `author` or `committer` in a commit. `who`: the person, as `person` returns it; `seconds`:
+    the time in UTC (Unix)."""
     return f"{who} {max(0, seconds)} +0000"
 
 

@@ -77,9 +77,9 @@ class PackWriter:
         return object_id
 
     def begin(self, size: int) -> LargeBlob:
-        """Begin a blob of `size` bytes that is written in pieces; nothing else may be written until it is
-        finished. The caller makes sure that the pack does not have this blob, which would be written twice:
-        so only an empty pack is safe."""
+        """Begin a blob of `size` bytes that is written in pieces. Nothing else may be written until the blob
+        is finished. The writer cannot check whether the pack has the same blob already, so call this only
+        while the pack is empty."""
         return LargeBlob(self, size)
 
     def _enter(self, object_id: bytes, crc: int, offset: int) -> None:

@@ -68,7 +68,7 @@ class Trees:
         return self._update(tree, split) or self._store({})
 
     def _update(self, tree: bytes | None, changes: Mapping[Path, bytes | None]) -> bytes | None:
-        """The id of the directory after the changes; None if it has become empty."""
+        """The id of the directory after the changes. None if the directory has become empty."""
         entries = dict(self._read(tree)) if tree is not None else {}
         files: dict[bytes, bytes] = {}
         below: dict[bytes, dict[Path, bytes | None]] = {}

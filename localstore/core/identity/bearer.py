@@ -39,8 +39,8 @@ def authorization(raw: bytes) -> str:
 
 
 def text_in_authorization(value: str) -> str:
-    """The token text of an Authorization header. Raises Unauthorized for another scheme than Bearer, and for
-    a script token sent whole, since that contains its private key."""
+    """The token text of an Authorization header. Raises Unauthorized for any scheme other than Bearer. Also
+    raises it for a whole script token, because that contains a private key, which must not be sent."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
@@ -50,8 +50,8 @@ def text_in_authorization(value: str) -> str:
 
 def text_in_password(value: str) -> str:
     """The token text of an Authorization header: a Bearer token, or the password of Basic authentication (RFC
-    7617), as git sends it; the user name is ignored. Raises Unauthorized for another scheme, and for a script
-    token sent whole, since that contains its private key."""
+    7617), as git sends it. The user name is ignored. Raises Unauthorized for another scheme, and for a
+    whole script token, because that contains a private key."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "basic":
         return text_in_authorization(value)

@@ -1,11 +1,13 @@
-"""Capability tokens: Biscuit v2, minted by the token signer, narrowed offline, read only through a guard.
+"""Capability tokens: Biscuit v2, made by the token signer of a relay. Only `Guard` reads them.
 
-Authority block: `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`; `cnf` is the
-bound Ed25519 key. The holder of a token may append blocks that narrow it. Datalog from a stranger can run for
-minutes and cannot be stopped, so before evaluating anything the guard accepts only blocks whose statements
-have one of two harmless shapes (`_CHECK`). One token has many encodings, so it is revoked by its revocation
-ids, not by a digest.
-"""
+The first block of a token is `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`,
+with the Ed25519 key that the token is bound to in `cnf`. The holder may append blocks offline that narrow the
+token.
+
+Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So the guard first
+checks that all statements of appended blocks have one of two harmless shapes (`_CHECK`), and evaluates
+nothing before. A token has many encodings, so it is revoked by its revocation ids and not by a digest of its
+bytes."""
 
 from __future__ import annotations
 
@@ -65,11 +67,10 @@ _AUTHORITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """The content of a token. `expires`: the earliest end that any block sets.
+    """The content of a token. `expires`: the earliest end that any of its blocks sets.
 
-    `bound_key`: the Ed25519 key that must sign mutations (None: unbound). `revocation_ids`: 64 bytes for each
-    block, the minted block first; the token is revoked if any of its ids is revoked.
-    """
+    `bound_key`: the Ed25519 key that must sign mutations; None for an unbound token. `revocation_ids`: one id
+    of 64 bytes for each block, the first block first. The token is revoked if one of its ids is revoked."""
 
     user: bytes
     session: bytes
@@ -80,8 +81,8 @@ class Capability:
 
 
 class Token:
-    """A token that passed the guard. Cache it by the digest of its bytes and authorize each request with it.
-    Allowed operations are remembered; the token's end is checked in every call."""
+    """A token that passed the guard, ready to authorize requests. Callers cache it by the digest of its
+    bytes. It remembers which operations it allows, but checks in every call whether it has expired."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -125,8 +126,8 @@ class Token:
         self._granted.add(question)
 
     def _allows(self, source: str, parameters: dict[str, Any]) -> bool:
-        """Whether the library authorizes the token for the request that the Datalog facts in `source`
-        describe. Raises Unavailable if it gives no answer in time, after several tries."""
+        """Whether the library authorizes the token for a request, which `source` describes as Datalog facts.
+        Raises Unavailable if the library does not finish in time, after several tries."""
         for _ in range(AUTHORIZE_TRIES):
             try:
                 _guard(lambda: self._run(source, parameters))

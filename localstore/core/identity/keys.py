@@ -60,8 +60,8 @@ def check_x25519(public: bytes) -> None:
 
 
 def transport_of(ed25519: bytes) -> bytes:
-    """The X25519 key derived from an Ed25519 public key, for devices that have no separate transport key.
-    Raises Invalid for a key that `check_ed25519` refuses."""
+    """The X25519 key derived from an Ed25519 public key. It is used for a device that has no separate
+    transport key. Raises Invalid for a key that `check_ed25519` refuses."""
     check_ed25519(ed25519)
     return crypto_sign_ed25519_pk_to_curve25519(ed25519)
 

@@ -89,7 +89,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> tuple[str, str]:
-        """(name, value) of the header that contains the digest."""
+        """The name and the value of the header that contains the digest."""
         prefix = "sha-256=" if self.algorithm == "sha-256" else ""
         return _DIGEST_HEADER[self.algorithm], f"{prefix}:{_b64(self.value)}:"
 
@@ -183,11 +183,11 @@ def sign(
 
 
 def parse(headers: Headers) -> ParsedSignature:
-    """Parse the signature of a request from all its (name, value) headers, in any case and order.
+    """Parse the signature of a request. `headers`: all (name, value) headers of the request, in any case and
+    order.
 
-    Raises NotBound if the signature is missing, if a relevant header appears twice, or if a header is not
-    exactly as `sign` writes it.
-    """
+    Raises NotBound if the signature is missing, if one of its headers appears twice, or if a header is not
+    exactly as `sign` writes it."""
     fields = _collect_fields(headers)
     written = re.fullmatch(_INPUT, _require_field(fields, "signature-input"))
     if written is None:
@@ -280,8 +280,8 @@ def _params(covered: Sequence[str], created: int, nonce: str, signer: str) -> st
 
 
 def _unsignable(method: str, authority: str, path: str, query: str) -> str | None:
-    """Which of the four contains characters that must not be in signed text, such as a line break: "method",
-    "authority", "path" or "query"; None if none does."""
+    """The name of the first argument that must not be signed: "method" for an invalid method; "authority",
+    "path" or "query" for a text with characters such as line breaks. None if all four are valid."""
     if not _METHOD.fullmatch(method):
         return "method"
     parts = {"authority": authority, "path": path, "query": query}

@@ -22,10 +22,11 @@ SIGN_BYTES = 256 * 1024
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """The first message of the relay to the process. `seed`: private half of the key that the token is bound
-    to, made only for this session. `agent`: public key with which the user's forwarded ssh-agent signs, b""
-    without an agent. `words`: the command line to run, empty for the app. `terminal`: whether standard input
-    is a terminal. `own_user`: whether no other process has this uid."""
+    """The first message of the relay to the process that it started. `seed`: private half of the key that the
+    token is bound to, made only for this session. `agent`: public key with which the user's forwarded
+    ssh-agent signs, b"" without an agent. `words`: the command line to run, empty to run the app.
+    `terminal`: whether standard input is a terminal. `own_user`: whether no other process runs under the
+    user id of this one."""
 
     v: Literal[1] = 1
     origin: str

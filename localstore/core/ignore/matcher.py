@@ -67,8 +67,8 @@ DEFAULTS = (
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """The reason why an entry is ignored or included: the deciding line, and the entry that it matched (the
-    entry itself or a parent)."""
+    """The reason why an entry is ignored or included: the line of an ignore file that decided, and the path
+    that the line matched. That path is the entry itself or a folder above it."""
 
     ignored: bool
     source: str  # a file name of SOURCES, BUILT_IN or ALWAYS
@@ -84,8 +84,8 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class _Layer(msgspec.Struct, frozen=True):
-    """An ignore file that applies in a folder. `reachable`: its rules with a slash that can still match below
-    the folder."""
+    """One ignore file, as it applies in a folder. `reachable`: those rules with a slash that can still match
+    something below the folder."""
 
     rules: Rules
     reachable: list[PathRule]
@@ -192,8 +192,10 @@ class Scope:
         )
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
-        """The line of source number `at` that applies to an entry of this folder: from the nearest ignore
-        file with a match, or the line `inherited` from the folder; None if no line does."""
+        """The line of source number `at` that decides about an entry of this folder; None if no line does.
+        `inherited`: the line of this source that matched the folder itself. If it ignores the folder, it
+        decides. Otherwise a match in the nearest ignore file decides, and `inherited` only without any
+        match."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:

@@ -43,8 +43,8 @@ class Rule:
         return "/" not in self.body
 
     def matches(self, text: str) -> object:
-        """A true value if the rule matches `text`: a name, or a path relative to the rule's folder, as
-        `octets` returns it."""
+        """A true value if the rule matches `text`, else a false one. `text`: a name, or a path relative to
+        the rule's folder, in the form of `octets`."""
         if self._match is None:
             source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
             # Octets stand for the bytes of UTF-8: other case of bytes above 127 would be other letters.
@@ -54,7 +54,8 @@ class Rule:
 
 
 class PathRule:
-    """A rule with a slash: its literal leading folders and its depth determine where it can match."""
+    """A rule with a slash. It knows its literal leading folders and its depth, which limit where it can
+    match."""
 
     __slots__ = ("depth", "folders", "position", "rule")
 
@@ -75,8 +76,8 @@ class PathRule:
 
 
 class _NameTable:
-    """The rules of an ignore file that have no slash, indexed by the names that they match. There is one
-    table for files and one for directories."""
+    """The rules of an ignore file that have no slash, indexed by the names that they match. Files and
+    directories have separate tables."""
 
     __slots__ = ("_globs", "_literals", "_suffix_text", "_suffixes")
 
@@ -180,8 +181,8 @@ class Screen:
         self._globs = re.compile("|".join(sorted(globs)), re.DOTALL).fullmatch if globs else None
 
     def passes(self, name: str) -> object:
-        """A true value if a rule may match the name; always for names with a leading dot or non-ASCII
-        characters."""
+        """A true value if some rule may match the name. Names with a leading dot or with non-ASCII characters
+        always pass."""
         return (
             name in self._literals
             or name.endswith(self._suffixes)

@@ -1,10 +1,9 @@
-"""git's glob patterns as regular expressions without exponential backtracking.
+"""Translates git's glob patterns to regular expressions that need no exponential backtracking.
 
-Patterns and names are *octets*: text with one character per byte of UTF-8, because git's `?` and `[…]` match
-bytes. A star matches up to the earliest position where the fixed run after it fits, and `**/` up to the
-earliest directory where its segments fit. This loses no match, so the expressions use atomic groups and take
-about pattern length × path length steps.
-"""
+Patterns and names are *octets*: text with one character for each byte of its UTF-8, because git's `?` and
+`[…]` match bytes. A star ends at the earliest position where the literal text after it fits. `**/` ends at
+the earliest directory where the segments after it fit. This finds every match. So the expressions use atomic
+groups, and matching takes about pattern length × path length steps."""
 
 from __future__ import annotations
 
@@ -117,7 +116,7 @@ def _stars(pattern: str, at: int, end: int, free: bool) -> tuple[_Op, int]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """(expression, end) of the set `[…]` whose content begins at `at`; `end`: the index after the set."""
+    """The regular expression for the set `[…]` whose content begins at `at`, and the index after the set."""
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
     members: set[int] = set()
@@ -150,7 +149,8 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """(members, end) of `[:name:]` at `at`; None if it is not a class and `[` is literal."""
+    """The members of the class `[:name:]` that begins at `at`, and the index after it. None if there is no
+    such class, so that `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed
@@ -163,8 +163,8 @@ def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
 
 
 def _join_jumps(tokens: list[_Token]) -> str:
-    """The regular expression for a pattern's tokens. Runs between `**/` match at the earliest directory
-    possible, the last run at the end."""
+    """The regular expression for a whole pattern. The segments after a `**/` match at the earliest directory
+    where they fit, those after the last `**/` at the end of the path."""
     parts: list[str] = []
     jump, run = "", list[_Token]()
     for token in tokens:

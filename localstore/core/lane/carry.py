@@ -1,4 +1,5 @@
-"""Moves typed edits from one epoch of a lane to the next one, which begins with the same text."""
+"""Moves typed edits from one epoch of a lane (the CRDT text of a path) to the next epoch, which begins with
+the same text."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Repeat in `target` the text change that the updates `extra` make in `source`; both lanes must have the
-    same text before. `replica`: who edits `target`.
+    """Repeat edits of one lane in another lane with the same text. `extra`: updates of `source` whose effect
+    on the text is repeated in `target`. `replica`: who edits `target`.
 
-    The CRDT's own deltas are applied at the same offsets. A comparison of texts would rewrite short unchanged
-    runs, and two devices would duplicate them. `source` stays unchanged. Returns the update of `target`, None
-    if the text did not change. Raises Invalid if the texts differ, UpdateInvalid for a bad update."""
+    The deltas that the CRDT reports are applied at the same offsets. Comparing the texts instead would also
+    rewrite short unchanged runs, and two devices that do so would duplicate them. `source` stays unchanged.
+    Returns the update of `target`, None if the text did not change. Raises Invalid if the texts of the lanes
+    differ, UpdateInvalid for a bad update."""
     if source.text() != target.text():
         raise Invalid("a change can only be carried between lanes of equal text")
     after = source.copy()

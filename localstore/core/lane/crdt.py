@@ -1,12 +1,11 @@
-"""One text document of the CRDT library (pycrdt), used through its compiled core.
+"""A text document of the CRDT library (pycrdt), used directly through the library's compiled core.
 
-The library's Python layer adds trees, async streams and undo, which lanes do not need; it would import anyio
-and asyncio and wrap every call. The version is pinned, because the bytes that the core writes are a stored
-format (docs/design/003).
+The library's Python layer is not used: it would import anyio and asyncio and wrap every call, for features
+that lanes do not need. The version of the library is pinned, because the bytes that its core writes are a
+stored format (docs/design/003).
 
 Offsets are UTF-8 bytes. A document belongs to one thread. The library's errors and panics are raised
-unchanged; `Lane` translates them.
-"""
+unchanged; `Lane` translates them."""
 
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ def core() -> Any:
 
 
 class Document:
-    """A CRDT text that several replicas edit. `writer`: the client id of what is written through this
-    object."""
+    """A CRDT text that several replicas edit. `writer`: the client id under which edits made through this
+    object are recorded."""
 
     __slots__ = ("_document", "_open", "_text")
 

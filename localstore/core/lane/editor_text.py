@@ -1,12 +1,11 @@
-"""The text that an editor plugin shows, mirrored by the agent.
+"""The agent's copy of the text that an editor plugin shows.
 
-A plugin sends its changes as splices and knows nothing of lanes. It applies a change of the agent only if the
-agent had received all of the plugin's changes; otherwise it drops the change, and the agent sends it again
-for the new text. So a plugin never has to move offsets: the lanes here do that.
+A plugin sends its changes as splices and knows nothing of lanes (CRDT texts). It applies a change of the
+agent only if the agent had received all changes of the plugin by then. Otherwise the plugin drops the change,
+and the agent sends it again for the new text. So a plugin never has to move offsets: the lanes here do that.
 
 A plugin may send everything between two changed places as one splice. Words of others in between must stay in
-place, so each splice is replaced by the smallest edits that give the same text.
-"""
+place, so each splice is replaced by the smallest edits that give the same text."""
 
 from __future__ import annotations
 
@@ -60,7 +59,8 @@ class EditorText:
         return self._text
 
     def shows(self, name: bytes) -> bool:
-        """Whether the plugin shows the text with the BLAKE3 `name`, or did so in the last SHOWN_SECONDS."""
+        """Whether the plugin shows the text with the BLAKE3 digest `name`, or has shown it in the last
+        SHOWN_SECONDS."""
         self._forget()
         return name == self._name() or any(name == former for _, former in self._former)
 
@@ -103,8 +103,8 @@ class EditorText:
         self._waiting.append(update)
 
     def next(self) -> Change | None:
-        """The change to send to the plugin now; None if nothing waits, or while the plugin has not confirmed
-        the last change."""
+        """The change to send to the plugin now. None if there is no change, or if the plugin has not
+        confirmed the last one."""
         if self._flying or not self._waiting:
             return None
         if self._ahead is None:

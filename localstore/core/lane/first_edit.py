@@ -64,9 +64,9 @@ def _few_and_apart(changes: list[text_edits.Edit]) -> bool:
 
 
 class _Places:
-    """The CRDT positions (clocks) of the characters of a new lane: a clock counts the characters that its
-    writer had inserted before. The genesis inserted the text in pieces, the last piece first, so the last
-    piece has the lowest clocks."""
+    """The CRDT positions (clocks) of the characters of a new lane. The clock of a character is the number of
+    characters that its writer inserted before it. The genesis inserts the last piece of the text first, so
+    that piece has the lowest clocks."""
 
     def __init__(self, base: Genesis, text: bytes) -> None:
         self.writer, self._text, self._ascii = base.writer, text, text.isascii()

@@ -1,5 +1,5 @@
-"""The genesis of a lane's epoch: the insertions that put its first text into the lane. How they split the
-text, and their writer id, must never change, because stored lanes depend on both."""
+"""The genesis of an epoch: the insertions that put the first text into a lane. Stored lanes depend on the way
+the text is split and on the writer id, so neither may ever change."""
 
 from __future__ import annotations
 

@@ -181,14 +181,15 @@ class Lane:
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
 
     def most_work(self, parts: int) -> int:
-        """The most steps that `accept` may need for updates with this many items and deletions together."""
+        """The most steps that `accept` may need for some updates. `parts`: how many items and deletions the
+        updates have together."""
         steps = parts * (self._items + parts)
         bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
         return steps if bound <= limits.LANE_WORK else steps + exact_cost(self._items, limits.LANE_WORK)
 
     @property
     def sound(self) -> bool:
-        """Whether the lane can be used: False once the library has failed in it."""
+        """Whether the lane can still be used. It cannot once the library has failed in it."""
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
@@ -238,7 +239,7 @@ class Lane:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop the cached text and state vector."""
+        """Drop the cached text and the cached state vector."""
         self._bytes = self._known = self._vector = None
 
     def _library(self) -> _Library:
@@ -280,8 +281,8 @@ class Lane:
         return update
 
     def _become(self, replica: int) -> None:
-        """Make `replica` the writer. The library fixes the writer when it creates a document, so the document
-        is loaded again."""
+        """Make `replica` the writer of further edits. The library fixes the writer when it creates a
+        document, so the document is loaded again under the new writer."""
         require_replica(replica)
         self._require_sound()
         if replica == self._replica:
@@ -297,8 +298,8 @@ class Lane:
             self._document.delete(offset, size)
 
     def _insert(self, offset: int, cut: list[str]) -> None:
-        """Insert a text that was cut by `pieces`, its last piece first: otherwise the library joins the
-        pieces into one slow block."""
+        """Insert a text at an offset. `cut`: its pieces, as `pieces` returns them. The last piece is inserted
+        first, because otherwise the library joins the pieces into one slow block."""
         for piece in reversed(cut):
             self._document.insert(offset, piece)
 
@@ -316,7 +317,7 @@ class Lane:
                     offset += len(inserted)
 
     def _deltas(self, updates: Sequence[bytes]) -> list[Delta]:
-        """Apply updates from a trusted log. Returns the text changes of each."""
+        """Apply updates from a trusted log. Returns the changes of the text, update after update."""
 
         def replay() -> None:
             for update in updates:
@@ -333,7 +334,8 @@ class Lane:
         self._halves |= halves
 
     def _grown(self) -> bool:
-        """Whether the lane has grown enough to count its items again, which reads the whole lane."""
+        """Whether the lane has grown so much that its items should be counted again. Counting reads the whole
+        lane."""
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
@@ -358,8 +360,8 @@ class Lane:
         self._halves = update_format.second_halves(update)
 
     def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
-        """The edits, joined if they are too many for one update. Raises TooLarge if even then they do not
-        fit."""
+        """The edits, joined to fewer ones if they are too many for one update. Raises TooLarge if the joined
+        edits do not fit either."""
         if len(changes) > update_format.most_structs(self._items) // 2:
             self._recount()
         most = update_format.most_structs(self._items)

@@ -61,8 +61,8 @@ def load_of(first: Update, *more: Update) -> Load:
 
 
 def woven(*updates: Update) -> Load:
-    """The exact cost of loading these updates into an empty lane, one after the other. (`load_of` returns an
-    upper bound, which is faster.)"""
+    """The exact cost of loading these updates into an empty lane, one after the other. `load_of` is faster,
+    but returns only an upper bound."""
     weave = Weave()
     for update in updates:
         weave.load(update)
@@ -70,14 +70,14 @@ def woven(*updates: Update) -> Load:
 
 
 def exact_cost(items: int, steps: int) -> int:
-    """How many steps it takes to compute the exact cost of a lane that has `items` items and loads in
-    `steps`."""
+    """How many steps it takes to compute the exact cost of a lane. `items`: how many items the lane has;
+    `steps`: an upper bound of the steps to load it."""
     return READ * items + WOVEN * steps
 
 
 def _bound(updates: Sequence[Update]) -> Load:
-    """An upper bound of the cost of loading these updates, computed without putting their items in order;
-    close enough for most lanes."""
+    """An upper bound of the cost of loading these updates. It is computed without putting the items in order,
+    and is close enough for most lanes."""
     structs = [struct for update in updates for struct in update.structs]
     count, deletions = len(structs), sum(len(update.deletions) for update in updates)
     units = sum(struct.length for struct in structs)
@@ -93,8 +93,8 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """The items of a lane in the library's order, and the steps `spent` to put them there. Each item is a
-    number, an index of the lists with its properties."""
+    """The items of a lane in the library's order. `spent`: how many steps it took to put them there. An item
+    is known by its number, an index into the lists of its properties."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -136,8 +136,9 @@ class Weave:
             self._join(client)
 
     def _pass_over(self, client: int, queue: list[Struct]) -> None:
-        """Remove the items that are already placed from the end of `queue`, the items of a client; the next
-        item is the last one."""
+        """Drop the items of `client` that are already placed from its queue. The next item of a queue is its
+        last element. If only the first part of the next item is placed, the item is shortened to its other
+        part."""
         known_end = self._known_ends.get(client, 0)
         while queue and queue[-1].clock + queue[-1].length <= known_end:
             queue.pop()
@@ -155,8 +156,8 @@ class Weave:
             )
 
     def _next(self, queues: dict[int, list[Struct]], client: int) -> Struct:
-        """Take the next item of `client` out of its queue, because another item waits for it. Raises
-        UpdateInvalid if there is none."""
+        """Take the next item of `client` from its queue, because another item can only be placed after it.
+        Raises UpdateInvalid if the queue is empty."""
         self._spend(1 + len(queues) // CLIENTS_PER_STEP)
         queue = queues.get(client)
         if not queue:
@@ -203,8 +204,7 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place an item after the item `previous`; it becomes number `place` among the items of its
-        client."""
+        """Place an item after the item `previous`. `place`: its index among the items of its client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
@@ -263,7 +263,8 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count the steps to join each item of a client with the items that continue it, last items first."""
+        """Count the steps that the library needs to join each item of a client with the items that continue
+        it. The last items are joined first."""
         items = self._items.get(client, [])
         joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):
@@ -287,7 +288,7 @@ class Weave:
 
 
 def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
-    """The client of an item that must be placed before this one; None if this one can be placed now."""
+    """The client whose item must be placed before this one. None if this one can be placed now."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

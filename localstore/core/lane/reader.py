@@ -1,4 +1,4 @@
-"""Reads numbers and byte strings of lane updates from untrusted bytes."""
+"""Reads numbers and byte strings from the untrusted bytes of lane updates."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _spelled(number: int) -> bytes:
 
 @lru_cache(maxsize=KNOWN)
 def _number(spelled: bytes) -> int:
-    """The value of an encoded number: the seven low bits of each byte, combined in pairs, fours and
-    eights."""
+    """The value of an encoded number: the low seven bits of its bytes together. The bytes are combined in
+    pairs, then fours, then eights."""
     pairs = int.from_bytes(spelled, "little")
     pairs = pairs & 0x007F007F007F007F | (pairs & 0x7F007F007F007F00) >> 1
     pairs = pairs & 0x00003FFF00003FFF | (pairs & 0x3FFF00003FFF0000) >> 2

@@ -1,9 +1,9 @@
-"""A sheet: the text that somebody edits in the terminal app, as a lane that the app and the background agent
-share.
+"""A sheet: the text that a user edits in the terminal app. It is a lane (a CRDT text) that the app shares
+with the background agent.
 
-Both begin with the same genesis, the text as it was opened. The app writes as APP; the agent writes the edits
-of others as AGENT; both may write at once. The agent's side is a `Lane`, the app's side is in this module.
-The cost of a change depends on its length, not on the length of the text. A sheet belongs to one thread."""
+Both sides begin with the text as it was opened. The app writes as APP; the agent writes the edits of other
+people as AGENT. Both may write at once. The agent's side is a `Lane`; the app's side is in this module. The
+cost of a change depends on its length, not on the length of the text. A sheet belongs to one thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TOGETHER = 500  # milliseconds: edits that follow so soon are undone together
 
 
 def of_agent(text: bytes) -> Lane:
-    """The agent's side of a sheet that begins with this text. Raises NotText unless it is UTF-8, TooLarge."""
+    """The agent's side of a sheet that begins with this text. Raises NotText unless the text is UTF-8,
+    TooLarge if it is too long."""
     return Lane.genesis(BRANCH, 1, 0, text, AGENT)
 
 
@@ -81,8 +82,8 @@ class Sheet:
         return self._written(apply)[1]
 
     def undo(self) -> tuple[list[bytes], list[Delta]]:
-        """Undo the last edit of the app that is not undone yet; edits of others stay. Returns (updates for
-        the agent, changes of the text), both empty if nothing can be undone."""
+        """Undo the app's newest edit that is not undone yet. Edits of other people stay. Returns (updates for
+        the agent, changes of the text), both empty if there is nothing to undo."""
         return self._written(self._undoing.undo)
 
     def redo(self) -> tuple[list[bytes], list[Delta]]:

@@ -35,9 +35,9 @@ _LANE_KINDS = ("edit_text", "delete")
 
 
 class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One update on the wire. `signature`: base64url of Ed25519 over `signing_bytes`. create_text and
-    set_blob have `blake3` (hex) and `size` (bytes); edit_text has `epoch`, `ops` (base64url CRDT updates) and
-    `typed`."""
+    """One update as it is sent. `signature`: Ed25519 signature of `signing_bytes`, in base64url. Updates of
+    the kinds create_text and set_blob have `blake3` (hex) and `size` (bytes). Those of the kind edit_text
+    have `epoch`, `ops` (CRDT updates in base64url) and `typed`."""
 
     n: int
     settled: int
@@ -54,7 +54,8 @@ class LiveUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Signed(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The signed members of an update in JCS order, so that encoding it gives canonical bytes."""
+    """The signed members of an update, declared in the order of canonical JSON (JCS), so that encoding them
+    gives canonical bytes."""
 
     base: int
     blake3: str | None = None
@@ -84,12 +85,12 @@ def signing_bytes(
     update: LiveUpdate,
     ops: Sequence[bytes] | None = None,
 ) -> bytes:
-    """The exact bytes that the device signs: a prefix, and all members of the update except the signature as
-    canonical JSON (JCS).
+    """The exact bytes that the device signs: a prefix, then the members of the update without its signature
+    as canonical JSON (JCS).
 
-    `update.ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations; absent members
-    are left out. `ops`: the result of `decoded_ops`, if the caller has it. Raises Invalid for values that JCS
-    cannot represent."""
+    The member `ops` is replaced by `ops_blake3`, the hex BLAKE3 of the length-prefixed operations. Absent
+    members are left out. `ops`: the result of `decoded_ops`, if the caller has it. Raises Invalid for values
+    that JCS cannot represent."""
     epoch, size = update.epoch, update.size
     numbers = (replica, update.n, update.settled, update.gen, update.base, epoch or 0, size or 0)
     if min(numbers) < -NUMBER_MAX or max(numbers) > NUMBER_MAX:
