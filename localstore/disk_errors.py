@@ -29,8 +29,9 @@ _COPY_DAMAGED = f"move this record away, then run: svc pull --merge ({_KEPT})"
 
 @contextmanager
 def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMAGED) -> Iterator[None]:
-    """A context that turns OSError and sqlite3.Error into DiskError. `folder`: the folder that the block
-    works on; `record`: folder of its database; `damaged`: advice if the database is damaged."""
+    """A context that turns OSError and sqlite3.Error into DiskError. `folder`: the folder that the code in
+    the context works on; `record`: the folder of its database; `damaged`: what to advise if the database
+    is damaged."""
     try:
         yield
     except ConnectionError:
@@ -42,7 +43,7 @@ def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMA
 
 
 def disk_error(error: OSError, folder: Path) -> DiskError:
-    """The error, from an operation in `folder`, as a DiskError with one sentence."""
+    """A DiskError, with one sentence, for an error of the system that an operation in `folder` met."""
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)

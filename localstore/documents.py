@@ -1,8 +1,8 @@
 """Documents that exist only on this device (mode 1) and are never sent. They are in one SQLite file in
 SVC_HOME.
 
-They are stored as a relay stores documents, so that the changes of two editors that are open at once are
-merged."""
+They are stored in the form in which a relay stores documents, so that the changes of two editors that are
+open at once are merged."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """The command `command` would overwrite or lose local edits. `paths`: the files that it would overwrite;
-    with `beside` it would overwrite none, and `paths` are all edited files."""
+    """The command `command` would overwrite or lose local edits. `paths`: the files that it would overwrite.
+    With `beside` it would overwrite none, and `paths` are all edited files."""
 
     code = "local_edits"
 
@@ -104,8 +104,8 @@ class UnpulledSeal(ClientError):
 
 
 class NotSealed(ClientError):
-    """Another seal landed after this push sent its edits and before it sealed them; the edits are on the live
-    branch but not sealed."""
+    """Another seal was made on the branch after this push sent its edits and before it sealed them. The edits
+    are on the live branch, but not sealed."""
 
     code = "not_sealed"
 
@@ -117,8 +117,8 @@ class NotSealed(ClientError):
 
 
 class EditsConflict(ClientError):
-    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies; with
-    `foretold` (in a dry run) the copies that a real run would make."""
+    """A pushed edit cannot be merged with an edit on the branch. `conflicts`: the conflict copies.
+    `foretold`: this was a dry run, and `conflicts` are the copies that a real run would make."""
 
     code = "edits_conflict"
 
@@ -225,7 +225,7 @@ class LinkDamaged(ClientError):
 
 
 class CopyBusy(ClientError):
-    """Another process works in this folder and did not end in time. `owner`: that process."""
+    """Another process owns this working copy and did not end in time. `owner`: that process."""
 
     code = "copy_busy"
 
@@ -241,7 +241,8 @@ class CopyBusy(ClientError):
 
 
 class FolderTurned(ClientError):
-    """The folder was switched to another branch, seal or repository while a command waited for it."""
+    """While a command waited for the folder, the folder was switched to another branch, seal or
+    repository."""
 
     code = "folder_turned"
 

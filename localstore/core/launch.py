@@ -1,12 +1,12 @@
-"""`launch` of `.svc.yaml`: how an app is started.
+"""The key `launch` of `.svc.yaml`, which says how an app is started.
 
     launch:
       command: [python, app.py, --port, "8000"]   # words, no shell; run in the app's folder
       env: {MODEL: "{model}", LLM: "{llm.url}"}
       ready: {http: "http://127.0.0.1:8000/"}     # or {port: 8000}, or {seconds: 5}
 
-The placeholders `{llm.url} {llm.host} {llm.port} {model}` in words and values are replaced; other braces stay
-as they are."""
+In the words of `command` and the values of `env`, the placeholders `{llm.url} {llm.host} {llm.port} {model}`
+are replaced. Other braces stay as they are."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class BadLaunch(Exception):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """When an app counts as started: a page of this machine answers (`http`), a port accepts connections
-    (`port`), or neither is set and it has run for `seconds`. With `http` or `port`, `seconds` is how long to
-    wait for that."""
+    """The condition under which an app counts as started. `http`: this page of this machine answers. `port`:
+    this port accepts connections. `seconds`: how long to wait for the page or port; if neither is set, the
+    app counts as started after this time."""
 
     http: str | None = None
     port: int | None = None
@@ -59,14 +59,16 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page(self) -> str | None:
-        """The URL of the app's page, from `ready`; None if `ready` has neither a page nor a port."""
+        """The URL of the app's page, derived from `ready`. None if `ready` names neither a page nor a
+        port."""
         if self.ready is None:
             return None
         return self.ready.http or (f"http://127.0.0.1:{self.ready.port}/" if self.ready.port else None)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders replaced by their `values`. Raises KeyError for one without a value."""
+    """The text with its placeholders replaced by their `values`. Raises KeyError for a placeholder that has
+    no value."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 

@@ -1,4 +1,4 @@
-"""`.svc.yaml`: a repository's description of itself.
+"""`.svc.yaml`, the file in which a repository describes itself.
 
     kind: app                       # app, lib, model, modelpack, dataset
     name: Notes
@@ -11,9 +11,9 @@
     limits: {max_file_mib: 64}      # per-file cap, kind app only
     executable: [scripts/run, "*.sh"]   # files that get the executable bit where they are checked out
 
-Unknown keys are left for later versions. The file is hostile input: aliases, deep nesting and anything
-over MANIFEST_BYTES are refused, and every scalar is read as plain text, so YAML's own types never bite.
-"""
+Unknown keys are ignored, because later versions may add some. The file may come from an attacker: aliases,
+deep nesting and more than MANIFEST_BYTES are refused. Every scalar is read as plain text, so YAML's own types
+cannot surprise."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def ref_name(text: str) -> str:
 
 
 def turn(text: str) -> str:
-    """Check the name that an agent gives to a piece of its work, and return it. Raises Invalid unless it is 1
-    to 200 printable ASCII characters without spaces around it."""
+    """Check the name of a turn (the name that an agent gives to a piece of its work), and return it. Raises
+    Invalid unless it is 1 to 200 printable ASCII characters without spaces around it."""
     if not _TURN.fullmatch(text):
         raise Invalid("a turn is named by 1 to 200 printable ASCII characters")
     return text

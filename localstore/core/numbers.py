@@ -11,8 +11,7 @@ DIGITS: Final = 18  # at most; 64 bits hold every such number
 
 
 def whole_number(text: str, digits: int = DIGITS) -> int | None:
-    """The number in `text`, of at most `digits` digits; None if `text` has anything except the digits 0 to
-    9."""
+    """The whole number in `text`. None if `text` is not made of 1 to `digits` digits from 0 to 9."""
     if not (text.isascii() and text.isdigit() and len(text) <= digits):
         return None
     return int(text)

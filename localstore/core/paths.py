@@ -84,8 +84,8 @@ def case_key(path: str) -> str:
 
 
 def case_collisions(paths: Iterable[str]) -> dict[str, str]:
-    """The paths that a case-insensitive file system confuses with another of `paths`: path → the earlier file
-    or folder with which it collides. The first of several such paths is not listed."""
+    """The paths that a case-insensitive file system would confuse with others. Maps each such path to the
+    earlier file or folder that it collides with; the earlier path itself is not in the result."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     collisions: dict[str, str] = {}
@@ -118,8 +118,9 @@ def portability(path: str) -> list[str]:
 
 
 def safe_name(segment: str, *, collides: bool = False) -> str:
-    """The name under which a segment of a path is stored on disk at checkout: unchanged if this system can
-    store it and it does not collide, else a readable form with a tag made of its digest."""
+    """The name under which a segment of a path is stored on disk at checkout. A segment is unchanged if this
+    system can store it and it does not collide. Otherwise it becomes a readable name with a tag from the
+    digest of the segment."""
     if not collides and not _windows_fault(segment):
         return segment
     stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
@@ -137,9 +138,10 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
     """The path of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`, where `id7` is the start
     of `device_key_id`.
 
-    `when` must have a time zone and is written in UTC. The result is a valid path: a long stem is cut and
-    tagged with the digest of the path. If the folder's path is too long for the name, the copy is put into a
-    folder above it. `outside`: a directory that will be replaced by a file and so cannot contain the copy."""
+    `when` must have a time zone and is written in UTC. The result is always a valid path: a long stem is
+    shortened and tagged with the digest of the path. If the folder's path leaves too little space for the
+    name, the copy is put into a folder above it. `outside`: a directory that a file is about to replace, so
+    the copy must not be in it."""
     if when.tzinfo is None:
         raise ValueError("when has no time zone")
     if not re.fullmatch(r"[A-Za-z0-9_-]{7,}", device_key_id):
@@ -165,10 +167,9 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
 
 
 def terminal_safe(text: str, keep: str = "") -> str:
-    """The text with control, escape, bidirectional and invisible characters escaped, as `\\x1b` or `\\u202e`.
+    r"""The text with control, escape, bidirectional and invisible characters escaped, as `\x1b` or `\u202e`.
 
-    `keep`: characters to leave alone: none for names, `PROSE` for messages.
-    """
+    `keep`: characters that stay as they are: none in names, `PROSE` in messages."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in keep or not _is_hidden(c) else _escape(c) for c in text)
@@ -225,8 +226,8 @@ def _character_fault(char: str) -> str | None:
 
 
 def _fold_case(segment: str) -> str:
-    """The segment in the form in which a file system compares it that ignores most differences (case, Unicode
-    forms, invisible characters)."""
+    """The form of a segment that is equal for all segments which some file system confuses. It removes
+    differences of case, Unicode form and invisible characters."""
     if not segment.isascii():
         segment = "".join(c for c in segment if not _is_ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)
@@ -259,8 +260,8 @@ def _windows_fault(segment: str) -> str | None:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """(stem, extension with its dot) of a file name. A dot at the start or the end of the name begins no
-    extension."""
+    """(stem, extension with its dot) of a file name. A dot at the start or at the end of the name does not
+    begin an extension."""
     stem, dot, ext = name.rpartition(".")
     if not stem.strip(".") or not ext:
         return name, ""

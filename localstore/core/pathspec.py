@@ -1,4 +1,4 @@
-"""Selects paths by the words that people type after a command: files, folders and patterns, as in git."""
+"""Selects paths by the words that users type after a command: files, folders and patterns, as in git."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def matching(path: str, specs: Iterable[str]) -> bool:
 
 
 def without_match(paths: Iterable[str], specs: Sequence[str]) -> list[str]:
-    """The ones of `specs` that match none of the paths."""
+    """Those of `specs` that match none of the paths."""
     unmatched = list(specs)
     for path in paths:
         if not unmatched:

@@ -1,9 +1,9 @@
-"""Reads YAML from untrusted sources, as text, lists and mappings only. It refuses hostile documents before
-anything large is built.
+"""Reads YAML from untrusted sources. The result contains only text, lists and mappings. Hostile documents are
+refused before anything large is built.
 
-Aliases expand without limit, and the parser in C calls itself for each level of nesting: 60 kB of brackets
-crash the process. So the flat stream of events is read first, and refused at the first alias or above a
-maximal depth."""
+Aliases expand without limit. The parser in C calls itself for each level of nesting, so 60 kB of brackets
+crash the process. Therefore the flat stream of events is read first. The document is refused at the first
+alias, and at a depth above the limit."""
 
 from __future__ import annotations
 

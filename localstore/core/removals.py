@@ -1,5 +1,5 @@
-"""Decides whether a change removes so many files of a branch that the user has to confirm it: removals after
-an unmounted disk or a mistyped `rm` look like intended ones."""
+"""Decides whether a change removes so many files of a branch that the user has to confirm it. An unmounted
+disk or a mistyped `rm` looks like intended removals."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class MergeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who made the seal, with which device key and capability (a short text), and what it was imported or
-    merged from. `author`: the author that an imported git commit names."""
+    """Who made the seal, with which device key and with which capability (a short text). Also says what the
+    seal was imported or merged from. `author`: the author that an imported git commit names."""
 
     account_id: str
     device_key_id: str
@@ -89,13 +89,14 @@ def timestamp(moment: datetime) -> str:
 
 
 def encode(payload: SealPayload) -> bytes:
-    """The exact bytes to sign. Raises Invalid or TooLarge if a member breaks its rule."""
+    """The exact bytes to sign. Raises Invalid or TooLarge if a member of the payload breaks its rule."""
     _check(payload)
     return PREFIX + jcs(msgspec.to_builtins(payload))
 
 
 def decode(raw: bytes) -> SealPayload:
-    """The payload that `encode` turns into `raw`. Raises Invalid unless encoding it gives exactly `raw`."""
+    """The payload of the signed bytes `raw` (the inverse of `encode`). Raises Invalid unless encoding the
+    payload gives exactly `raw`."""
     if len(raw) > PAYLOAD_BYTES:
         raise TooLarge(f"a seal has at most {PAYLOAD_BYTES} bytes")
     if not raw.startswith(PREFIX):

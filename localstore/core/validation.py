@@ -67,8 +67,8 @@ def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
 
 
 def _member(kind: Any, steps: list[str]) -> Any:
-    """The type of the member that `steps` (names and indices) lead to from the type `kind`; None if there is
-    no such member."""
+    """The type of a member of `kind`, to which `steps` (names and indices) lead. None if there is no such
+    member."""
     for step in steps:
         match _bare(kind):
             case inspect.StructType(fields=fields, array_like=True) if step.isdigit():
@@ -83,7 +83,7 @@ def _member(kind: Any, steps: list[str]) -> Any:
 
 
 def _bare(kind: Any) -> Any:
-    """The type without its descriptions, and `A` for `A | None`."""
+    """A type without its descriptions and without None: for `A | None` the result is `A`."""
     match kind:
         case inspect.Metadata(type=inner):
             return _bare(inner)
@@ -94,7 +94,8 @@ def _bare(kind: Any) -> Any:
 
 
 def _rule(kind: Any) -> str:
-    """The rule in words, such as `1 to 64 characters`; "" if it has none that can be expressed simply."""
+    """The rule for values of a type, in words such as `1 to 64 characters`. "" if the type has no rule that
+    can be said simply."""
     match kind:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             return str((extra or {}).get("description") or _rule(inner))
@@ -117,7 +118,7 @@ def _rule(kind: Any) -> str:
 
 
 def _without_none(kind: inspect.UnionType) -> Any:
-    """The type `A` of `A | None`, with its description; None if the union has several others."""
+    """The type `A` of `A | None`, with its description. None for a union of several other types."""
     others = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
     return others[0] if len(others) == 1 else None
 

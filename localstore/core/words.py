@@ -35,14 +35,14 @@ def state_of_proposal(state: str, draft: bool) -> str:
 
 
 def state_of_check(state: str, begun: bool) -> str:
-    """The state of a check or run in one word. `state`: pass, fail, pending, skip or cancel; `begun`: whether
-    work on it has begun."""
+    """The state of a check or run in one word. `state`: pass, fail, pending, skip or cancel. `begun`: whether
+    the run has begun."""
     if state != "pending":
         return state
     return "running" if begun else "queued"
 
 
 def reasons_to_wait(codes: Sequence[str]) -> list[str]:
-    """The reasons why a proposal cannot be merged yet, in words, from the relay's codes. An unknown code,
-    from a newer relay, is returned with spaces for underscores."""
+    """The reasons why a proposal cannot be merged yet, in words. `codes`: the reasons as the relay names
+    them. An unknown code (from a newer relay) is returned with spaces for underscores."""
     return [WAITS.get(code, code.replace("_", " ")) for code in codes]

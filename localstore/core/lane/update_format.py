@@ -1,22 +1,20 @@
 """The strict parser of lane updates: the CRDT library sees only bytes that were parsed here.
 
-A lane is a Yjs document (update format v1) with one text at the root `ROOT`. Only two kinds of content are
-allowed, strings and deleted runs; formats, embeds, nested types, maps, subdocuments, garbage-collected runs
-and gaps are refused. Numbers have one spelling, clients appear once, deletions ascend, and nothing follows
-the end.
+A lane is a Yjs document (update format v1) with one text at the root `ROOT`. It may contain only strings and
+deleted runs. Formats, embeds, nested types, maps, subdocuments, garbage-collected runs and gaps are refused.
+Each number has one spelling, each client appears once, deletions ascend, and nothing follows the end.
 
 An *item* is a run of UTF-16 units `(client, clock … clock + length)`. A *state vector* maps each client to
-its number of known units. Grammar (varint = LEB128, shortest form):
+the number of its units that are known. Grammar (a number is a LEB128 varint in its shortest form):
 
     update  = count { structs }  count { deletes }
     structs = count client clock { info [origin] [right origin] [parent] content }
     deletes = client count { clock length }
     origin  = client clock          parent = 1 length name
-    content = length UTF-8 (string)
- length (deleted)
+    content = a string (length, UTF-8) or a deleted run (length)
 
-The library crashes, loops for ever or takes half a GiB on small crafted inputs (docs/design/003).
-"""
+The strictness is needed, because small crafted inputs make the library crash, loop for ever or take half a
+GiB (docs/design/003)."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ class Deletion(NamedTuple):
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """Limits of one encoded update."""
+    """The limits within which one encoded update must stay."""
 
     total_bytes: int
     structs: int
@@ -116,16 +114,16 @@ def parse(data: bytes, caps: Caps = UPDATE_CAPS) -> Update:
 def validate(
     data: bytes, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> Update:
-    """Parse an update and check that a lane with state vector `vector` can apply it as a whole.
+    """Parse an update and check that a lane with the state vector `vector` can apply it as a whole.
 
-    Its items must be written by `replica` (None: any writer, for a trusted log), continue where `vector`
-    ends, and refer only to items that are known or earlier in the update; deletions must be of known items.
-    `items`: an upper bound of the lane's items; structs × items has a limit, because placing an item may walk
-    over all others. `halves`: the second halves of the lane's surrogate pairs (`second_halves`); no item may
-    split a pair.
+    Items must be written by `replica` (None: by anybody, for a trusted log) and continue where `vector` ends.
+    They may refer only to known items and to earlier items of the update. Deletions must be of known items.
+    `items`: an upper bound of the lane's items; the number of new items times `items` is limited, because
+    placing one item may walk over all others. `halves`: the second halves of the lane's surrogate pairs (see
+    `second_halves`), because no item may split a pair.
 
-    Raises UpdateInvalid if a check fails. After a gap the writer must send again from the receiver's state
-    vector."""
+    Raises UpdateInvalid if a check fails. If the update begins after a gap, the writer must send again from
+    the receiver's state vector."""
     update = parse(data)
     check(update, vector, replica, items, halves)
     return update
@@ -163,10 +161,8 @@ def check(
 
 
 def validate_state(data: bytes) -> Update:
-    """Parse the full state of a lane: every client from clock 0 without a gap, no references outside.
-
-    Raises UpdateInvalid.
-    """
+    """Parse the full state of a lane. Raises UpdateInvalid unless every client begins at clock 0 and has no
+    gap, and all references are to items of the state."""
     update = parse(data, STATE_CAPS)
     ends: dict[int, int] = {}
     for struct in update.structs:
@@ -184,19 +180,19 @@ def validate_state(data: bytes) -> Update:
 
 
 def genesis_ids(vector: StateVector) -> set[int]:
-    """The client ids in a state vector that wrote the first text of a lane (its genesis). A valid lane has at
-    most one."""
+    """The ids in a state vector that belong to a genesis, the writer of a lane's first text. A valid lane has
+    at most one such id."""
     return {client for client in vector if client & GENESIS_BIT}
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """For each client, the end (clock + length) of its last item in the update. For a full state this is its
-    state vector."""
+    """The end (clock + length) of each client's last item in the update. If the update is a full state, this
+    is its state vector."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
 def second_halves(update: Update) -> set[Point]:
-    """The positions of the second UTF-16 units of characters that take two units (outside the basic
+    """The positions of the second UTF-16 units of all characters that take two units (those outside the basic
     plane)."""
     halves: set[Point] = set()
     for client, clock, _, _, _, text in update.structs:
@@ -211,21 +207,21 @@ def has_pairs(text: bytes) -> bool:
 
 
 def work(update: Update, items: int) -> int:
-    """Upper bound of the steps (about 0.1 µs each) to apply `update` to a lane of `items` items: placing an
-    item may walk over all others."""
+    """An upper bound of the steps (about 0.1 µs each) that it takes to apply `update` to a lane of `items`
+    items. Placing one item may walk over all others."""
     structs = len(update.structs)
     return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
 
 
 def most_structs(items: int) -> int:
-    """The number of items that an update without deletions may add to a lane of `items` items: its work must
-    stay within UPDATE_WORK; at most UPDATE_STRUCTS."""
+    """How many items an update without deletions may add to a lane of `items` items. The work to apply it
+    must stay within UPDATE_WORK, and the number itself within UPDATE_STRUCTS."""
     affordable = (isqrt(items * items + 4 * limits.UPDATE_WORK) - items) // 2
     return min(affordable, limits.UPDATE_STRUCTS)
 
 
 def joined(updates: Sequence[Update]) -> Update:
-    """The updates as one update; each must continue where the updates before it end."""
+    """Joins several updates into one. Each must continue where the updates before it end."""
     return Update(
         [struct for update in updates for struct in update.structs],
         [deletion for update in updates for deletion in update.deletions],
@@ -279,8 +275,8 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
-    """Reads quickly the most usual update: one short plain text inserted between two others. Returns its
-    items; None for any other update, of which nothing is read then."""
+    """A quick way to read the most frequent kind of update: one short plain text inserted between two others.
+    Returns its items. For any other update, returns None and reads nothing."""
     match = _insertion_at(reader.data)
     if match is None:
         return None

@@ -1,5 +1,6 @@
-"""Finds the nearest common ancestors of two seals. Ancestors of a seal are its parents and the seals that its
-signed provenance names as merged: so a squash, which has one parent, still contains the whole branch."""
+"""Finds the nearest common ancestors of two seals. The ancestors of a seal are its parents, the seals that
+its signed provenance names as merged, and their ancestors. So a squash, which has one parent, still
+contains the whole merged branch."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ _BOTH = _OURS | _THEIRS
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A seal in the graph. `rank`: higher than the rank of all seals in `above`, its parents and merge
-    sources."""
+    """A seal in the graph of history. `above`: its parents and the seals that were merged into it. `rank`: a
+    number that is higher than the ranks of all seals in `above`."""
 
     rank: int
     above: Sequence[str]
@@ -25,18 +26,19 @@ Walk = Generator[list[str], Mapping[str, Node], "Relation"]
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """The relation of two seals. `bases`: the nearest common ancestors, highest rank first; [] for unrelated
-    histories. `common`: ids of the visited seals that are ancestors of both seals. Every seal that is an
-    ancestor of only one of them was visited."""
+    """The relation of two seals. `bases`: ids of the nearest common ancestors, highest rank first; [] for
+    unrelated histories. `common`: ids of those visited seals that are ancestors of both. All seals that
+    are an ancestor of only one of the two were visited."""
 
     bases: list[str]
     common: frozenset[str]
 
 
 def relation(ours: str, theirs: str) -> Walk:
-    """A walk that computes the relation of two seals: it yields ids of seals, is sent their nodes, and
-    returns the `Relation`. It follows both histories from the highest rank down, until only common seals are
-    left. A seal is visited after all its descendants, so that its marks are complete by then."""
+    """Computes the relation of two seals. This is a generator: it yields ids of seals, is sent their nodes,
+    and returns the `Relation`. It follows both histories from the highest rank down until only common
+    seals are left. Each seal is visited after all its descendants, because only then all its marks are
+    known."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)

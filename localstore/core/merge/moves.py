@@ -1,11 +1,10 @@
 """Finds the files that one side of a merge moved, as git finds them in merges.
 
-Equal bytes are a certain move. Of the other removed files, only the ones that the other side changed or
-deleted are searched for; the rest merges the same way whether it moved or not. A file whose name is unique
-among the added and the removed files is tried first and needs a similarity of 75 %; then each file is
-compared with each and needs 50 %. Only a limited number of texts are compared; moved directories are not
-searched.
-"""
+A removed file and an added file with equal bytes are certainly a move. Other removed files are searched for
+only if the other side changed or deleted them, because the rest merges in the same way whether it moved or
+not. A file whose name is unique among the added and the removed files is tried first and needs a similarity
+of 75 %. Then each file is compared with each other one and needs 50 %. Only a limited number of texts are
+compared. Moved directories are not searched for."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class Search(msgspec.Struct):
     wanted: list[str]
 
     def digests(self) -> dict[bytes, int]:
-        """The texts that `pairs` has to compare: size in bytes by digest."""
+        """The digests of the texts that `pairs` has to compare, each with its size in bytes."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
         return {file.digest: file.size for file in sides if _is_comparable(file)}
 
@@ -63,8 +62,8 @@ class Search(msgspec.Struct):
                 return cast("Ways", end.value)
 
     def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
-        """A generator that finds all moves of this side in small steps. It returns a dict of old path → new
-        path. `texts`: the bytes for each digest that `digests` returned."""
+        """Finds all moves of this side in small steps: a generator that yields after each step and returns
+        the moves as old path → new path. `texts`: the bytes for each digest that `digests` returned."""
         ways, counts = dict(self.exact), dict[bytes, Counter[bytes]]()
         for name in self.digests():
             counts[name] = pieces(texts[name])
@@ -137,8 +136,8 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """Moves of files with equal bytes, as old path → new path. A new path is paired with the first free old
-    path, preferably with the same file name. Empty files do not count as moved."""
+    """The moves of files with equal bytes, as old path → new path. Each new path is paired with the first old
+    path that is not paired yet, preferably one with the same file name. Empty files never count as moved."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:
@@ -153,8 +152,9 @@ def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
 
 
 def _similarity(old: File, new: File, counts: Mapping[bytes, Counter[bytes]]) -> int:
-    """How similar two files are, from 0 to WHOLE: the share of the larger file that both have in common; 0
-    for files that are not compared. `counts`: for each digest, how often each line occurs."""
+    """How similar two files are, from 0 to WHOLE: the part of the larger file that both have in common.
+    Returns 0 for files that are not compared. `counts`: for each digest, how often each line occurs in
+    that text."""
     few, many = min(old.size, new.size), max(old.size, new.size)
     if old.digest not in counts or new.digest not in counts or 2 * few < many:
         return 0

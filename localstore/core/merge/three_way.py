@@ -1,12 +1,12 @@
 """Merges two sealed trees, ours and theirs, over their common base.
 
-A path that one side changed is taken from that side. A path that both changed differently is merged by lines
-if it is text on both sides. Everything else is a conflict: binary files, a file that one side deleted and the
-other changed, a file at the path of the other side's directory. If one side moved a file (`moves`), the other
-side's changes of it are made at its new path.
+A path that only one side changed is taken from that side. A path that both sides changed differently is
+merged by lines if it is text on both sides. Everything else is a conflict: a binary file, a file that one
+side deleted and the other changed, or a file where the other side has a directory. If one side moved a file
+(`moves`), the other side's changes of the file are made at its new path.
 
-Two histories may have several nearest common ancestors, after each was merged into the other. The trees are
-then merged over each of them, and a path whose results differ is a conflict."""
+Two histories may have several nearest common ancestors, after each was merged into the other. Then the trees
+are merged over each of these ancestors, and a path whose results differ is a conflict."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A path that is text on both sides and that both changed. `base`: the file before; None if both created
-    it. `here`: the current file of ours at the path. `paths`: (path in the base, path in ours, path in
-    theirs)."""
+    """A path that is text on both sides and was changed by both. `base`: the file before the changes, None if
+    both sides created it. `here`: the file that ours has at the path now. `paths`: (path in the base, path
+    in ours, path in theirs), which differ if the file was moved."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -39,9 +39,9 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct):
-    """How `theirs` is merged into `ours`, by path. `taken`: the file of theirs to take, None if theirs
-    deleted it. `texts`: the texts to merge by lines. `conflicts`: paths in conflict. `both`: all paths that
-    both sides changed."""
+    """How `theirs` is merged into `ours`, by path. `taken`: the files to take from theirs, None for a file
+    that theirs deleted. `texts`: the texts to merge by lines. `conflicts`: the paths in conflict. `both`:
+    all paths that both sides changed."""
 
     taken: dict[str, TreeEntry | None] = msgspec.field(default_factory=dict)
     texts: dict[str, Texts] = msgspec.field(default_factory=dict)
@@ -49,15 +49,15 @@ class Plan(msgspec.Struct):
     both: list[str] = msgspec.field(default_factory=list)
 
     def digests(self) -> dict[bytes, int]:
-        """The contents that `merged_texts` reads: size in bytes by digest."""
+        """The digests of the contents that `merged_texts` reads, each with its size in bytes."""
         sides = [side for texts in self.texts.values() for side in (texts.base, texts.ours, texts.theirs)]
         return {side.digest: side.size for side in sides if side is not None}
 
 
 class Merged(msgspec.Struct):
-    """A finished merge. `changes`: path → file, which turn our tree into the merged tree (None: remove it).
-    `texts`: bytes by digest of the files at the paths in `merged`. `conflicts`: sorted paths; if there are
-    any, there is no merged tree."""
+    """A finished merge. `changes`: the changes (path → file, None to remove it) that turn our tree into the
+    merged tree. `merged`: the paths that were merged by lines. `texts`: the bytes of these files, by
+    digest. `conflicts`: the paths in conflict, sorted; if there are any, there is no merged tree."""
 
     changes: dict[str, TreeEntry | None]
     texts: dict[bytes, bytes]
@@ -97,9 +97,9 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 
 class _Path(msgspec.Struct):
-    """The versions to merge at one path. `here`: the file of ours at the path. `paths`: (path in the base,
-    path in ours, path in theirs). `gone`: the file was moved away from here. `conflict`: it is a conflict
-    whatever the versions are."""
+    """The versions to merge at one path. `here`: the file that ours has at the path. `paths`: (path in the
+    base, path in ours, path in theirs). `gone`: the file was moved away from this path. `conflict`: the
+    path is in conflict, whatever the versions contain."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -148,8 +148,8 @@ def _follow(table: dict[str, _Path], moves: Moves) -> None:
 
 
 def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
-    """Yields (path, merged bytes) of each text of the plan; None instead of bytes for a conflict. `contents`:
-    the bytes for each digest of `Plan.digests`."""
+    """Yields (path, merged bytes) for each text of the plan. The bytes are None for a conflict. `contents`:
+    the bytes for each digest that `Plan.digests` returned."""
     for path, versions in planned.texts.items():
         base = contents[versions.base.digest] if versions.base is not None else b""
         text = merge_lines(base, contents[versions.ours.digest], contents[versions.theirs.digest])
@@ -157,7 +157,7 @@ def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tup
 
 
 def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
-    """The merge, from its plan and the result of `merged_texts`."""
+    """The finished merge. `planned`: its plan; `results`: what `merged_texts` yielded, as a mapping."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
     merged: list[str] = []
@@ -175,8 +175,7 @@ def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
 
 
 def agreed(merges: Sequence[Merged]) -> Merged:
-    """The merge over several bases, from the merge over each of them: paths whose results differ become
-    conflicts."""
+    """Combines the merges over several bases into one. A path whose results differ becomes a conflict."""
     first, *others = merges
     if not others:
         return first

@@ -37,7 +37,7 @@ class AlreadyDecided(Conflict):
 
 
 class InviteExpired(Gone):
-    """The invitation or transfer was not answered in its seven days."""
+    """The invitation or transfer was not answered within its seven days."""
 
     code = "invite_expired"
 
@@ -56,9 +56,9 @@ class RepoName(Model, frozen=True):
 
 
 class Collaborator(Model, frozen=True):
-    """An account with a role in a repository. `state` pending: it is invited, and has no rights until it
-    accepts. `through`: the organisation from which the role comes; admins of that organisation have the role
-    owner."""
+    """An account with a role in a repository. `state` pending: the account is invited and has no rights until
+    it accepts. `through`: the organisation from which the role comes. The admins of an organisation have
+    the role owner."""
 
     account: Actor
     role: Granted | Literal["owner"]
@@ -111,19 +111,19 @@ class AccessRequestCreate(Sent, frozen=True):
 
 
 class AccessRequested(Model, frozen=True):
-    """The answer to a request for access. It is the same for every name, so that it does not reveal whether a
-    private repository exists."""
+    """The answer to a request for access. It is always the same, so that it does not reveal whether a private
+    repository of this name exists."""
 
 
 class AccessGrant(Sent, frozen=True):
-    """The decision to grant a request for access. `role`: the role to give; None: the requested one."""
+    """The decision to grant a request for access. `role`: the role to give, by default the requested one."""
 
     role: Granted | None = None
 
 
 class Transfer(Model, frozen=True):
     """An offer to give a repository to another owner. `sender`: who made the offer. `to`: who becomes the
-    owner on acceptance. `org`: `to` is an organisation, whose admins may accept."""
+    owner on acceptance. `org`: whether `to` is an organisation; its admins may accept."""
 
     id: str
     repo: RepoName
@@ -136,7 +136,7 @@ class Transfer(Model, frozen=True):
 
 
 class TransferCreate(Sent, frozen=True):
-    """A new offer of a repository. `org`: the handle belongs to an organisation."""
+    """A new offer of a repository to another owner. `org`: whether the handle belongs to an organisation."""
 
     to: Handle
     org: bool = False

@@ -18,8 +18,8 @@ _Aliases = Annotated[list[_Short], msgspec.Meta(max_length=20)]
 
 
 class Event(Model, frozen=True, omit_defaults=True):
-    """One event in the history of a package: the version that `introduced` or `fixed` the fault, or the
-    `last_affected` version."""
+    """One event in the history of a package. It has one member: the version that `introduced` the fault, the
+    version that `fixed` it, or the `last_affected` version."""
 
     introduced: _Short | None = None
     fixed: _Short | None = None

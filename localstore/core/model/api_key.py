@@ -1,5 +1,5 @@
-"""API keys of an account, for the account's own programs: a program that receives a key asks the relay
-whether it is valid. Each key has scopes and an expiry.
+"""API keys of an account. A program of the account asks the relay whether a key that it received is valid.
+Each key has scopes and an expiry.
 
 The relay itself accepts no API key instead of a session. A program calls `VALIDATE` to get the scopes of a
 key."""
@@ -31,7 +31,7 @@ Scopes = Annotated[list[Capability], msgspec.Meta(min_length=1, max_length=4)]
 
 
 class ApiKey(Model, frozen=True):
-    """An API key. `prefix`: the beginning of its secret, to tell keys apart."""
+    """An API key. `prefix`: the beginning of its secret, by which its owner tells keys apart."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class ApiKeyCreate(Sent, frozen=True):
 
 class ApiKeyRotate(Sent, frozen=True):
     """A request for a new secret of a key. `overlap_seconds`: how long the present secret stays valid beside
-    the new one. A secret that was replaced earlier becomes invalid at once."""
+    the new one. Any older secret becomes invalid at once."""
 
     overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
 
@@ -72,8 +72,8 @@ class ApiKeyCheck(Sent, frozen=True):
 
 
 class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
-    """Whether a checked secret is valid, and whose it is. For unknown, revoked and expired keys and for keys
-    of other accounts the answer is the same: `valid` false and nothing else."""
+    """Whether a checked secret is valid, and who owns it. The answer is the same for unknown, revoked and
+    expired keys and for keys of other accounts: only `valid`, which is false."""
 
     valid: bool
     key_id: str | None = None

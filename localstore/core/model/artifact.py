@@ -9,8 +9,8 @@ from localstore.core.model.base import Count, Model, Page, PageQuery
 
 
 class Artifact(Model, frozen=True):
-    """A file of a seal that is not text. `kind`: `blob` if it is stored as one object, `chunked` if in
-    chunks, as large files are. `blake3` and `size` (bytes): of its content."""
+    """A file of a seal that is not text. `kind`: `blob` if it is stored as one object, `chunked` if it is
+    stored in chunks, as large files are. `blake3` and `size` (bytes) describe its content."""
 
     path: str
     kind: Literal["blob", "chunked"]

@@ -10,9 +10,9 @@ from localstore.core.model.base import Actor, Model, Page, PageQuery
 
 class AuditEntry(Model, frozen=True):
     """An entry of the audit log. `action`: `noun.verb`. `actor`: None for the relay itself, its operator, or
-    a deleted account. `subject`: #12 for an issue or proposal, else a name, path or id. `data`: ids, numbers
-    and names; for an edit of the settings `changed`, the fields in the request; for a path rule its `path`,
-    and its visibility before (`was`) and after (`became`)."""
+    a deleted account. `subject`: a name, path or id; #12 for an issue or proposal. `data`: ids, numbers
+    and names. For an edit of the settings, `data` has `changed`, the names of the edited fields. For a
+    path rule it has the `path` and its visibility before (`was`) and after (`became`)."""
 
     id: int
     at: str

@@ -52,7 +52,7 @@ class UnsupportedGrantType(GrantError):
 
 
 class IdentityLevel(Forbidden):
-    """Guests may read, star and use documents; this needs an account."""
+    """Guests may read, star and use documents; anything else needs an account."""
 
     code = "identity_level"
 
@@ -64,14 +64,14 @@ class SignUpClosed(Forbidden):
 
 
 class StateInvalid(BadRequest):
-    """The answer of an identity provider is for a sign-in that this browser did not begin, or began too long
-    ago."""
+    """The answer of an identity provider does not belong to a sign-in that this browser began recently."""
 
     code = "state_invalid"
 
 
 class LoginTaken(Conflict):
-    """The person at the identity provider, or the provider, is linked already."""
+    """The person at the identity provider is already linked to an account, or the account is already linked
+    to this provider."""
 
     code = "login_taken"
 
@@ -104,8 +104,8 @@ Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauth
 
 
 class Session(Model, frozen=True):
-    """One session in the list that its account sees. `kind`: `script` for a token made in the settings, `ssh`
-    for the terminal app over SSH. `current`: it made this request."""
+    """A session of an account. `kind`: `script` for a token made in the settings, `ssh` for the terminal app
+    over SSH. `current`: this session made the request."""
 
     id: str
     kind: Literal["browser", "cli", "device", "guest", "script", "ssh"]
@@ -118,8 +118,9 @@ class Session(Model, frozen=True):
 
 
 class UserInfo(Model, frozen=True):
-    """The caller's account and session. `session_kind`, `device_key_id`: the credential of this request.
-    `signed_in_by`: password, device_key, or the name of an identity provider; None if unknown."""
+    """The caller's account and session. `session_kind`, `device_key_id`: with which kind of session and which
+    device key this request was made. `signed_in_by`: password, device_key, or the name of an identity
+    provider; None if unknown."""
 
     sub: str
     user_id: str
@@ -148,8 +149,9 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 
 class DeviceKeyStart(Sent, frozen=True):
-    """A request for a challenge that proves a device key. `ed25519`, `x25519`: its public keys (32 bytes);
-    `name`: name of the machine; `handle`: the account to sign in to, only when no browser is used."""
+    """A request for a challenge that proves a device key. `ed25519`, `x25519`: the public keys of the device
+    (32 bytes each); `name`: name of the machine; `handle`: the account to sign in to, only when no browser
+    is used."""
 
     ed25519: str
     x25519: str
@@ -158,9 +160,9 @@ class DeviceKeyStart(Sent, frozen=True):
 
 
 class Challenge(Model, frozen=True):
-    """A challenge to prove a device key. `sealed_challenge`: a libsodium sealed box of 32 bytes for the
-    X25519 key of the request. `account`: the account id that the signed registration must name (for a free
-    handle: the id of the future account)."""
+    """A challenge to prove a device key. `sealed_challenge`: 32 bytes in a libsodium sealed box for the
+    X25519 key of the request. `account`: the account id that the signed registration must contain. If the
+    handle is free, this is the id of the future account."""
 
     v: int
     challenge_id: str
@@ -173,7 +175,7 @@ class Challenge(Model, frozen=True):
 class DeviceKeyProof(Sent, frozen=True):
     """The proof that the caller has the device key. `signature`: Ed25519 signature of the challenge's
     transcript. `registration`: the key's signature of its own registration, which readers of seals verify.
-    `pair`: the one-time code with which a further device joins an account."""
+    `pair`: the one-time code with which a further device joins the account."""
 
     challenge_id: str
     signature: str
@@ -258,8 +260,8 @@ class RefreshRequest(Model, frozen=True):
 
 
 class ScriptTokenRequest(Sent, frozen=True):
-    """A new token for scripts. `days`: lifetime, 1 to 365. `access`: read; write (includes read); admin
-    (includes account settings)."""
+    """A request for a new token for scripts. `days`: its lifetime, 1 to 365. `access`: `read`; `write`, which
+    includes reading; or `admin`, which includes account settings."""
 
     label: Line
     days: Annotated[int, msgspec.Meta(ge=1, le=SCRIPT_TOKEN_DAYS)] = 30
@@ -276,7 +278,7 @@ class ScriptToken(Model, frozen=True):
 
 class TokenKeys(Model, frozen=True):
     """The public keys that verify the tokens of this relay: root key id → Ed25519 key (base64url). A client
-    needs them to narrow a token offline."""
+    needs these keys to narrow a token offline."""
 
     keys: dict[str, str]
 

@@ -28,8 +28,8 @@ _HIDDEN = r"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufef
 
 
 def visible(chars: int) -> msgspec.Meta:
-    """A msgspec constraint for names on one line: 1 to `chars` characters, all visible, no space at either
-    end."""
+    """A msgspec constraint for names on one line: 1 to `chars` visible characters, with no space at the start
+    or end."""
     return msgspec.Meta(
         min_length=1,
         max_length=chars,
@@ -62,14 +62,14 @@ class Page(Model, Generic[T], frozen=True):
 
 
 class PageQuery(Model, frozen=True):
-    """Which page of a list: after `cursor`, at most `limit` items."""
+    """Which page of a list to return: the items after `cursor`, at most `limit`."""
 
     cursor: str | None = None
     limit: Size | None = None
 
 
 class Problem(Model, omit_defaults=True, frozen=True):
-    """The body of an error (RFC 9457). `code` is stable. It contains no request id, so that any two 404s have
+    """The body of an error (RFC 9457). `code` is stable. There is no request id, so that all answers 404 have
     equal bytes."""
 
     title: str

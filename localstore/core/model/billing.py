@@ -20,8 +20,8 @@ Url = Annotated[str, visible(2000)]
 
 
 class CheckoutCreate(Sent, frozen=True):
-    """A request for a payment page. `plan` or `app_id`: what is paid for. `return_to`: the URL to which the
-    payment page leads back."""
+    """A request for a payment page. `plan` or `app_id`: what the account pays for. `return_to`: the URL to
+    which the payment page leads back."""
 
     return_to: Url
     plan: Annotated[str, visible(100)] | None = None

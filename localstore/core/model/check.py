@@ -17,9 +17,9 @@ class Check(Model, frozen=True):
 
 
 class Rollup(Model, frozen=True):
-    """How many checks of a seal have passed, failed or are pending, by the newest run of each. `passed`
-    includes skipped ones, `failed` includes cancelled ones, `pending` includes required ones without a
-    run."""
+    """How many checks of a seal have passed, have failed or are pending, judged by the newest run of each.
+    Skipped checks count as `passed`, cancelled ones as `failed`, and required checks without a run as
+    `pending`."""
 
     total: Count = 0
     passed: Count = 0
@@ -28,8 +28,8 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """The state of one check of a seal, from its newest run. `required`: the check is enabled. `attempt` 0
-    and no `run_id`: no run was recorded, which counts as pending."""
+    """The state of one check of a seal, from its newest run. `required`: the check is enabled. If no run was
+    recorded, `attempt` is 0, there is no `run_id`, and the check counts as pending."""
 
     name: str
     state: State

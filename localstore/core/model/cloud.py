@@ -22,8 +22,8 @@ InstanceState = Literal["provisioning", "running", "stopping", "stopped", "faile
 
 
 class LaunchContextCreate(Sent, frozen=True):
-    """A machine to prepare for launch. `gpu`: name of the GPU, such as `RTX 4090`, `A6000` or `H100`.
-    `region`: any region if it is left out."""
+    """A request to prepare the launch of a machine. `gpu`: name of the GPU, such as `RTX 4090`, `A6000` or
+    `H100`. `region`: where the machine should run; by default anywhere."""
 
     gpu: Annotated[str, visible(60)]
     mode: Mode
@@ -38,7 +38,8 @@ class Estimate(Model, frozen=True):
 
 
 class LaunchContext(Model, frozen=True):
-    """A prepared launch that is not started. If `missing` is empty, it can start until `expires_at`."""
+    """A launch that is prepared and not started. If `missing` is empty, the machine can be started until
+    `expires_at`."""
 
     context_id: str
     app_id: str

@@ -17,8 +17,8 @@ Ecosystem = Literal["svc", "PyPI", "npm", "crates.io", "Go"]
 
 
 class Matched(Model, frozen=True):
-    """An advisory that affects a dependency, or may affect it. `certain` False: the manifest allows several
-    versions, or the version cannot be compared."""
+    """An advisory that affects a dependency, or may affect it. `certain`: False if the manifest allows
+    several versions, or if the version cannot be compared."""
 
     id: str
     summary: str
@@ -49,8 +49,8 @@ class Manifest(Model, frozen=True):
 
 
 class Dependencies(Model, frozen=True):
-    """The dependencies of a seal, in the order of the manifests. `complete` False: a limit was reached, so
-    manifests, folders or dependencies are missing."""
+    """The dependencies of a seal, in the order of the manifests. `complete`: False if a limit was reached, so
+    that some manifests, folders or dependencies are missing."""
 
     seal_id: str | None
     manifests: list[Manifest]
@@ -59,7 +59,8 @@ class Dependencies(Model, frozen=True):
 
 
 class DependencyQuery(Model, frozen=True):
-    """Which dependencies to list. `ref`: a branch, a tag, `pr:N` or a seal; by default the default branch."""
+    """Which dependencies to list. `ref`: a branch, a tag, a proposal (`pr:N`) or a seal; by default the
+    default branch."""
 
     ref: Annotated[str, msgspec.Meta(max_length=REF_NAME_BYTES)] | None = None
 

@@ -20,7 +20,7 @@ Label = Annotated[str, msgspec.Meta(max_length=LABEL_CHARS)]
 
 
 class OutOfOrder(Conflict):
-    """A step of pairing came before a step that it depends on."""
+    """A step of a pairing came before an earlier step was done."""
 
     code = "out_of_order"
 
@@ -43,16 +43,17 @@ class Device(Model, frozen=True):
 
 
 class PairingCreate(Sent, frozen=True):
-    """A new pairing. `name`: name of the new device; by default that device chooses it. `commitment`:
-    commitment to the number (opening) that the caller will send. Without it the relay draws the number, and
-    the digits do not protect against the relay."""
+    """A request to begin a pairing. `name`: name of the new device; by default that device chooses its name.
+    `commitment`: the commitment to a number (the opening) that the caller reveals later. Without a
+    commitment the relay draws the number; then the digits do not protect against a dishonest relay."""
 
     name: Label = ""
     commitment: Key | None = None
 
 
 class Pairing(Model, frozen=True):
-    """A pairing that waits for the new device. `qr`: the text of the QR code, `svc-pair:1:…`."""
+    """A pairing that has begun and waits for the new device. `qr`: the text of the QR code,
+    `svc-pair:1:…`."""
 
     pairing_id: str
     qr: str
@@ -60,8 +61,9 @@ class Pairing(Model, frozen=True):
 
 
 class NewDevice(Sent, frozen=True):
-    """The device that scanned the code. `public_key`: Ed25519; `x25519`: its transport key, by default
-    derived from `public_key`; `nonce`: 32 random bytes of the device, by default drawn by the relay."""
+    """The device that scanned the code. `public_key`: its Ed25519 key. `x25519`: its transport key, by
+    default derived from `public_key`. `nonce`: 32 random bytes that the device drew; by default the relay
+    draws them."""
 
     public_key: Key
     name: Label = ""
@@ -70,9 +72,9 @@ class NewDevice(Sent, frozen=True):
 
 
 class PairingProcess(Sent, frozen=True):
-    """A step of a pairing. `device`: sent by the device that scanned the code; if it is sent again, the
-    answer is the state. `opening`: sent by the device that drew the code, once it has seen `device`. With
-    neither, the answer is the state."""
+    """A step of a pairing. The answer is always the state of the pairing. The device that scanned the code
+    sends `device`. Then the device that drew the code sends `opening`. A step with neither only asks for
+    the state."""
 
     qr: Annotated[str, msgspec.Meta(max_length=CODE_CHARS)] = ""
     device: NewDevice | None = None
@@ -90,8 +92,8 @@ class ScannedBy(Model, frozen=True):
 
 
 class PairingStep(Model, frozen=True):
-    """The state of a pairing. `sas`: the six digits to compare, None until the commitment is opened. Each
-    device computes them itself from `device` and `opening`."""
+    """The state of a pairing. `sas`: the six digits that people compare, None until the commitment is opened.
+    Each device computes the digits itself from `device` and `opening`."""
 
     pairing_id: str
     sas: str | None
@@ -103,9 +105,9 @@ class PairingStep(Model, frozen=True):
 
 
 class PairingComplete(Sent, frozen=True):
-    """The last step of a pairing, sent by each of the two devices. `sas_confirmed`: whether the person saw
-    equal digits; False ends the pairing. `signature`: the new device's signature of its registration; the
-    other device need not send one."""
+    """The last step of a pairing, sent by each of the two devices. `sas_confirmed`: whether the user saw the
+    same digits on both; False ends the pairing. `signature`: the new device's signature of its own
+    registration; the other device leaves it out."""
 
     pairing_id: Annotated[str, msgspec.Meta(max_length=64)] = ""
     sas_confirmed: bool = False

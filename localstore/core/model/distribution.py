@@ -17,8 +17,9 @@ _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
 
 
 class Build(Model, frozen=True):
-    """A file that runs as `svc` on one kind of machine. `url`: set by the relay. `signature`: Ed25519 over
-    `signed_bytes`, in base64url, made where the file was built; "" for an unsigned build."""
+    """A build of `svc` for one kind of machine. `url`: where to download it, set by the relay. `signature`:
+    Ed25519 signature of `signed_bytes` in base64url, made where the build was made; "" for an unsigned
+    build."""
 
     name: Annotated[str, msgspec.Meta(pattern=BUILD_NAME)]
     os: Literal["linux", "macos", "windows"]
@@ -39,8 +40,8 @@ class ClientRelease(Model, frozen=True):
 
 
 def signed_bytes(version: str, build: Build) -> bytes:
-    """The bytes that the signature of a build covers: the version under which it is listed, the digest of the
-    file, and its kind of machine."""
+    """The bytes that the signature of a build covers: the version of the client, the digest of the file, and
+    the kind of machine."""
     fields = (version, build.name, build.os, build.arch, str(build.size), build.sha256, build.source_commit)
     return _SIGNED_LABEL + length_prefixed(*(field.encode() for field in fields))
 

@@ -1,8 +1,8 @@
 """Documents of an account: a title and JSON content, which several people may change at the same time.
 
-A client sends the content that the document should get, with `base`: the frontier (version number) of the
-content that the client had read. The relay stores the difference between the two as operations, so that
-changes that others made meanwhile remain."""
+A client sends the whole new content, and as `base` the frontier (version number) of the content that it had
+read. The relay stores the difference between the two contents as operations, so that changes that others made
+meanwhile remain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class DocumentArchived(Conflict):
 
 
 class DocumentBaseGone(Conflict):
-    """The version on which an edit is based is older than the oldest operation that is stored separately."""
+    """The version on which an edit is based is too old: its operations are now stored only joined with later
+    ones."""
 
     code = "document_base_gone"
 
@@ -58,8 +59,8 @@ Frontier = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,14}$", descriptio
 
 class DocumentSummary(Model, frozen=True):
     """A document in lists. `mode`: where it is stored, see `DocumentCreate`. `owner`: the account's id.
-    `frontier`: the version number of title and content. `at_head`, `checkpoint_id`: which version is shown:
-    always the newest."""
+    `frontier`: the version number of title and content. `at_head`, `checkpoint_id`: say which version is
+    shown, which is always the newest."""
 
     id: str
     title: str
@@ -80,8 +81,8 @@ class Document(DocumentSummary, frozen=True):
 
 
 class DocumentCreate(Sent, frozen=True):
-    """A new document. `mode`: where it is stored; 2 is on a server. A server refuses 1 (only on the device)
-    and 3 to 5."""
+    """A new document. `mode`: where it is stored. 2 means on a server. A server refuses 1 (only on the
+    device) and 3 to 5."""
 
     title: Title
     mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED
@@ -89,9 +90,9 @@ class DocumentCreate(Sent, frozen=True):
 
 
 class DocumentPut(Sent, frozen=True):
-    """The content that a document should get, and its title if that changes. `base`: the frontier of the
-    content that was edited. Without it the content replaces the newest one, with everything that others
-    wrote."""
+    """The content that a document should get, and its title if that changes. `base`: the frontier (version
+    number) of the content that was edited. Without `base` the new content replaces the newest one,
+    including everything that others wrote."""
 
     content: Any
     title: Title | None = None
@@ -106,9 +107,10 @@ class DocumentQuery(PageQuery, frozen=True):
 
 
 class DocumentUpdate(Model, frozen=True):
-    """A stored change of a document. `number`: the frontier after it. `first`: the number of the oldest
-    change in it, smaller than `number` if several were joined. `bytes`: size of its operations. `base`: the
-    frontier that was edited; less than `first - 1` if others changed the document meanwhile."""
+    """A stored change of a document. `number`: the frontier (version number) after the change. `first`: the
+    number of the oldest change in it, smaller than `number` if several were joined. `bytes`: size of its
+    operations. `base`: the frontier that was edited, less than `first - 1` if others changed the document
+    meanwhile."""
 
     number: int
     first: int

@@ -32,8 +32,8 @@ class SealSignature(Model, frozen=True):
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
     """Who made a seal, with which device key and capability. `author` and `git_id`: author and id of the git
-    commit that the seal was imported from. `merged`: seals that count as its ancestors, besides its
-    parents."""
+    commit that the seal was imported from. `merged`: seals that count as its ancestors although they are
+    not its parents."""
 
     who: Actor
     device_key_id: str
@@ -57,14 +57,15 @@ class SealSummary(Model, frozen=True):
 
     @property
     def merged(self) -> list[str]:
-        """The ancestors besides the first parent: other parents and merged seals; [] unless it is a merge."""
+        """The ids of the ancestors besides the first parent: the other parents and the merged seals. [] for a
+        seal that is no merge."""
         return [*self.parents[1:], *self.provenance.merged]
 
 
 class Seal(SealSummary, frozen=True):
-    """A seal. `payload`: the signed bytes (b64u). `verified`: result of the relay's own check; clients verify
-    it themselves. `origin`: id of the repository where it was sealed, if that is another one: the parent of a
-    fork, or the fork of a proposal."""
+    """A seal. `payload`: the signed bytes (b64u). `verified`: the result of the relay's own check; clients
+    verify the seal themselves. `origin`: id of the repository in which the seal was made, if it is another
+    one: the parent of a fork, or the fork that a proposal comes from."""
 
     signature: SealSignature
     payload: str
@@ -74,8 +75,8 @@ class Seal(SealSummary, frozen=True):
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
-    """A live update that a seal contains: number `seq` of its branch. `update`: for an edit, everything that
-    its device signed (see localstore.core.lane.update), together with `branch_id`, `replica` and
+    """A live update that a seal contains. `seq`: its number on the branch. `update`: for an edit, everything
+    that the device signed (see localstore.core.lane.update), together with `branch_id`, `replica` and
     `device_key_id`."""
 
     seq: Count
@@ -101,8 +102,8 @@ class PathUpdates(Model, frozen=True):
 
 
 class SealLine(Model, frozen=True):
-    """An item of the log as a query with `unverified` returns it: id and message of a seal, nothing that
-    could be verified."""
+    """An entry of the log in a query with `unverified`: only the id and the message of a seal, which the
+    client does not verify."""
 
     id: str
     message: str
@@ -121,8 +122,8 @@ class TreeFile(Model, frozen=True):
 
 
 class Tree(Model, frozen=True):
-    """The files of a seal's tree below `path`. `tree_key` (b64u): for computing `content_digest`; only if the
-    caller sees all paths. `filtered`: some paths are hidden from the caller."""
+    """The files of a seal's tree below `path`. `tree_key` (b64u): the key for computing `content_digest`,
+    given only to a caller who sees all paths. `filtered`: some paths are hidden from the caller."""
 
     sha: str
     content_digest: str
@@ -135,7 +136,8 @@ class Tree(Model, frozen=True):
 
 
 class Blob(Model, frozen=True):
-    """A file with its content. `content`: None if it exceeds the inline limit (`truncated`)."""
+    """A file with its content. `content`: None if the file is larger than the limit for content in answers;
+    `truncated` is then true."""
 
     path: str
     kind: Literal["text", "blob", "chunked"]
@@ -147,8 +149,8 @@ class Blob(Model, frozen=True):
 
 
 class BlameRange(Model, frozen=True):
-    """Lines `start` to `end` of a file (from 1, both included), which were last changed by the seal
-    `seal_id`."""
+    """Lines `start` to `end` of a file, which the seal `seal_id` was the last to change. Lines count from 1,
+    and both are included."""
 
     start: Count
     end: Count
@@ -167,8 +169,8 @@ class Blame(Model, frozen=True):
 
 
 class ChangedFile(Model, frozen=True):
-    """A changed file of a comparison. `patch`: unified diff of a text file; None for binary files and for
-    files over the diff limit. `old_path`, `similarity` (percent): set if the file was moved."""
+    """A changed file of a comparison. `patch`: unified diff of a text file; None for a binary file and for a
+    file over the diff limit. `old_path`, `similarity` (percent): present if the file was moved."""
 
     path: str
     status: Literal["added", "modified", "removed", "renamed"]
@@ -182,10 +184,10 @@ class ChangedFile(Model, frozen=True):
 
 class Compare(Model, frozen=True):
     """A comparison of two seals. `files`: what changed from the merge base to `head`, or from `base` itself
-    if the query asked for that. `base` None: what the seal `head` changed in its first parent. `merge_base`:
-    the first of `merge_bases`, the nearest common ancestors (merged seals count as ancestors). `ahead`,
-    `behind`: numbers of seals, along parents. `next_cursor`: cursor of the next page of files; None on the
-    last page."""
+    if the query asked for that. If `base` is None, `files` are the changes of the seal `head` against its
+    first parent. `merge_bases`: the nearest common ancestors, where merged seals count as ancestors;
+    `merge_base`: the first of them. `ahead`, `behind`: how many seals one side has that the other lacks,
+    along parents. `next_cursor`: cursor of the next page of files, None on the last page."""
 
     base: str | None
     head: str
@@ -203,10 +205,11 @@ Shortened = Annotated[
 
 
 class CommitsQuery(PageQuery, frozen=True):
-    """Which seals to list, starting at `ref` or the seal `sha` (default: the default branch) and going back.
-    `path`: only seals that changed it; `follow`: also under earlier names of the file. `without`: leave out
-    this branch, tag or seal and all its ancestors. `prefix`: instead, seals of all branches and tags whose
-    ids begin with it. `first_parent`: follow first parents only, without merged seals."""
+    """Which seals to list. The list begins at `ref` or at the seal `sha`, by default at the default branch,
+    and goes back in history. `path`: only seals that changed this path; `follow`: also seals that changed
+    the file under an earlier name. `without`: leave out this branch, tag or seal with all its ancestors.
+    `prefix`: list instead the seals of all branches and tags whose ids begin with it. `first_parent`:
+    follow only first parents, without merged seals."""
 
     ref: str | None = None
     sha: str | None = None
@@ -218,8 +221,8 @@ class CommitsQuery(PageQuery, frozen=True):
 
 
 class LogQuery(PageQuery, frozen=True):
-    """Which part of the log to list. `unverified`: only ids and messages. `first_parent`: leave out merged
-    seals."""
+    """Which part of the log to list. `unverified`: return only ids and messages. `first_parent`: leave out
+    merged seals."""
 
     ref: str | None = None
     unverified: bool = False
@@ -227,15 +230,15 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """How to blame. `first_parent`: lines that came from a merged branch are shown as changed by the
-    merge."""
+    """How to find the seal that each line comes from. `first_parent`: show lines that came from a merged
+    branch as changed by the merge."""
 
     first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """How to list a seal's live updates. `by`: `path` to list how many updates each path and device has, with
-    times; None to list the updates themselves."""
+    """How to list a seal's live updates. `by`: with `path`, list only the number of updates of each path and
+    device, with times. Without `by`, list the updates themselves."""
 
     by: Literal["path"] | None = None
 
@@ -249,8 +252,9 @@ class TreeQuery(Model, frozen=True):
 
 
 class PackQuery(Model, frozen=True):
-    """Which part of history to download, from the seal `from` (default: the newest seal of the default
-    branch) back. `skip`: how many seals to leave out at the start; `limit`: how many to send at most."""
+    """Which part of history to download. It begins at the seal `from`, by default the newest seal of the
+    default branch, and goes back. `skip`: how many seals to leave out at the start; `limit`: how many to
+    send at most."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     limit: Annotated[int, msgspec.Meta(ge=1, le=HISTORY_PACK_MAX)] | None = None
@@ -259,9 +263,9 @@ class PackQuery(Model, frozen=True):
 
 class CompareQuery(Model, frozen=True):
     """What to compare: two branches, tags or seal ids. `direct`: compare with `base` itself, not with the
-    merge base. Without `base`: what `head` changed in its first parent. `limit`: files on one page; 0 to get
-    only how the two are related. `cursor`: from the previous page; the seals of that page are compared even
-    if the branches have moved."""
+    merge base. Without `base`, `head` is compared with its first parent. `limit`: files on one page; 0 to
+    get only the relation of the two. `cursor`: the cursor from the previous page; the seals of that page
+    are compared even if the branches have moved."""
 
     head: str
     base: str | None = None

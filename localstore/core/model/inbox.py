@@ -29,7 +29,7 @@ Reason = Literal[
 
 
 class InboxRepo(Model, frozen=True):
-    """The repository of a row of the inbox. `full_name`: OWNER/NAME."""
+    """The repository that a row of the inbox belongs to. `full_name`: OWNER/NAME."""
 
     id: str
     full_name: str
@@ -46,9 +46,9 @@ class InboxSubject(Model, frozen=True):
 
 
 class InboxItem(Model, frozen=True):
-    """A row of the inbox. `reason`: why the account is told of the newest event. `done`: hidden until the
-    next event. `repo`: None if it is about an organisation. `event`: the newest event, as noun.verb; `actor`:
-    who caused it."""
+    """A row of the inbox. `reason`: why the account is told of the newest event. `done`: the row is hidden
+    until the next event. `repo`: None if the row is about an organisation. `event`: the newest event, as
+    noun.verb; `actor`: who caused it."""
 
     id: str
     repo: InboxRepo | None
@@ -75,13 +75,14 @@ class InboxState(Sent, frozen=True):
 
 
 class InboxMarks(InboxState, frozen=True):
-    """The state to set for several rows. `ids`: these rows; absent: every row that is not done."""
+    """A state to set for several rows of the inbox. `ids`: the rows; by default every row that is not
+    done."""
 
     ids: Annotated[list[str], msgspec.Meta(min_length=1, max_length=INBOX_MARKED)] | None = None
 
 
 class InboxChanged(Model, frozen=True):
-    """The number of rows that changed."""
+    """How many rows of the inbox changed."""
 
     changed: int
 

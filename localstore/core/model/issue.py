@@ -67,7 +67,7 @@ class Reactions(Model, frozen=True, rename={"plus": "+1", "minus": "-1"}):
 
 
 class Issue(Model, frozen=True):
-    """An issue. `comments`: number of comments. `state_reason`: the reason why it is closed."""
+    """An issue. `comments`: the number of its comments. `state_reason`: why it is closed."""
 
     number: int
     title: str
@@ -107,7 +107,8 @@ class IssueCreate(Sent, frozen=True):
 
 
 class IssuePatch(Sent, frozen=True):
-    """A change of an issue. None and empty lists change nothing. `state_reason` needs `state` closed."""
+    """A change of an issue. Members that are None or an empty list change nothing. `state_reason` is allowed
+    only if `state` is closed."""
 
     title: Title | None = None
     body: Body | None = None
@@ -120,9 +121,9 @@ class IssuePatch(Sent, frozen=True):
 
 
 class IssueQuery(PageQuery, frozen=True):
-    """A filter of issues. `author`, `assignee`: a handle, or @me. `involves` @me: opened by, commented on by
-    or assigned to the caller. `search`: words of the title or the text, in any case; all must occur; only the
-    first 8 count."""
+    """A filter of issues. `author`, `assignee`: a handle, or @me. `involves`: @me for issues that the caller
+    opened, commented on or is assigned to. `search`: words of the title or the text, in any case. All of
+    them must occur; only the first 8 count."""
 
     state: Literal["open", "closed", "all"] = "open"
     author: Handle | None = None
@@ -139,7 +140,7 @@ class CommentBody(Sent, frozen=True):
 
 
 class LabelAddQuery(Model, frozen=True):
-    """How a label is added. `create` 1: create the label if the repository lacks it."""
+    """How to add a label. `create`: 1 to create the label if the repository lacks it."""
 
     create: Literal["0", "1"] = "0"
 

@@ -49,7 +49,7 @@ class LabelCreate(Sent, frozen=True):
 
 
 class LabelPatch(Sent, frozen=True):
-    """A change of a label; None changes nothing."""
+    """A change of a label. Members that are None change nothing."""
 
     name: Name | None = None
     color: Annotated[str, Color] | None = None

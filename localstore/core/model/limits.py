@@ -1,7 +1,6 @@
-"""Every limit of the service, named once. Units are in the names or in the comments.
+"""Every limit of the service, with one name for each. Units are in the names or in the comments.
 
-A limit is checked while the bytes arrive, not after they were read.
-"""
+A limit is checked while the bytes arrive, not after they were read."""
 
 from __future__ import annotations
 
@@ -232,7 +231,7 @@ BLAME_LINES = 32_000_000  # lines of all these versions; their owners may be in 
 
 
 def in_words(count: int) -> str:
-    """A number of bytes for a sentence: `128 MiB`, `64 KiB`, `1500 bytes`; never rounded."""
+    """A number of bytes for a sentence, such as `128 MiB`, `64 KiB` or `1500 bytes`. It is never rounded."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if count >= unit and not count % unit:
             return f"{count // unit} {name}"

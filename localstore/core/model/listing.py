@@ -29,9 +29,9 @@ _Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
 
 
 class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
-    """A whole listing, which replaces the present one; absent members get their defaults. `screenshots`:
-    paths of pictures in the repository. `readme_images`: which pictures of the README to show; `upstream`:
-    the ones of the upstream repository that this one follows."""
+    """A whole listing, which replaces the present one. Members that are left out get their defaults.
+    `screenshots`: paths of pictures in the repository. `readme_images`: which pictures of the README to
+    show; `upstream` means those of the repository that this one follows."""
 
     name: _Name
     category: _Category | None = None
@@ -40,8 +40,8 @@ class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class Listing(ListingSet, frozen=True, kw_only=True):
-    """A repository in the catalog. `screenshots`: the ones that the caller may see. `installable`: a release
-    of the repository has a signed publication."""
+    """A repository in the catalog. `screenshots`: the pictures that the caller may see. `installable`: a
+    release of the repository has a signed publication."""
 
     id: str
     repo: ParentRepo

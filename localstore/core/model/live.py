@@ -1,5 +1,5 @@
-"""Requests and answers about the live frontier of a branch, the state of its files with all unsealed edits
-(docs/design/004). The update itself is in `localstore.core.lane.update`."""
+"""Requests and answers about the live frontier of a branch, which is the state of its files with all unsealed
+edits (docs/design/004). The struct of an update is in `localstore.core.lane.update`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ReplicaUnknown(Forbidden):
 
 
 class LaneMoved(Conflict):
-    """Others have changed a text since the captured edit was made; the client merges their changes and sends
-    the edit again."""
+    """Others have changed a text since the captured edit (an edit found on disk) was made. The client merges
+    their changes and sends the edit again."""
 
     code = "lane_moved"
 
@@ -52,10 +52,10 @@ LaneKind = Literal["text", "blob", "chunked", "gone"]
 class Row(Model, array_like=True, frozen=True):
     """One path of the live frontier. It is encoded as an array, so that the first answer is small.
 
-    `gen`: id of the lane (the sequence number of the update that created the file); `ver`: sequence number of
-    the last update; `other`: sequence number of the last update by another replica. `digest` and `size`: of
-    the current bytes. `live`: the bytes differ from the lane's first text, so that a merge needs its CRDT
-    state. Kind `gone`: the path was removed at `ver`."""
+    `gen`: id of the lane, which is the sequence number of the update that created the file. `ver`: sequence
+    number of the last update; `other`: of the last update by another replica. `digest` and `size` describe
+    the current bytes. `live`: the bytes differ from the lane's first text, so a merge needs the lane's CRDT
+    state. In a row of the kind `gone`, `ver` is the number at which the path was removed."""
 
     path: str
     kind: LaneKind
@@ -70,8 +70,8 @@ class Row(Model, array_like=True, frozen=True):
 
 class BootstrapRequest(Sent, frozen=True):
     """A request for the live frontier. `since`: send only rows with a later `ver`. `replica`: the id of the
-    working copy, None the first time; `n`: the highest update number it has used (the relay answers
-    clock_reused if it knows a higher one)."""
+    working copy, None the first time. `n`: the highest update number that the working copy has used; if
+    the relay knows a higher one, it answers clock_reused."""
 
     device_key_id: str
     replica: Count | None = None
@@ -81,8 +81,9 @@ class BootstrapRequest(Sent, frozen=True):
 
 class Bootstrap(Model, frozen=True):
     """The live frontier after update number `seq`. `tree_key` (32 bytes): for computing content digests.
-    `kind`: kind of the repository, which decides the file cap; `repo` (OWNER/NAME) and `class`: stored in the
-    working copy's link. `live_by`: for each path the handles of others who have unsealed edits there."""
+    `kind`: kind of the repository, which decides how large files may be. `repo` (OWNER/NAME) and `class`:
+    the working copy stores them in its link. `live_by`: for each path, the handles of others who have
+    unsealed edits of it."""
 
     branch_id: str
     replica: Count
@@ -98,8 +99,8 @@ class Bootstrap(Model, frozen=True):
 
 
 class Lane(Sent, frozen=True):
-    """A lane whose state is requested. `gen`: its id; `epoch`: the epoch that the device has, None if it has
-    none."""
+    """A lane whose state is requested. `gen`: its id. `epoch`: the epoch of the lane that the device has,
+    None if it has none."""
 
     path: str
     gen: Count
@@ -107,17 +108,17 @@ class Lane(Sent, frozen=True):
 
 
 class LanesRequest(Sent, frozen=True):
-    """A request for the states of lanes. `replica`: the caller's id; its own updates do not count in
-    `LaneState.other`."""
+    """A request for the states of lanes. `replica`: the caller's replica id. The caller's own updates do not
+    count in `LaneState.other`."""
 
     lanes: list[Lane]
     replica: Count | None = None
 
 
 class LaneState(Model, frozen=True):
-    """The CRDT state of a lane. `genesis`: hex digest of the epoch's first text; `state`: b64u, None if the
-    lane still has that text. `finals`: by epoch, the final states of earlier epochs that a device may still
-    be in."""
+    """The CRDT state of a lane. `genesis`: hex digest of the text with which its epoch began. `state`: b64u,
+    None if the lane still has that text. `finals`: the final states of those earlier epochs that some
+    device may still have, by epoch."""
 
     path: str
     kind: LaneKind
@@ -141,9 +142,9 @@ class FinalState(Model, frozen=True):
 
 
 class LaneStates(Model, frozen=True):
-    """The states of the requested lanes. `missing`: requested paths that were deleted or have another lane
-    now. `left`: how many lanes at the end of the request did not fit into this answer; they must be requested
-    again."""
+    """The states of the requested lanes. `missing`: requested paths that were deleted or now have another
+    lane. `left`: how many lanes at the end of the request did not fit into this answer; the client
+    requests them again."""
 
     lanes: list[LaneState]
     missing: list[str]
@@ -157,7 +158,7 @@ class ProofContextRequest(Sent, frozen=True):
 
 
 class ProofContext(Model, frozen=True):
-    """What a device has to sign for an update. `bytes`: the exact bytes (b64u). Clients can also compute them
+    """The bytes that a device has to sign for an update (`bytes`, b64u). Clients can also compute them
     offline."""
 
     bytes: str
@@ -165,8 +166,8 @@ class ProofContext(Model, frozen=True):
 
 
 class UpdateBatch(Model, frozen=True):
-    """Several updates of one replica, at most 500 or 1 MiB. They are applied in order; the sender puts
-    deletes first."""
+    """Several updates of one replica: at most 500, and at most 1 MiB. They are applied in order. The sender
+    puts deletions first."""
 
     device_key_id: str
     replica: Count
@@ -175,8 +176,7 @@ class UpdateBatch(Model, frozen=True):
 
 
 class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
-    """A request to apply updates: either `updates`, or one update, whose members are then members of the
-    request."""
+    """A request to apply updates. It has either `updates` or the members of one update."""
 
     updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone
     n: int | None = None
@@ -193,8 +193,7 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
     typed: bool | None = None
 
     def batch(self) -> UpdateBatch:
-        """The updates as a batch. Raises Invalid if the request has both a batch and a single update, or
-        none."""
+        """The updates as a batch. Raises Invalid unless the request has either a batch or a single update."""
         bare = {name: getattr(self, name) for name in LiveUpdate.__struct_fields__}
         bare = {name: value for name, value in bare.items() if value is not None}
         shared = {name: getattr(self, name) for name in UpdateBatch.__struct_fields__}
@@ -209,9 +208,13 @@ class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
 
 
 class UpdateAnswer(Model, omit_defaults=True, frozen=True):
-    """The answer to an update. `result`: ok (committed and durable), stale (others changed the path), epoch
-    (the lane has a newer epoch), settled (it was answered before, and that answer is no longer stored), or
-    refused (the reason is in `code` and `detail`)."""
+    """The answer to an update. `result` is one of:
+
+    - `ok`: the update is committed and durable.
+    - `stale`: others changed the path.
+    - `epoch`: the lane has a newer epoch.
+    - `settled`: the update was answered before, and that answer is no longer stored.
+    - `refused`: `code` and `detail` say why."""
 
     n: Count
     result: Literal["ok", "stale", "epoch", "settled", "refused"]

@@ -20,8 +20,8 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base branch has moved; `base` is its new head. Also raised without a strategy if the base cannot be
-    fast-forwarded, because it has seals that the head lacks."""
+    """The base branch has moved; `base` is its new head. Also raised if a merge without a strategy cannot
+    fast-forward the base, because the base has seals that the head lacks."""
 
     code = "base_moved"
 
@@ -54,9 +54,9 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 class MergePrepareRequest(Sent, frozen=True):
     """A request to prepare a merge. Without `strategy` the base is fast-forwarded to the head. `message`:
-    message of the seal, if a new seal is made. `expected_head`, `expected_base`: the seals that the caller
-    has seen. `auto`: the merge may wait until nothing blocks the proposal, so it is prepared even if it is
-    blocked now."""
+    message of the new seal, if one is made. `expected_head`, `expected_base`: the seals that the caller
+    has seen. `auto`: the merge may wait until nothing blocks the proposal, so it is prepared even if the
+    proposal is blocked now."""
 
     device_key_id: str
     strategy: Strategy | None = None
@@ -77,8 +77,9 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 
 class MergeSeal(Model, frozen=True):
-    """A seal to sign: `bytes` (b64u) and `digest`, its id. `changes`: how its tree differs from the tree of
-    its first parent. `source`: the seal that a rebase repeats here, "" otherwise."""
+    """A seal to sign. `bytes` (b64u): what is signed; `digest`: the id of the seal. `changes`: how its tree
+    differs from the tree of its first parent. `source`: the seal that a rebase repeats in this one, ""
+    otherwise."""
 
     bytes: str
     digest: str
@@ -107,7 +108,7 @@ class PreparedMerge(Model, frozen=True):
 
 
 class MergeFinalizeRequest(Sent, frozen=True):
-    """A request to carry out a prepared merge. `signatures`: in the order of the prepared seals.
+    """A request to carry out a prepared merge. `signatures`: one for each prepared seal, in their order.
     `delete_branch`: delete the head branch afterwards, unless it has unsealed edits or is the default
     branch."""
 
@@ -135,8 +136,8 @@ class PreviewRequest(Sent, frozen=True):
 
 
 class Preview(Model, frozen=True):
-    """The result of a trial merge. `files`: the paths that the merge would change. `bytes`: the seal with two
-    parents that would be signed (b64u), None if there are `conflicts` (paths that both sides changed).
+    """The result of a trial merge. `files`: the paths that the merge would change. `bytes` (b64u): the seal
+    with two parents that would be signed, None if there are `conflicts` (paths that both sides changed).
     `blocked_by`: codes of the reasons why the merge is refused now."""
 
     preview_id: str

@@ -11,8 +11,9 @@ from localstore.core.model.base import Model
 
 
 class Health(Model, omit_defaults=True, frozen=True):
-    """The health of a relay. `checks`: for each dependency `ok` or `down`; empty if only asked whether the
-    process lives. `status` degraded: it works, but refuses requests that need disk space."""
+    """The health of a relay. `checks`: `ok` or `down` for each dependency; empty if the request only asked
+    whether the process lives. `status`: degraded if the relay works, but refuses requests that need disk
+    space."""
 
     status: Literal["ok", "degraded", "unavailable"]
     checks: dict[str, str] = msgspec.field(default_factory=dict)

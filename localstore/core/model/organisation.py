@@ -32,7 +32,8 @@ class OrganisationOwns(Conflict):
 
 
 class ThroughOrganisation(Conflict):
-    """The account has its role as a member of the organisation that owns the repository."""
+    """The answer to an uploaded pack. `objects`: how many objects it contains. `stored_bytes`: the compressed
+    size of its frames."""
 
     code = "through_organisation"
 
@@ -47,8 +48,8 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """An organisation. `role`: the caller's role. `members`: how many there are, including admins.
-    `base_role`: the role of all members in all its repositories."""
+    """The answer to the upload of a large file. `blake3` and `size` (bytes) describe the whole file;
+    `chunks`: how many chunks it has."""
 
     id: str
     handle: str
@@ -71,7 +72,7 @@ class OrganisationChange(Sent, frozen=True):
 
 
 class Member(Model, frozen=True):
-    """A member of an organisation. `state` pending: the account is invited, and has no rights until it
+    """A member of an organisation. `state` pending: the account is invited and has no rights until it
     accepts."""
 
     account: Actor
@@ -81,7 +82,8 @@ class Member(Model, frozen=True):
 
 
 class MemberInvite(Model, frozen=True):
-    """An invitation of `account` by `inviter` to an organisation."""
+    """A query for bytes by their digest. `at`: id of a seal. If paths are hidden from the caller, the bytes
+    are returned only if the visible part of this seal's tree contains them."""
 
     id: str
     organisation: OrganisationName

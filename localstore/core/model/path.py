@@ -39,7 +39,7 @@ class PathRuleRemove(Model, frozen=True):
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
     """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility before and
-    after; None if there was or is no rule."""
+    after, None where there is no rule."""
 
     at: str
     by: Actor

@@ -1,5 +1,5 @@
-"""Payloads: stored bytes, identified by their BLAKE3, sent one by one or in packs; and questions which of
-them a repository lacks."""
+"""Payloads: stored bytes, identified by their BLAKE3 and sent one by one or in packs. A client can also ask
+which of them a repository lacks."""
 
 from __future__ import annotations
 

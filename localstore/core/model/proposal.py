@@ -70,8 +70,8 @@ Reviewers = Annotated[list[Handle], msgspec.Meta(max_length=REVIEWERS)]
 
 
 class HeadRepo(Model, frozen=True):
-    """The repository of the head branch: the proposal's own repository, or another one that shares its
-    history."""
+    """The repository of a proposal's head branch. It is the proposal's own repository, or another one that
+    shares its history."""
 
     id: str
     full_name: str
@@ -86,7 +86,7 @@ class ThreadCounts(Model, frozen=True):
 
 class Reviewer(Model, frozen=True):
     """An account that was asked for a review, or whose verdict counts. `seal_id`: the head that the verdict
-    is about. `stale`: the proposal's changes are no longer those that were reviewed."""
+    is about. `stale`: the proposal's changes are no longer the ones that were reviewed."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -104,16 +104,23 @@ class AutoMerge(Model, frozen=True):
 
 
 class Proposal(Model, frozen=True):
-    """A proposal to merge a branch into another. `head_seal`: the head of the newest version, number
-    `version`. `base_seal`: head of the base branch; for a closed proposal, the base of the newest version.
-    `merge_base`: None while unknown. `reviews`: the reviews behind the verdicts of `reviewers`. `checks`: the
-    checks on `head_seal`. `merge_state`: `clean` (it can be fast-forwarded), `behind` (its base has moved on,
-    and it merges without conflict), `conflicts` (even if something else hinders it too), `blocked`
-    (`blocked_by` lists why, as codes), `draft`, or `unknown` (no merge has been tried yet). The member
-    `conflicts`: files in which a merge conflicts, the first 100 that the caller sees. `mergeable`: whether a
-    merge would not conflict, None while unknown. `depends_on`: open proposals whose head branch is the base
-    of this one. `closes`: issues that merging closes. `head_repo`: None if it was deleted or is hidden;
-    `cross_repository`: it is another repository."""
+    """A proposal to merge a branch into another.
+
+    - `head_seal`: the head of the newest version, whose number is `version`.
+    - `base_seal`: head of the base branch; for a closed proposal, the base of the newest version.
+    - `merge_base`: None while unknown.
+    - `reviews`: the reviews from which the verdicts of `reviewers` come.
+    - `checks`: the checks on `head_seal`.
+    - `merge_state`: `clean` (it can be fast-forwarded), `behind` (the base has moved on; a merge has no
+      conflict), `conflicts` (reported even if something else blocks the proposal too), `blocked` (for the
+      reasons in `blocked_by`), `draft`, or `unknown` (no merge has been tried yet).
+    - `blocked_by`: the reasons why it cannot be merged, as codes.
+    - `conflicts`: files in which a merge conflicts, the first 100 that the caller sees.
+    - `mergeable`: whether a merge would have no conflict; None while unknown.
+    - `depends_on`: open proposals whose head branch is the base of this one.
+    - `closes`: issues that merging closes.
+    - `head_repo`: repository of the head branch, None if it was deleted or is hidden.
+    - `cross_repository`: whether `head_repo` is another repository."""
 
     number: int
     title: str
@@ -151,8 +158,8 @@ class Proposal(Model, frozen=True):
 
 
 class Version(Model, frozen=True):
-    """One head that a proposal had. `base`: head of the base branch at that time. `change_id`: equal for
-    equal changes, wherever they are in their files; None while unknown, or if paths are hidden."""
+    """One head that a proposal had. `base`: head of the base branch at that time. `change_id`: the same for
+    equal changes, wherever they are in their files. It is None while unknown, and if paths are hidden."""
 
     n: int
     head: str
@@ -164,9 +171,9 @@ class Version(Model, frozen=True):
 
 
 class ProposalCreate(Sent, frozen=True):
-    """A new proposal. `head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH if
-    OWNER has several) that the author may write to. Labels, assignees and reviewers need the rights to set
-    them; an author may ask for reviews."""
+    """A new proposal. `head`: a branch of the repository, or a branch of a fork that the author may write to:
+    OWNER:BRANCH, or OWNER/NAME:BRANCH if OWNER has several forks. Labels, assignees and reviewers need the
+    rights to set them. An author may always ask for reviews."""
 
     head: Head
     base: Branch
@@ -179,7 +186,7 @@ class ProposalCreate(Sent, frozen=True):
 
 
 class ProposalPatch(Sent, frozen=True):
-    """A change of a proposal. None and empty lists change nothing."""
+    """A change of a proposal. Members that are None or an empty list change nothing."""
 
     title: Title | None = None
     body: Body | None = None
@@ -195,9 +202,9 @@ class ProposalPatch(Sent, frozen=True):
 
 
 class ProposalQuery(PageQuery, frozen=True):
-    """A filter of proposals. `author`, `assignee`, `reviewer`: a handle, or @me. `involves` @me: opened by,
-    commented on by or assigned to the caller. `head`, `base`: names of branches. `search`: words of the title
-    or the text, in any case; all must occur; only the first 8 count."""
+    """A filter of proposals. `author`, `assignee`, `reviewer`: a handle, or @me. `involves`: @me for
+    proposals that the caller opened, commented on or is assigned to. `head`, `base`: names of branches.
+    `search`: words of the title or the text, in any case. All of them must occur; only the first 8 count."""
 
     state: Literal["open", "closed", "merged", "all"] = "open"
     author: Handle | None = None

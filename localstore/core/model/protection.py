@@ -16,7 +16,7 @@ from localstore.core.model.limits import APPROVALS
 
 class BranchProtected(Conflict):
     """A protection rule of the branch forbids the request. `rules`: the flags that forbid it; `patterns`: the
-    patterns of the matching rules. Missing requirements of a merge are reported by NotMergeable instead."""
+    patterns of the matching rules. If a merge lacks a requirement, NotMergeable is raised instead."""
 
     code = "branch_protected"
 
@@ -25,9 +25,9 @@ _Approvals = Annotated[int, msgspec.Meta(ge=0, le=APPROVALS)]
 
 
 class ProtectionSet(Sent, frozen=True):
-    """A whole protection rule; absent flags are off. `required_approvals` above 0 requires a review.
-    `fresh_approvals`: only approvals of the current change count. `require_resolution`: all threads must be
-    resolved before a merge."""
+    """A whole protection rule. Flags that are left out are off. `required_approvals`: a number above 0
+    requires a review. `fresh_approvals`: only approvals of the current change count. `require_resolution`:
+    all threads must be resolved before a merge."""
 
     require_review: bool = False
     require_checks: bool = False
@@ -39,7 +39,8 @@ class ProtectionSet(Sent, frozen=True):
 
 
 class Protection(ProtectionSet, frozen=True, kw_only=True):
-    """The protection rule for one pattern. Matching branches can never be deleted, whatever its flags are."""
+    """The protection rule for one pattern. A branch that matches the pattern can never be deleted, even if
+    all flags are off."""
 
     pattern: str
 
@@ -55,8 +56,8 @@ def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
 def refusal(
     branch: str, rules: Sequence[Protection], act: Literal["write", "move", "create"]
 ) -> BranchProtected | None:
-    """The error with which the protection rules of a branch refuse `act`: to write to it, to move it, or to
-    create it; None if they allow it."""
+    """The error with which the protection rules of a branch refuse an act; None if they allow it. `act`: to
+    write to the branch, to move it, or to create it."""
     flags = [flag for flag in _WRITES if any(_on(rule, flag) for rule in rules)]
     if not flags:
         return None

@@ -22,8 +22,8 @@ class NoBranch(NotFound):
 
 
 class StaleHead(Conflict):
-    """The branch is not at the head that the request expected; `head` is its current head (null: no seal
-    yet)."""
+    """The branch is not at the head that the request expected. `head`: its current head, null if it has no
+    seal yet."""
 
     code = "stale_head"
 
@@ -47,8 +47,8 @@ RefType = Literal["branch", "tag"]
 
 
 class Ref(Model, frozen=True):
-    """A branch or tag. `head`: a seal id, None for a branch without seals. `id`: permanent, also after a
-    rename; `frontier`: number of live updates."""
+    """A branch or tag. `head`: a seal id, None for a branch without seals. `id`: a permanent id, which a
+    rename does not change. `frontier`: the number of live updates."""
 
     id: str
     type: RefType
@@ -60,8 +60,8 @@ class Ref(Model, frozen=True):
 
 
 class RefCreate(Sent, frozen=True):
-    """A new branch or tag. `head`: where it begins: a seal id or a branch name; `expected_head`: the head
-    that this branch must have."""
+    """A new branch or tag. `head`: where it begins, as a seal id or the name of another branch.
+    `expected_head`: the head that this other branch must have."""
 
     type: RefType
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
@@ -78,14 +78,14 @@ class RefUpdate(Sent, frozen=True):
 
 
 class RefQuery(PageQuery, frozen=True):
-    """A filter of branches and tags. `type` absent: branches, then tags."""
+    """A filter of branches and tags. `type`: which of the two to list; by default branches, then tags."""
 
     type: RefType | None = None
 
 
 class RefDelete(Model, frozen=True):
-    """A request to delete a branch or tag. `discard_live`: even if it has unsealed edits, which are lost.
-    `expected_head`: the head that it must have."""
+    """A request to delete a branch or tag. `discard_live`: delete it even if it has unsealed edits, which are
+    lost. `expected_head`: the head that the branch or tag must have."""
 
     discard_live: bool = False
     expected_head: str | None = None

@@ -21,8 +21,8 @@ class ReleaseExists(Conflict):
 
 
 class AssetExists(Conflict):
-    """The release has an asset with this name, compared without case. `name`, `blake3`, `size`: of that
-    asset."""
+    """The release has an asset with this name, compared without case. `name`, `blake3` and `size` describe
+    that asset."""
 
     code = "asset_exists"
 
@@ -100,9 +100,9 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 class AssetUpload(Model, frozen=True):
     """The query of an asset's upload. `name`: file name without a folder. `manifest`: the body is the chunk
-    list of a large file, whose chunks were sent in packs before; so after an interruption only missing chunks
-    are sent. `replaces`: BLAKE3 of an asset of this name, which is replaced once the new asset has arrived
-    completely."""
+    list of a large file. Its chunks were sent in packs before, so that only missing ones are sent after an
+    interruption. `replaces`: BLAKE3 of an existing asset of this name, which is replaced once the new one
+    has arrived completely."""
 
     name: str
     manifest: bool = False
@@ -130,8 +130,8 @@ def check_asset_name(name: str) -> str:
 
 
 def media_type(given: str | None) -> str:
-    """The media type of an asset. `given`: the Content-Type of its upload; without it
-    `application/octet-stream`. Raises Invalid if it is malformed."""
+    """The media type of an asset. `given`: the Content-Type of its upload; without it, the result is
+    `application/octet-stream`. Raises Invalid if `given` is malformed."""
     if given is None:
         return BYTES
     if len(given) > ASSET_TYPE_CHARS or not _MEDIA_TYPE.fullmatch(given):

@@ -57,7 +57,7 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """How the caller is related to a repository. `role`: None for a reader of a public repository."""
+    """The caller's relation to a repository. `role`: None for a reader of a public repository."""
 
     role: Role | None = None
     starred: bool = False
@@ -98,7 +98,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
-    """A new repository. `visibility`: a shorthand for the class; the two must not contradict each other.
+    """A new repository. `visibility`: a short way to choose the class; if both are given, they must agree.
     `owner`: an organisation of which the caller is an admin; by default the caller."""
 
     name: RepoName
@@ -132,9 +132,9 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """Where a public repository is and what it is, for everybody. `parent`: the repository that it was forked
-    from, if the caller may see that one. `clone_url`: address for git; None if the server has no git, or
-    hides part of the repository."""
+    """The name and basic facts of a public repository, which everybody may see. `parent`: the repository that
+    it was forked from, if the caller may see that one. `clone_url`: address for git; None if the server
+    has no git, or hides part of the repository."""
 
     id: str
     owner: str
@@ -161,9 +161,9 @@ class Deleted(Model, frozen=True):
 
 
 class RepoQuery(PageQuery, frozen=True):
-    """Which repositories to list. `owner`: a handle or `@me`; `name` needs it. `state` deleted: the ones that
-    the caller can restore. `mine`: the ones in which the caller has a role, including owned ones; not
-    together with `owner`."""
+    """Which repositories to list. `owner`: a handle or `@me`; `name` may be used only with it. `state`:
+    deleted for the repositories that the caller can restore. `mine`: those in which the caller has a role,
+    including owned ones; it cannot be combined with `owner`."""
 
     owner: str | None = None
     name: str | None = None

@@ -48,9 +48,9 @@ class ReportCreate(Sent, frozen=True):
 
 
 class ReportDecision(Sent, frozen=True):
-    """The decision about a report. Triaged: somebody works on it. Published: an advisory is published.
-    Dismissed: it is no security fault. `affected`: packages that the advisory names; without any, it applies
-    to every version of the repository."""
+    """The decision about a report. `triaged` means that somebody works on it, `published` that an advisory is
+    published, `dismissed` that it is no security fault. `affected`: packages that the advisory names;
+    without any, the advisory applies to every version of the repository."""
 
     decision: Annotated[Decision, msgspec.Meta(description="triaged, published or dismissed")]
     affected: AffectedPackages = msgspec.field(default_factory=list)

@@ -29,9 +29,9 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """A review of a proposal. `seal_id`: the head that was reviewed; `version`: its version number. `stale`:
-    the proposal's changes are no longer those that were reviewed. `counts`: the reviewer has write access
-    now, so the verdict counts."""
+    """A review of a proposal. `seal_id`: the head that was reviewed; `version`: the version number of that
+    head. `stale`: the proposal's changes are no longer the ones that were reviewed. `counts`: whether the
+    verdict counts, because the reviewer has write access now."""
 
     id: str
     reviewer: Actor

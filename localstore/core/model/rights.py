@@ -2,10 +2,12 @@
 
     OPERATIONS["ref.create"].least  # "write"
 
-Each route names its operation. The relay checks it before the handler runs and again in a transaction that
-writes; the reference and tests are made from this table; a client uses it to predict refusals. It is a module
-of its own, because the relay's gate and its `View` both need it and may not import each other.
-docs/reference/rights.md marks the operations that have no route yet."""
+Each route names its operation. The relay checks the caller's right before the handler runs, and again in a
+transaction that writes. A client uses the table to predict refusals; the reference and tests are made from
+it. docs/reference/rights.md marks the operations that have no route yet.
+
+The table is a module of its own, because the relay's gate and its `View` both need it and may not import each
+other."""
 
 from __future__ import annotations
 
@@ -28,19 +30,20 @@ RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "adm
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """An operation and who may request it. `about`: what it is about, which decides how.
+    """An operation and who may request it. `about`: whether it is about a repository, an account, the browser
+    or the node (the relay).
 
-    About a repository: `least` is the lowest role that may. If the repository is public, a `stranger` (an
-    account without a role), a `guest` and an `anonymous` caller may too, where set. `author`: the author of
-    the subject may too, which the service checks (`View.require_author`). `archived`: allowed in an archived
-    repository. For a suspended, killed or deleted repository the answer is always 404.
+    - About a repository: `least` is the lowest role that may request it. In a public repository, `stranger`
+      (an account without a role), `guest` and `anonymous` say whether these callers may, too. `author`: the
+      author of the subject may, too; the service checks this (`View.require_author`). `archived`: allowed in
+      an archived repository. For a suspended, killed or deleted repository the answer is always 404.
+    - About an account: the caller needs a session; the session of a guest is enough if `guest` is set.
+    - About the browser: the caller needs a session by cookie.
+    - About the node: everybody may request it.
 
-    About an account: needs a session; a guest's session is enough if `guest`. About the browser: needs a
-    session by cookie. About the node (the relay): everybody may.
-
-    `needs`: the capability that the credential must include; `talk` is included in `write`. `edition`: the
-    lowest edition that has the operation. `grows`: it adds data to a repository, which a relay short of disk
-    space refuses."""
+    `needs`: the capability that the credential must include (`write` includes `talk`). `edition`: the lowest
+    edition of the relay that has the operation. `grows`: the operation adds data to a repository, so a relay
+    short of disk space refuses it."""
 
     name: str
     about: About
@@ -55,7 +58,8 @@ class Operation(msgspec.Struct, frozen=True):
     grows: bool = False
 
     def allows(self, who: Who) -> bool:
-        """Whether the table allows this caller, in an active repository that it sees."""
+        """Whether the table allows the operation to this caller, in an active repository that the caller
+        sees."""
         if who == "author":
             return self.author or self.stranger  # an author without a role is a stranger too
         if who in ("stranger", "guest", "anonymous"):
@@ -67,14 +71,15 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def required(needs: Capability, caps: Collection[str]) -> Capability:
-    """The capability that a credential with the capabilities `caps` must include for an operation that needs
-    `needs`. `write` includes `talk`: without `talk` in `caps`, `write` is required instead."""
+    """The capability that a credential must include for an operation. `needs`: what the operation needs;
+    `caps`: the capabilities of the credential. As `write` includes `talk`, the result is `write` for
+    `talk` if `caps` has no `talk`."""
     return "write" if needs == "talk" and "talk" not in caps else needs
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
     """Makes an operation that reads a repository. If `least` is above `read`, only accounts with a role in
-    the repository may, even if it is public."""
+    the repository may request it, even in a public repository."""
     public = least == "read"
     return Operation(
         name,
@@ -97,9 +102,9 @@ def writing(
     talk: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """Makes an operation that changes a repository. With `least` `read`, strangers who can read the
-    repository may too; guests only if `guest`. `talk`: a credential for reading and talking is enough. Other
-    parameters: see `Operation`."""
+    """Makes an operation that changes a repository. If `least` is `read`, strangers who can read the
+    repository may request it, too; guests only with `guest`. `talk`: a credential for reading and talking
+    is enough. For the other parameters see `Operation`."""
     return Operation(
         name,
         "repository",

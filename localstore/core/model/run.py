@@ -71,8 +71,8 @@ PREFIX = "the first 4 or more hex digits of an id"
 
 
 class Run(Model, frozen=True):
-    """One attempt of the check `name` on a seal. `attempt`: counts from 1. `conclusion`: None until
-    completed. `branch`: branch on which the seal was made. `reported_by`: who recorded it."""
+    """One attempt of the check `name` on a seal. `attempt`: counts from 1. `conclusion`: None until the run
+    is completed. `branch`: the branch on which the seal was made. `reported_by`: who recorded the run."""
 
     id: str
     name: str
@@ -91,7 +91,7 @@ class Run(Model, frozen=True):
 
 class RunCreate(Sent, frozen=True):
     """A new run. `seal_id`: the full id of a seal of this repository. `status`: by default completed if there
-    is a conclusion, else queued."""
+    is a conclusion, otherwise queued."""
 
     name: CheckName
     seal_id: SealId

@@ -41,8 +41,8 @@ class E2eeUnavailable(Unavailable):
 
 
 class SealChange(Model, array_like=True, frozen=True):
-    """The change of one path of a tree, as an array. `kind`: None if the path is removed; `digest`: hex;
-    `size`: bytes."""
+    """The change of one path of a tree, encoded as an array. `kind`: None if the path is removed; `digest`:
+    hex; `size`: bytes."""
 
     path: str
     kind: str | None
@@ -52,9 +52,10 @@ class SealChange(Model, array_like=True, frozen=True):
 
 class PrepareRequest(Sent, frozen=True):
     """A request to prepare a seal of the live frontier. `expected_head`: the newest seal that this device
-    has. `expected_frontier`: refuse if the frontier is beyond this number. `replica` and `settled`: the relay
-    may forget its answers to this replica up to this update number. `merged`: seals that were merged into the
-    frontier; they are recorded in the provenance, and the tree is sealed even if it equals the parent's."""
+    has. `expected_frontier`: refuse the request if the frontier is beyond this number. `replica` and
+    `settled`: the relay may forget its answers to this replica up to this update number. `merged`: seals
+    that were merged into the frontier. They are recorded in the provenance, and the tree is sealed even if
+    it equals the parent's tree."""
 
     message: str
     device_key_id: str
@@ -69,10 +70,10 @@ class PrepareRequest(Sent, frozen=True):
 
 
 class Prepared(Model, frozen=True):
-    """A prepared seal. `bytes`: the exact payload to sign (b64u); `digest`: its BLAKE3, the seal id.
-    `changes`: how its tree differs from the parent's, from which the device can compute `content_digest`.
-    `live_by`: for each path the others who have unsealed edits in this seal. `unchanged`: the tree equals the
-    parent's, so there is nothing to seal and no `prepare_id`."""
+    """A prepared seal. `bytes` (b64u): the exact payload to sign; `digest`: its BLAKE3, the seal id.
+    `changes`: how its tree differs from the parent's tree; the device computes `content_digest` from them.
+    `live_by`: for each path, the others who have unsealed edits in this seal. `unchanged`: the tree equals
+    the parent's tree, so there is nothing to seal and no `prepare_id`."""
 
     prepare_id: str
     bytes: str
@@ -104,8 +105,8 @@ class TreeDelta(Sent, frozen=True):
 
 
 class PrepareSealsRequest(Sent, frozen=True):
-    """A request to prepare several seals of `branch` from explicit trees, one after the other. The first
-    parent of the first seal is `expected_head`."""
+    """A request to prepare several seals of `branch` from explicit trees. Each seal is the parent of the next
+    one; the first parent of the first seal is `expected_head`."""
 
     branch: str
     device_key_id: str
@@ -120,7 +121,7 @@ class PreparedSeal(Model, frozen=True):
 
 
 class PreparedSeals(Model, frozen=True):
-    """The answer: the prepared seals, in order. `tree_key` (b64u): the tree key of the new seals."""
+    """The prepared seals, in the order of the request. `tree_key` (b64u): the tree key of the new seals."""
 
     prepare_id: str
     seals: list[PreparedSeal]

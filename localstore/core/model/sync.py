@@ -1,12 +1,13 @@
-"""Events in repositories as they happen: over a WebSocket (`svc-sync.v1`), or by polling.
+"""Events in repositories as they happen, received over a WebSocket (`svc-sync.v1`) or by polling.
 
 On the socket both sides send JSON text frames with a `type`. The client sends `auth` (first, unless a cookie
 or signed upgrade headers signed it in), `subscribe` and `unsubscribe`. The server sends `subscribed`,
-`hidden`, `event`, `resync`, and `closing` before it closes.
+`hidden`, `event`, `resync`, and `closing` before it closes the socket.
 
-A *channel* is the exchange between one branch and one working copy, under a number that the client chooses.
-The client sends `open`, `updates`, `here` and `close`. The server sends `opened` or `refused`, then `live`
-and `people`; `answers` to `updates`; and `gap` if the frames after a number are no longer available."""
+A *channel* connects one branch with one working copy, under a number that the client chooses. The client
+sends `open`, `updates`, `here` and `close`. The server sends `opened` or `refused`, then `live` and `people`.
+It replies to `updates` with `answers`, and sends `gap` if the frames after a number are no longer
+available."""
 
 from __future__ import annotations
 
@@ -32,10 +33,15 @@ EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of
 
 
 class Event(Model, frozen=True, tag="event"):
-    """An event of a repository. `id`: grows with every event of the relay; `kind`: `noun.verb`, such as
-    `ref.create`, or `live`; `data`: ids, numbers and names, never content. `actor`: the account that caused
-    it, "operator", or "" for the relay itself; `device_key_id`: the key that signed the request; `turn`: the
-    name that a program gave to this piece of its work; `number`: number of the issue or proposal."""
+    """An event of a repository.
+
+    - `id`: grows with every event of the relay.
+    - `kind`: `noun.verb`, such as `ref.create`, or `live`.
+    - `data`: ids, numbers and names, never content.
+    - `actor`: the account that caused it, "operator", or "" for the relay itself.
+    - `device_key_id`: the key that signed the request.
+    - `turn`: the name that a program gave to the piece of its work that caused the event.
+    - `number`: number of the issue or proposal."""
 
     id: int
     repo_id: str
@@ -77,8 +83,8 @@ class Closing(Model, frozen=True, tag="closing"):
 
 
 class Subscribe(Model, frozen=True, tag="subscribe"):
-    """Sent by the client to receive the events of a repository that come after event `since`; None: from now
-    on."""
+    """Sent by the client to receive the events of a repository. `since`: the id of an event, after which they
+    begin; None for events from now on."""
 
     repo_id: str
     since: EventId | None = None
@@ -101,10 +107,10 @@ class ChannelUnknown(Invalid):
 
 
 class Open(Model, frozen=True, tag="open"):
-    """Sent by the client to open a channel: to receive the live frames of this branch from number `since` of
-    its frontier on (None: from now on), for the working copy with the number `replica`, of the device
-    `device_key_id`. A channel number that is in use is opened again. The frontier is what the branch holds
-    now; each change of it has the next number."""
+    """Sent by the client to open a channel, on which it receives the live frames of a branch. The frontier is
+    what the branch holds now, and each change of it has the next number. `since`: the number after which
+    the frames begin, None for frames from now on. `replica`: the number of the working copy;
+    `device_key_id`: the key of its device. A channel number that is in use is opened again."""
 
     channel: ChannelNumber
     repo_id: str
@@ -122,8 +128,8 @@ class Close(Model, frozen=True, tag="close"):
 
 class Opened(Model, frozen=True, tag="opened"):
     """Sent by the server when a channel is open. `seq`: number of the branch's frontier; `head`: newest seal
-    of the branch. Frames after `since` follow as `live`, or a `gap` if they are no longer available; then
-    `people` lists everybody on the branch."""
+    of the branch. Then the server sends the frames after `since` as `live`, or a `gap` if they are no
+    longer available, and `people`, which lists everybody on the branch."""
 
     channel: ChannelNumber
     branch_id: str
@@ -133,8 +139,8 @@ class Opened(Model, frozen=True, tag="opened"):
 
 class Refused(Model, frozen=True, tag="refused"):
     """Sent by the server. With `id`: the message `updates` with this id was refused, and none of its updates
-    was carried out; the channel stays open. Without `id`: the channel was not opened, or has ended. `code`,
-    `detail` and `retry_after` (seconds; 0: unknown): as in a problem document."""
+    was carried out; the channel stays open. Without `id`: the channel was not opened, or has ended. `code`
+    and `detail`: as in a problem document. `retry_after`: when to try again, in seconds; 0 if unknown."""
 
     channel: ChannelNumber
     code: str
@@ -158,13 +164,17 @@ class Signed(Model, omit_defaults=True, frozen=True):
 
 
 class Live(Model, frozen=True, tag="live"):
-    """Sent by the server: how a frontier changed from number `after` to `seq`. It can be applied only to a
-    frontier at number `after`; a client at another number must read the whole frontier (bootstrap).
-    `replica`: the sender of the updates, 0 for the relay itself. `rows`: the changed paths at `seq`, the same
-    for all receivers: `other` is the last update by a replica other than the sender, so for all other
-    replicas it equals `ver`. `updates`: the updates that led to the rows, in order. If no update has the
-    `ver` of a row, the path was changed by the relay, or by operations too long for a frame: the client must
-    request its lane. A requested lane contains later updates too, which the client skips when they arrive."""
+    """Sent by the server when a frontier has changed from number `after` to `seq`. Only a client whose
+    frontier is at number `after` can apply the change. A client at another number must read the whole
+    frontier (bootstrap).
+
+    `replica`: the sender of the updates, 0 for the relay itself. `updates`: the updates that led to the rows,
+    in order. `rows`: the changed paths at `seq`. They are the same for all receivers: `other` is the last
+    update by a replica other than the sender, so for all other replicas it equals `ver`.
+
+    If no update has the `ver` of a row, the path was changed by the relay, or by operations too long for a
+    frame; the client must then request the lane. A requested lane contains later updates too, which the
+    client skips when they arrive."""
 
     channel: ChannelNumber
     after: Count
@@ -175,7 +185,7 @@ class Live(Model, frozen=True, tag="live"):
 
 
 class Gap(Model, frozen=True, tag="gap"):
-    """Sent by the server instead of the frames up to number `seq`, which are too old or too large: the client
+    """Sent by the server instead of the frames up to number `seq`, which are too old or too large. The client
     must read the whole frontier (bootstrap). Frames after `seq` follow."""
 
     channel: ChannelNumber
@@ -200,8 +210,9 @@ class Answers(Model, frozen=True, tag="answers"):
 
 
 class Place(Sent, frozen=True):
-    """Where a user is on a branch: a path ("" for none), a line and a column, from 1 (0: unknown). It expires
-    after 30 seconds. `turn`: the name of a piece of an agent's work; whoever sends one counts as an agent."""
+    """Where a user is on a branch: a path ("" for none), a line and a column, which count from 1 (0 if
+    unknown). The place expires after 30 seconds. `turn`: the name of a piece of an agent's work; a user
+    who sends it counts as an agent."""
 
     path: Where = ""
     line: Count = 0
@@ -217,8 +228,8 @@ class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=F
 
 
 class Person(Model, omit_defaults=True, frozen=True):
-    """Somebody on a branch, and where. `conn`: id of their connection, the same while their working copy is
-    connected. `device`: name of their device key."""
+    """A user on a branch, with their place. `conn`: id of their connection, which stays the same while their
+    working copy is connected. `device`: name of their device key."""
 
     conn: str
     who: str
@@ -231,8 +242,9 @@ class Person(Model, omit_defaults=True, frozen=True):
 
 
 class People(Model, frozen=True, tag="people"):
-    """Sent by the server: how the people on a branch changed. `here`: people who arrived or moved; `gone`:
-    connections that left. The first such message after `opened` lists everybody except the receiver."""
+    """Sent by the server when the people on a branch have changed. `here`: people who arrived or moved;
+    `gone`: connections that left. The first such message after `opened` lists everybody except the
+    receiver."""
 
     channel: ChannelNumber
     here: list[Person]
@@ -247,9 +259,9 @@ class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fie
 
 
 class PollRequest(Sent, frozen=True):
-    """A request for events. `repos`: ids of repositories, whose events after `since` are sent (None: only the
-    current event id). `channels`: branches, whose live frames are sent. The answer comes as soon as there is
-    an event, or after `wait` seconds."""
+    """A request for events. The answer comes as soon as there is an event, or after `wait` seconds. `repos`:
+    ids of repositories, whose events after `since` are sent; with None only the id of the newest event is
+    returned. `channels`: branches, whose live frames are sent."""
 
     repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
     since: EventId | None = None
@@ -263,9 +275,10 @@ Frame = Opened | Refused | Live | Gap | People
 
 
 class PollAnswer(Model, frozen=True):
-    """The answer to a poll. `next`: the `since` of the next poll. `more`: poll again at once. `hidden`: ids
-    of repositories that do not exist for this caller. `resync`: events after `since` were deleted; read the
-    state of all repositories again. `frames`: the frames of the channels, as on a socket."""
+    """The answer to a poll. `next`: the value of `since` for the next poll. `more`: the client should poll
+    again at once. `hidden`: ids of repositories that do not exist for this caller. `resync`: events after
+    `since` were deleted, so the client must read the state of all repositories again. `frames`: the frames
+    of the channels, as on a socket."""
 
     events: list[Event]
     next: int

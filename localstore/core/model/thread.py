@@ -1,8 +1,8 @@
 """Threads about lines of a proposal: a comment on lines, its answers, and suggested replacements of the
 lines.
 
-A thread follows its lines when they move: `place` is where they are in the newest version. `side`: `old` for
-lines of the merge base, as on the left side of a difference; `new` for lines of the head."""
+When the lines move, the thread moves with them; `place` says where they are in the newest version. `side`:
+`old` for lines of the merge base (the left side of a comparison), `new` for lines of the head."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Suggestion(Model, frozen=True):
 
 class Place(Model, frozen=True):
     """Where a thread's lines are in the seal `seal_id`. `how`: they are the `same` lines, `moved` to another
-    place, or `edited` since. For deleted lines it is the line where they were."""
+    place, or `edited` since. If the lines were deleted, this is the line where they were."""
 
     seal_id: str
     path: str
@@ -76,10 +76,11 @@ class LivePlace(Model, frozen=True):
 
 
 class Thread(Model, frozen=True):
-    """A thread about lines `start` to `end` of `path`: in the seal `seal_id`, or, if `side` is old, in the
-    merge base of that version. `place`: where they are in the newest version; None if it has no such lines.
-    `draft`: it is published with its author's review; until then only the author sees it. `live`: where the
-    lines are among unsealed edits, if requested and if the file has such edits."""
+    """A thread about lines `start` to `end` of `path` in the seal `seal_id`, or, if `side` is old, in the
+    merge base of that version. `place`: where the lines are in the newest version; None if that version
+    does not have them. `draft`: the thread is published with its author's review, and until then only the
+    author sees it. `live`: where the lines are among unsealed edits, present if the query asked for it and
+    the file has such edits."""
 
     id: str
     author: Actor
@@ -124,9 +125,9 @@ class ThreadComment(Sent, frozen=True):
 
 
 class ThreadQuery(PageQuery, frozen=True):
-    """A filter of threads. `path`: threads that began in this file, or are in it now. `draft` 1: only the
-    caller's threads that are not published yet. `live` 1: also return their places on the live frontier;
-    needs write access."""
+    """A filter of threads. `path`: threads that began in this file or are in it now. `draft`: 1 for only
+    those threads of the caller that are not published yet. `live`: 1 to also return their places on the
+    live frontier, which needs write access."""
 
     state: Literal["open", "resolved", "all"] = "all"
     path: Path | None = None

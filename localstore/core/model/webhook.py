@@ -1,5 +1,5 @@
-"""Webhooks: URLs to which a relay sends signed messages about events of a repository; and the outcome of each
-delivery."""
+"""Webhooks: URLs to which a relay sends signed messages about events of a repository. The relay records the
+outcome of each delivery."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ Secret = Annotated[
 
 
 class Webhook(Model, frozen=True):
-    """A webhook. `events`: the kinds of events that it receives. `secret`: key of the messages' signatures;
-    only in the answer that creates the webhook. `disabled`: the reason why it is switched off, None if it is
-    on. `failing_since`: time of the first failure since the last success."""
+    """A webhook. `events`: the kinds of events that it receives. `secret`: the key of the messages'
+    signatures, present only in the answer that creates the webhook. `disabled`: why it is switched off,
+    None if it is on. `failing_since`: time of the first failure after the last success."""
 
     id: str
     url: str
@@ -72,7 +72,7 @@ class Webhook(Model, frozen=True):
 
 
 class WebhookCreate(Sent, frozen=True):
-    """A new webhook. `secret` None: the relay makes one."""
+    """A new webhook. `secret`: the key of the messages' signatures; by default the relay makes one."""
 
     url: Url
     events: Events
@@ -89,8 +89,9 @@ class WebhookEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 class Delivery(Model, frozen=True):
     """A message to one webhook, with its attempts. `event_id`: value of the header `webhook-id`, the same in
-    each attempt and redelivery. `status`: HTTP status of the last answer, None if there was no answer;
-    `reason` then says why. `duration_ms`: of the last attempt. `next_at`: time of the next attempt."""
+    each attempt and redelivery. `status`: HTTP status of the last answer; None if there was no answer, and
+    then `reason` says why. `duration_ms`: duration of the last attempt. `next_at`: time of the next
+    attempt."""
 
     id: str
     event_id: str

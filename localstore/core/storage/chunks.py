@@ -1,14 +1,13 @@
-"""Content-defined chunks: how a large file is cut, and its chunk manifest.
+"""Content-defined chunks: how a large file is cut into chunks, and the chunk manifest that lists them.
 
     manifest = JCS {"blake3": hex, "chunks": [{"blake3": hex, "size": int}, …], "size": int, "v": 1}
 
 Version 1 cuts with FastCDC 2020 (Xia et al.): the gear table of pyfastcdc with seed 0, minimum 8 KiB, maximum
-128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. Other parameters would cut
-every file at other places and share no chunks with stored files, so they need a new version; golden vectors
-in the tests fix version 1. Readers verify digests and sizes, not the cuts.
+128 KiB, normalization 2 around 56 KiB, which gives chunks of 64 KiB on average. With other parameters every
+file would be cut at other places and share no chunks with stored files. So other parameters need a new
+version; golden vectors in the tests fix version 1. Readers verify digests and sizes, not the cuts.
 
-The digest of a large file is the BLAKE3 of its bytes, as for any file; its manifest is a separate object.
-"""
+The digest of a large file is the BLAKE3 of its bytes, as for any file; its manifest is a separate object."""
 
 from __future__ import annotations
 
@@ -50,9 +49,9 @@ class ChunkManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def file_cap(repo_kind: str, max_file_mib: int | None = None) -> int:
-    """The most bytes that one binary file may have in a repository of this kind: BLOB_FILE, or CHUNKED_FILE
-    for BULK_KINDS. In an app the manifest may raise it to `max_file_mib`, at most to APP_FILE_CLAMP, but not
-    lower it."""
+    """The most bytes that one binary file may have in a repository of this kind: CHUNKED_FILE for BULK_KINDS,
+    BLOB_FILE for others. The manifest of an app may raise this limit to `max_file_mib`, at most to
+    APP_FILE_CLAMP. It cannot lower the limit."""
     if repo_kind in BULK_KINDS:
         return limits.CHUNKED_FILE
     if repo_kind != "app" or max_file_mib is None:
@@ -70,14 +69,13 @@ def kind_of_bytes(size: int, repo_kind: str) -> Literal["blob", "chunked"]:
 
 
 class Chunker:
-    """Cuts a stream of bytes into chunks; where it cuts does not depend on the pieces in which the stream
-    arrives. The bytes are read directly into its own buffer (`space`), so that little is copied.
+    """Cuts a stream of bytes into chunks. The cuts do not depend on the pieces in which the stream arrives.
+    Callers read bytes directly into the buffer of the chunker (`space`), so that little is copied.
 
     >>> chunker = Chunker()
     >>> chunker.space()[:200_000] = bytes(200_000)
     >>> [len(chunk) for chunk in (*chunker.feed(200_000), *chunker.finish())]
-    [131072, 68928]
-    """
+    [131072, 68928]"""
 
     def __init__(self) -> None:
         from pyfastcdc import FastCDC  # 18 ms of CPU, for those who cut
@@ -97,8 +95,8 @@ class Chunker:
         return self._buffer[self._rest : self._rest + WINDOW]
 
     def feed(self, count: int) -> Iterator[memoryview]:
-        """Yields the chunks completed by the `count` bytes written to `space`. They are views of the buffer:
-        use each before the next call of `space`, and iterate to the end."""
+        """Yields the chunks that are complete after `count` bytes were written to `space`. The chunks are
+        views of the buffer: use each before the next call of `space`, and iterate to the end."""
         filled = self._rest + count
         end = 0
         if filled >= limits.CHUNK_MAX:
@@ -135,9 +133,11 @@ def encode(chunk_manifest: ChunkManifest) -> bytes:
 
 
 def decode(raw: bytes) -> ChunkManifest:
-    """Decode and check a chunk manifest. Raises Invalid or TooLarge unless the bytes are canonical, the
-    version is 1, digests are 64 lowercase hex digits, the sizes add up, each chunk has CHUNK_MIN (the last
-    may be smaller) to CHUNK_MAX bytes, and the file is larger than the blob cap and at most CHUNKED_FILE."""
+    """Decode and check a chunk manifest. Raises Invalid or TooLarge for a bad one.
+
+    The bytes must be canonical, the version 1, and digests 64 lowercase hex digits. Each chunk has CHUNK_MIN
+    to CHUNK_MAX bytes; only the last may be smaller. The sizes add up to the size of the file, which is
+    larger than the blob cap and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
         chunk_manifest = msgspec.json.decode(raw, type=ChunkManifest)

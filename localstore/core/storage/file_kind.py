@@ -15,7 +15,8 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Classified(NamedTuple):
-    """What a file is. `kind`: text or blob; `size`: bytes; `blake3`: digest of its content, 32 bytes."""
+    """Kind, size and digest of a file. `kind`: text or blob; `size`: bytes; `blake3`: BLAKE3 of its content,
+    32 bytes."""
 
     kind: Kind
     size: int

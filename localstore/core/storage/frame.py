@@ -19,8 +19,8 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Fetched:
-    """The stored bytes of a frame, read on demand, so that only the needed beginning is fetched. `fetch(size,
-    at)`: returns `size` bytes of the source from `at` on. The frame has `length` bytes from `offset` on."""
+    """The stored bytes of a frame that are fetched piece by piece, as they are needed. `fetch(size, at)`:
+    returns `size` bytes of the source from `at` on. `offset`, `length`: where the frame is in the source."""
 
     __slots__ = ("_at", "_end", "_fetch")
 
@@ -42,7 +42,7 @@ class Fetched:
         return b"".join(parts)
 
     def head(self, size: int) -> bytes:
-        """The next bytes, without consuming them."""
+        """The next `size` bytes, without consuming them."""
         return self._fetch(min(size, self._end - self._at), self._at)
 
 
@@ -50,11 +50,11 @@ Stored = Bytes | Fetched
 
 
 def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
-    """The object of `size` bytes at `offset` of a frame's raw (uncompressed) bytes. Decompresses only as much
-    as needed.
+    """An object of a frame: the `size` bytes at `offset` of the frame's raw (uncompressed) bytes.
+    Decompresses only as much as needed.
 
-    The caller has to compare the digest. Raises Invalid if the frame does not decompress that far, if its
-    length differs from `raw_len`, or if the object is outside of it."""
+    The caller has to compare the object with its digest. Raises Invalid if the frame decompresses to fewer
+    bytes, if its length differs from `raw_len`, or if the object is outside of the frame."""
     end = offset + size
     if offset < 0 or size < 0 or end > raw_len:
         raise Invalid("an object lies outside of its frame")
@@ -109,8 +109,9 @@ def _decompress(stored: Bytes, raw_len: int) -> bytes:
 
 
 def _require_length(stored: Stored, raw_len: int) -> None:
-    """Raises Invalid or TooLarge unless the length that the zstd header declares equals `raw_len` of the
-    pack's table and is within the cap. The decompressor makes its output buffer of that length."""
+    """Raises Invalid or TooLarge unless the length in the zstd header equals `raw_len` (the length in the
+    pack's table) and is within the cap. The check is needed because the decompressor allocates a buffer of
+    that length."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
     head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, Fetched) else stored[:_ZSTD_HEADER_MAX]

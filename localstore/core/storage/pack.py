@@ -1,14 +1,13 @@
 """Packs: many objects in one stream, for transfer and as pack files.
 
-    pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames back to back
+    pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames, one after the other
     table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item per frame
 
-Numbers are big-endian, lengths in bytes. Codec 0 is raw, 1 is one zstd frame. The raw bytes of a frame are
-its objects back to back. Text objects share frames, because they compress better together; shorter objects
-come first, so that reading one decompresses little. Any other object has its own frame, stored raw if
-compression gains too little. A request signs `toc_digest`, the BLAKE3 of the table, which fixes every object
-and length before the first frame arrives.
-"""
+Numbers are big-endian, lengths in bytes. Codec 0 is raw, codec 1 is one zstd frame. The raw bytes of a frame
+are its objects, one after the other. Text objects share frames, because they compress better together.
+Shorter objects come first, so that reading one of them decompresses little. Any other object has its own
+frame, which is stored raw if compression gains too little. A request signs `toc_digest`, the BLAKE3 of the
+table. This fixes every object and length before the first frame arrives."""
 
 from __future__ import annotations
 
@@ -165,8 +164,8 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """The parts as one zstd frame that declares its length. Its blocks end where parts end; all but the
-        last have at least BLOCK_LEAST bytes."""
+        """The parts as one zstd frame, whose header has the length. A compressed block ends only where a part
+        ends. All blocks but the last have at least BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -181,8 +180,8 @@ class PackWriter:
         return b"".join(stored)
 
     def _is_promising(self, raw: Bytes) -> bool:
-        """Whether one of three samples of long data compresses; True for short data. After many failures only
-        one of the samples is tested, in turn."""
+        """Whether compressing the data is worth a try: one of three samples of it compresses, or the data is
+        short. After many failures in a row, only one of the samples is tested, in turn."""
         if len(raw) < PROBE_LEAST:
             return True
         starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
@@ -216,8 +215,8 @@ class PackWriter:
 
 
 def _length_class(item: tuple[bytes, Bytes]) -> int:
-    """The sort key of a text in its frame: shorter texts come first. Texts of about the same length keep
-    their order, because neighbouring files compress well together."""
+    """The sort key of a text in its frame, so that shorter texts come first. Texts of about the same length
+    have equal keys and keep their order, because neighbouring files compress well together."""
     return bisect_right(LENGTH_CLASSES, len(item[1]))
 
 
@@ -230,10 +229,10 @@ def write_packs(objects: Iterable[tuple[bytes, Bytes, bool]], *, quick: bool = F
 
 
 class PackReader:
-    """Parses a pack while it arrives; stores at most one frame beyond the bytes fed.
+    """Parses a pack while it arrives. It buffers at most one frame beyond the bytes just fed.
 
     `expected_toc`: the digest of the table that the sender signed. Bytes are checked against the table and
-    the limits (Invalid, TooLarge, DigestMismatch) before they are stored."""
+    the limits before they are stored; Invalid, TooLarge or DigestMismatch is raised if they fail."""
 
     def __init__(self, expected_toc: bytes | None = None) -> None:
         self._expected_toc = expected_toc
@@ -261,7 +260,8 @@ class PackReader:
         return self._waiting + len(self._head)
 
     def close(self) -> None:
-        """The stream has ended. Raises Invalid unless every frame arrived and was consumed."""
+        """Tell the reader that the stream has ended. Raises Invalid unless every frame arrived and was
+        consumed."""
         if self.toc is None or self._next < len(self.toc):
             raise Invalid("the pack ends before its last frame")
         self._refuse_trailing()
@@ -321,9 +321,10 @@ class PackReader:
 
 
 def read_toc(raw: bytes) -> list[FrameRow]:
-    """Decode and check the table of a pack. Raises Invalid or TooLarge unless the bytes are canonical, no
-    frame is empty, no digest repeats, the sizes add up, and frames and pack are within FRAME_RAW_MAX,
-    PACK_BYTES and PACK_RAW_BYTES."""
+    """Decode and check the table of a pack. Raises Invalid or TooLarge for a bad one.
+
+    The bytes must be canonical, no frame is empty, no digest repeats, and the sizes add up. Frames and pack
+    stay within FRAME_RAW_MAX, PACK_BYTES and PACK_RAW_BYTES."""
     try:
         rows = msgspec.msgpack.decode(raw, type=list[FrameRow])
     except (msgspec.MsgspecError, RecursionError):

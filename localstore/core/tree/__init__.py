@@ -7,10 +7,10 @@ Byte layout (BLAKE3-256 throughout, numbers big-endian):
     entry digest     = BLAKE3("svc-tree-entry-v1\n" ‖ salt ‖ kind ‖ u32 len(name) ‖ name ‖ digest ‖ u64 size)
     directory digest = BLAKE3("svc-tree-dir-v1\n" ‖ entry digests of all children, sorted)
 
-`kind` is one ASCII byte: t text, b blob, c chunked, d directory. A directory is a child of its parent: its
-digest is the directory digest, and its size enters the entry digest as 0, so that a reader who may not see
-some file below cannot learn the hidden bytes from a sum. Children sort by entry digest, which says nothing
-about names. A hidden child appears only as its entry digest, and the parent's digest can still be recomputed.
+`kind` is one ASCII byte: t text, b blob, c chunked, d directory. A directory is a child of its parent. In its
+entry digest, `digest` is its directory digest and `size` is 0: a real sum would reveal the sizes of hidden
+files. Children are sorted by entry digest, which reveals nothing about names. A hidden child appears only as
+its entry digest, and the parent's digest can still be recomputed.
 
 Reading and changing trees are generators without I/O: they yield lists of directory digests, are sent a
 mapping digest → raw directory object, and return their result. `run` drives them."""

@@ -36,18 +36,16 @@ _by_name = attrgetter("name")
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A tree that was built. `root`: its root digest; `directories`: bytes of its directory objects by
-    digest.
-
-    If `update` made it, only the objects that the base tree does not have."""
+    """A tree that was built. `root`: its root digest. `directories`: bytes of its directory objects by
+    digest. A tree from `update` has only those that the base tree lacks."""
 
     root: bytes
     directories: dict[bytes, bytes]
 
 
 def check_path(path: str) -> str:
-    """Check a path and return it if a tree may contain it: relative, safe names separated by `/`, within the
-    limits. Raises PathInvalid otherwise."""
+    """Check that a tree may contain the path, and return the path. It must be relative, within the limits,
+    and made of safe names separated by `/`. Raises PathInvalid otherwise."""
     if _PLAIN_PATH.fullmatch(path) and len(path) <= limits.PATH_SEGMENT_BYTES:
         if path.count("/") >= limits.PATH_DEPTH:
             raise PathInvalid(f"{path}: deeper than {limits.PATH_DEPTH} names")
@@ -82,8 +80,8 @@ def deepest_first(directories: Iterable[str]) -> list[str]:
 def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> Built:
     """Build the tree of the files `entries` (by path), salted with the 32-byte tree key.
 
-    `hidden`: by directory, the entry digests that are copied unchanged; a fork keeps such entries, which its
-    maker could not read. Raises PathInvalid for an invalid path, or if a file and a directory have the same
+    `hidden`: entry digests that are copied unchanged, by directory. A fork has them for entries that its
+    owner could not read. Raises PathInvalid for an invalid path, or if a file and a directory have the same
     name."""
     below: dict[str, list[Child]] = {}
     for path, entry in _checked(entries):
@@ -136,8 +134,8 @@ def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]
 
 
 def _complete(entries: Mapping[str, TreeEntry], below: dict[str, list[T]], hidden: Hidden) -> None:
-    """Add the missing directories to `below`: those that contain no file directly. Raises PathInvalid if a
-    directory is also a file."""
+    """Add the directories that are missing in `below`, because they contain only directories. Raises
+    PathInvalid if a directory is also a file."""
     directories = [*below, *(path for path in hidden if hidden[path])]
     for directory in with_ancestors(directories) if directories else ():
         if directory in entries:

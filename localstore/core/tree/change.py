@@ -33,14 +33,14 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
-    """Whether the tree whose root directory is `root` and whose root digest is `digest` was made with this
-    tree key. All directories of a tree have the same key."""
+    """Whether a tree was made with this tree key. `root`: its root directory; `digest`: its root digest. All
+    directories of a tree have the same key."""
     return directory_digest(root, "", key) == digest
 
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
-    """Make a new tree from the tree at `root` and `changes` (by path; None: remove), salted with another key,
-    so that every directory is made again. Hidden entry digests are copied unchanged."""
+    """Make a new tree from the tree at `root` and `changes` (by path, None to remove), salted with another
+    key. So every directory is made again. Hidden entry digests are copied unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():
@@ -58,12 +58,15 @@ def update(
     cached: Known | None = None,
     alike: Mapping[str, bytes] = _NONE,
 ) -> Steps[Built]:
-    """Apply `changes` (by path; None: remove) to the tree at `root` (None: empty). Returns the new tree.
+    """Apply `changes` (by path, None to remove) to the tree at `root` (None: an empty tree). Returns the new
+    tree.
 
-    Removing a missing file changes nothing; hidden entries stay. `key` must be the tree's own key. `cached`:
-    directories of the tree by digest. `alike`: path → digest of directories of another tree with the same
-    key, which are in `cached`: where the new directory equals one of them, its digest is not computed again.
-    Raises PathInvalid for an invalid path, or if a file and a directory in the result have the same name."""
+    Removing a missing file changes nothing. Hidden entries stay. `key` must be the tree's own key. `cached`:
+    the directories of the tree, by digest. Raises PathInvalid for an invalid path, or if a file and a
+    directory in the result have the same name.
+
+    `alike`: directories (path → digest) of another tree with the same key, which must be in `cached`. If a
+    new directory equals the one at its path, its digest is taken from there instead of being computed."""
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")

@@ -42,8 +42,9 @@ class TreeEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A named child of a directory. If its kind is "dir", `digest` is the directory digest and `size` the sum
-    of the sizes below (0 in the filtered form). `salt`: set only in the filtered form."""
+    """A named child of a directory. For a child of the kind "dir", `digest` is its directory digest, and
+    `size` is the total size of the files below it (0 in the filtered form). `salt`: set only in the
+    filtered form."""
 
     name: str
     kind: Kind
@@ -137,11 +138,11 @@ def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = N
 
 
 def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
-    """The directory in the form for a reader who may see only some of its children: hidden children are
-    replaced by their entry digests.
+    """The form of a directory for a reader who may see only some of its children. Hidden children are
+    replaced by their entry digests. The directory digest stays the same.
 
     `visible(full path, kind)` decides. It must be False for a directory whose files are all hidden, because a
-    visible directory shows its name. The directory digest stays the same."""
+    visible directory shows its name."""
     children: list[Child] = []
     hidden = list(directory.hidden)
     for child in directory.children:
@@ -213,8 +214,8 @@ def _check_children(children: list[Child]) -> None:
 
 
 def _all_plain(names: list[str]) -> bool:
-    """Whether one quick test proves all names safe, as it does in most directories. If False, they may be
-    safe or not."""
+    """Whether a quick test proves that all names are safe, as in most directories. If the result is False,
+    they may still be safe."""
     joined = "\n".join(names)
     return (
         _NOT_PLAIN.search(joined) is None

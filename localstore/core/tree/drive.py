@@ -29,9 +29,9 @@ def run(steps: Steps[Result], load: Callable[[list[bytes]], Objects]) -> Result:
 
 
 def fetch(digests: set[bytes], cached: Known | None = None) -> Steps[Known]:
-    """The directories with these digests, by digest. Directories that are not in `cached` are requested from
-    the caller who drives the steps; the caller may add them to `cached` instead of sending them. Raises
-    PayloadMissing if one is missing, Invalid if one is damaged."""
+    """The directories with these digests, by digest. Those in `cached` are taken from there. The others are
+    requested from the caller that drives the steps, which sends them or adds them to `cached`. Raises
+    PayloadMissing if a directory is missing, Invalid if one is damaged."""
     directories = {} if cached is None else cached
     unknown = sorted(digests.difference(directories))
     if unknown:

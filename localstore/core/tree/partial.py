@@ -1,10 +1,11 @@
-"""Partial trees: trees of which a repository has some entries only as digests. For example, a fork has them
-if its owner does not see all paths of the parent repository.
+"""Partial trees: trees in which a repository has some entries only as digests. For example, a fork has such
+trees if its owner does not see all paths of the parent repository.
 
-Each directory with hidden entries is stored as a separate, *partial* object. It contains the names and salts
-of the visible children, and the entry digests of the others: everything needed to compute the digest of the
-signed directory (`signed`), but no hidden name. A partial directory is stored under the digest of its own
-bytes, because its signed digest names the whole object. Directories without hidden entries are unchanged."""
+Each directory with hidden entries is stored as a separate *partial* object. It contains the names and salts
+of the visible children, and the entry digests of the others. This is enough to compute the digest of the
+directory that was signed (`signed`), but reveals no hidden name. A partial directory is stored under the
+digest of its own bytes, because the signed digest already names the whole directory. Directories without
+hidden entries are stored unchanged."""
 
 from __future__ import annotations
 
@@ -46,9 +47,9 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Makes the partial trees of several seals; directories that they share are made once. `sight`: what is
-    visible. `written`: the partial directories made so far, bytes by digest. `visible_parts`, `signed`:
-    caches."""
+    """Makes the partial trees of several seals. Directories that the trees share are made once. `sight`:
+    decides what is visible. `written`: the partial directories made so far, bytes by digest.
+    `visible_parts`, `signed`: caches."""
 
     sight: Sight
     written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
@@ -57,18 +58,18 @@ class Parting(msgspec.Struct):
 
 
 def name_of(raw: bytes) -> bytes:
-    """The digest (32 bytes) by which a partial directory with these bytes is stored."""
+    """The digest (32 bytes) under which a partial directory with these bytes is stored."""
     return blake3(_TAG + raw).digest()
 
 
 def is_partial(directory: Directory) -> bool:
-    """Whether the directory is a partial one, which has salts."""
+    """Whether the directory is a partial one. Partial directories have salts."""
     return any(child.salt is not None for child in directory.children)
 
 
 def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
-    """The root digest of the visible part of a tree; `root` itself if everything is visible. `root`: a whole
-    or a partial tree, whose tree key is `key`. New directories are added to `parting.written`."""
+    """The root digest of the visible part of a tree. If everything is visible, this is `root` itself. `root`:
+    a whole or a partial tree; `key`: its tree key. New directories are added to `parting.written`."""
     if root == EMPTY_ROOT:
         return root
     visible_part = yield from _part("", root, key, parting)
@@ -141,9 +142,9 @@ def _write(directory: Directory, parting: Parting) -> bytes:
 
 
 def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
-    """The digest that the seal signs for a directory, which may be whole or partial. `signed_digests`: digest
-    → signed digest of directories that are known already; this directory and the ones below are added.
-    `read`: a cache of directories."""
+    """The digest of a directory in the signed tree. The directory may be whole or partial. `signed_digests`:
+    digest → signed digest of directories that are already known; the results for this directory and those
+    below are added to it. `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:
@@ -160,8 +161,8 @@ def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None
 def signed_children(
     directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory, with the signed digests in place of the digests of the directories in it.
-    `signed_digests` and `read`: see `signed`."""
+    """The directory as it was signed: each directory in it has its signed digest. For `signed_digests` and
+    `read` see `signed`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []

@@ -9,9 +9,9 @@ Visibility = Literal["public", "private", "open"]
 
 
 class Policy:
-    """Which paths are visible. The rule with the longest path at or above a path decides; the rule "" applies
-    to all; without a rule a path is visible. It applies to every seal, also to past seals. `number`: grows
-    with each change of the policy."""
+    """Decides which paths are visible. For each path, the rule for the longest path at or above it decides;
+    the rule for "" covers all paths. Without any rule a path is visible. The policy applies to every seal,
+    also to past ones. `number`: grows with each change of the policy."""
 
     __slots__ = ("_above_private", "_above_shown", "_rules", "number")
 

@@ -1,5 +1,5 @@
-"""Proofs: the part of a tree that is visible to a reader from whom paths are hidden, in a form that can be
-verified against the root digest.
+"""Proofs: the part of a tree that a reader with hidden paths may see, in a form that can be verified against
+the root digest.
 
 A proof consists of the filtered objects of all visible directories, each after its length (u32, big-endian).
 Visible children have salts, and hidden children are entry digests. So the digest of every object can be
@@ -20,13 +20,13 @@ LENGTH = 4  # bytes in front of an object
 
 
 def framed(raw: bytes) -> bytes:
-    """A directory object with its length before it, as in proofs."""
+    """A directory object as proofs contain it, with its length before it."""
     return len(raw).to_bytes(LENGTH, "big") + raw
 
 
 class Proven(msgspec.Struct, frozen=True):
-    """The content of a proof. `files`: visible files by path; `opaque`: by directory, the entry digests of
-    hidden files. Both are parameters for `build`."""
+    """The content of a proof. `files`: the visible files, by path. `opaque`: the entry digests of hidden
+    files, by directory. `build` takes both as parameters."""
 
     files: dict[str, TreeEntry]
     opaque: dict[str, list[bytes]]
@@ -34,7 +34,7 @@ class Proven(msgspec.Struct, frozen=True):
 
 def proven(proof: bytes, root: bytes) -> Proven:
     """Check a proof of the tree with the root digest `root`, and return its content. Raises Invalid or
-    DigestMismatch unless it contains exactly the directories that it refers to."""
+    DigestMismatch unless the proof has all directories that it refers to and no others."""
     objects: dict[bytes, bytes] = {}
     for raw in _split(proof):
         directory = decode(raw)

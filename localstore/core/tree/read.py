@@ -15,7 +15,7 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Makes `walk` verify the digest of every directory. `key`: the tree key; None if the children have
+    """Makes `walk` verify the digest of every directory. `key`: the tree key, None if the children have
     salts."""
 
     key: bytes | None = None
@@ -33,9 +33,9 @@ def lookup(
 def find(
     root: bytes | None, paths: Iterable[str], cached: Known | None = None
 ) -> Steps[dict[str, tuple[int, Child]]]:
-    """The files and directories at the given paths, by path, as (place, child); paths without a visible one
-    are left out. `place`: index among the children of its directory, from 0. `cached`: directories by
-    digest."""
+    """The files and directories at the given paths, as path → (place, child). Paths at which nothing is
+    visible are left out. `place`: the index of the child in its directory, from 0. `cached`: directories
+    by digest."""
     targets = set(paths)
     directories = with_ancestors(parent_of(path) for path in targets)
     places: dict[str, tuple[int, Child]] = {}
@@ -55,7 +55,7 @@ def find(
 
 
 def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
-    """The visible children of every directory, sorted by name, by the directory's path."""
+    """The visible children of every directory, by the path of the directory. They are sorted by name."""
     children: dict[str, list[Child]] = {}
     level = _top(root)
     while level:
@@ -71,8 +71,9 @@ def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
 
 
 def count(roots: Iterable[bytes], counted: Mapping[bytes, int]) -> Steps[dict[bytes, int]]:
-    """The number of visible files below each directory, by directory digest: for `roots` and every directory
-    that was read for them. Directories in `counted` (digest → number) are known and not read."""
+    """How many visible files are below each directory, by directory digest. The result has `roots` and every
+    directory that was read for them. `counted`: numbers that are already known, by digest; these
+    directories are not read."""
     own: dict[bytes, tuple[int, list[bytes]]] = {}
     level = set(roots) - {EMPTY_ROOT}
     while level := level - counted.keys() - own.keys():
@@ -128,8 +129,8 @@ def walk(
 
 
 def hidden_entries(root: bytes | None) -> Steps[dict[str, list[bytes]]]:
-    """The hidden entry digests of every directory, by the directory's path (sorted), as `build` takes
-    them."""
+    """The hidden entry digests of every directory, by the path of the directory, as `build` takes them. The
+    paths are sorted."""
     hidden: dict[str, list[bytes]] = {}
     level = _top(root)
     while level:
@@ -169,15 +170,16 @@ def _children(digest: bytes | None) -> Steps[list[Child]]:
 
 class Difference(msgspec.Struct, frozen=True):
     """How a tree differs from another one. `changes`: path → (file in the other tree, file in this tree),
-    None for no file; sorted by path. `directories`: the digest of each directory of this tree that differs,
-    by path."""
+    sorted by path; None where a tree has no file. `directories`: path → digest of each directory of this
+    tree that differs."""
 
     changes: dict[str, Change]
     directories: dict[str, bytes]
 
 
 def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]:
-    """Every file that differs, as path → (file in a, file in b), None for no file; sorted by path.
+    """Every file that differs between two trees, as path → (file in a, file in b), sorted by path. None
+    stands for no file.
 
     Equal subtrees are not read. Hidden children are not compared."""
     (difference,) = yield from diffs(root_a, [root_b])
@@ -187,8 +189,8 @@ def diff(root_a: bytes | None, root_b: bytes | None) -> Steps[dict[str, Change]]
 def diffs(
     base: bytes | None, sides: Sequence[bytes | None], cached: Known | None = None
 ) -> Steps[list[Difference]]:
-    """The difference of each side from the base, as `diff` computes it, in one walk: directories that several
-    trees share are read once. `cached`: directories by digest."""
+    """How each of `sides` differs from `base`, as `diff` computes it. All are compared in one walk, so that
+    directories which several trees share are read once. `cached`: directories by digest."""
     differences = [Difference({}, {}) for _ in sides]
     level = {"": [base or EMPTY_ROOT, *(side or EMPTY_ROOT for side in sides)]}
     while level := {path: all_ for path, all_ in level.items() if all_.count(all_[0]) < len(all_)}:
@@ -218,8 +220,8 @@ def diffs(
 def _unequal_children(
     before: Mapping[str, Child], after: Sequence[Child]
 ) -> Iterator[tuple[str, Child | None, Child | None]]:
-    """Yields (name, old child, new child) for the children that differ; None for a child that is missing on
-    that side."""
+    """Yields (name, old child, new child) for each child that differs. None stands for a child that is
+    missing on that side."""
     unmatched = len(before)
     for child in after:
         old = before.get(child.name)
