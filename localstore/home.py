@@ -33,8 +33,8 @@ LOCK = ".lock"  # in `copies`, held while a record is made or changed
 
 
 class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Which working copy a record belongs to. `folder`: its canonical path; `repo_id`: its repository; the
-    others: its identity (`localstore.folder.identity.Identity`)."""
+    """Identifies the working copy that a record belongs to. `folder`: its canonical path; `repo_id`: its
+    repository. The other members are its identity (`localstore.folder.identity.Identity`)."""
 
     folder: str
     repo_id: str
@@ -118,8 +118,8 @@ class Home:
         return next(matches, None)
 
     def _is_of_another(self, identity: Identity, folder: Path) -> bool:
-        """Whether the id is also the id of another folder, because `folder` is a copy of it or was restored
-        from a backup."""
+        """Whether the id in the folder is also the id of another recorded folder. This is so if `folder` is a
+        copy of that folder, or was restored from a backup."""
         return any(
             other.id == identity.id and not identity.is_of(other.identity, folder)
             for _, other in self.records()
@@ -127,8 +127,8 @@ class Home:
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """A context that holds the lock of all records, because two processes could make two records of one
-        folder."""
+        """A context that holds the lock of all records. Without the lock, two processes could make two
+        records of one folder."""
         copies = self.root / "copies"
         copies.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (copies / LOCK).open("wb") as file:
@@ -137,8 +137,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """The records of folders that were linked at this path before; its present folder, or its present
-        link, is another one."""
+        """The records of folders that were linked at this path earlier. The folder at the path now is another
+        one, or has another link."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record
@@ -160,7 +160,7 @@ class Home:
         raise FileExistsError(f"{self.root / 'trash'} is full of folders of {stamp}")
 
     def records(self) -> list[tuple[Path, CopyRecord]]:
-        """(folder of the record, the working copy that it belongs to) for every readable record."""
+        """(folder of the record, its working copy) for every readable record."""
         pairs = []
         for path in sorted((self.root / "copies").glob(f"*/{RECORD}")):
             try:
@@ -171,7 +171,7 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """The description of the folder that is stored in its record. `born`: its birth time, if known."""
+    """The description of a folder to store in its record. `born`: birth time of the folder, if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),
@@ -185,7 +185,7 @@ def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord
 
 
 def _recorded_path(folder: Path) -> str:
-    """The canonical path of the folder as text for JSON; bytes that are not UTF-8 are escaped."""
+    """The canonical path of the folder as text for JSON. Bytes that are not UTF-8 are escaped."""
     return os.fsencode(folder.resolve()).decode("utf-8", "backslashreplace")
 
 

@@ -1,9 +1,9 @@
 """A cache of data from servers, so that a screen can be drawn before the network answers.
 
-One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`. A value is a struct
-as JSON; long values are compressed, because SQLite copies each value several times and keeps the last copy
-until the next statement. A value whose key contains a digest is always valid; for others the time at which
-they were read is stored."""
+There is one SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`. A value is
+a struct as JSON. Long values are compressed, because SQLite copies each value several times and keeps the
+last copy until the next statement. A value whose key contains a digest is always valid. For other values, the
+time at which they were read is stored."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _ZLIB = b"\x78"  # first byte of a compressed value; JSON never begins with it
 
 
 class Known(NamedTuple, Generic[T]):
-    """A cached value and the time at which it was read: seconds since 1970."""
+    """A cached value, and the time at which it was read in seconds since 1970."""
 
     value: T
     at: float
 
 
 class Store:
-    """Cached values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and
-    processes."""
+    """Cached values by space and key. A space is the account and server that the data belongs to, as
+    ACCOUNT@ORIGIN. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class Store:
         )
 
     def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
-        """The cached value, decoded as a `shape`; None if there is none, or if another version of svc wrote
+        """The cached value, decoded as a `shape`. None if there is none, or if another version of svc wrote
         it in another shape."""
         with self._lock:
             cursor = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
@@ -74,8 +74,8 @@ class Store:
             )
 
     def forget(self, space: str, prefix: str = "") -> None:
-        """Drop all values of this space whose keys begin with `prefix`, because the account has no access any
-        more."""
+        """Drop all values of this space whose keys begin with `prefix`, because the account no longer has
+        access to them."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE space = ? AND substr(key, 1, ?) = ?", (space, len(prefix), prefix)
@@ -88,7 +88,7 @@ class Store:
             self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
 
     def trim(self) -> None:
-        """Drop all but the newest values (KEPT)."""
+        """Drop all values except the newest. KEPT says how many stay."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE at < (SELECT at FROM known ORDER BY at DESC LIMIT 1 OFFSET ?)",
@@ -101,5 +101,5 @@ class Store:
 
 
 def _json(stored: bytes) -> bytes:
-    """The JSON of a stored value, decompressed if necessary; at most its first VALUE_MAX bytes."""
+    """The JSON of a stored value, decompressed if necessary. Returns at most its first VALUE_MAX bytes."""
     return zlib.decompressobj().decompress(stored, VALUE_MAX) if stored[:1] == _ZLIB else stored

@@ -1,10 +1,12 @@
-"""The outbox: actions that wait to be sent to servers, such as comments made offline. One SQLite file in
-SVC_HOME.
+"""The outbox: actions that wait to be sent to servers, such as comments made offline. It is one SQLite file
+in SVC_HOME.
 
-An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`;
-`svc.flows.outbox.actions` makes a request of it. The actions of one account on one server are sent in order.
-An attempt is counted before its request is sent, so that after a lost answer the action is repeated under the
-same id, which is the request's Idempotency-Key. An action waits until the server has answered."""
+An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`.
+`svc.flows.outbox.actions` turns it into a request. The actions of one account on one server are sent in
+order. An action waits until the server has answered.
+
+An attempt is counted before its request is sent. So if the answer is lost, the action is repeated under the
+same id, which is the request's Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ earlier one; not at all."""
 class QueuedAction(msgspec.Struct, frozen=True):
     """An action in the outbox. `timestamp`: time of a hybrid logical clock (milliseconds since 1970 and a
     counter) as text that sorts by time. `account` and `handle`: the user; `about`: OWNER/NAME, or "".
-    `attempts`: how often it was tried to send it. `code` and `reason`: why the server refused it, "" if it
-    did not."""
+    `attempts`: how often svc tried to send it. `code` and `reason`: why the server refused it, "" if it
+    was not refused."""
 
     id: str
     origin: str
@@ -51,7 +53,7 @@ class QueuedAction(msgspec.Struct, frozen=True):
 
     @property
     def created_at(self) -> str:
-        """The time at which the action was queued, in ISO 8601, UTC."""
+        """The time at which the action was queued, as ISO 8601 in UTC."""
         return moment(self.timestamp)
 
 
@@ -80,10 +82,11 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action, joined with an earlier action at the same path that was not tried yet, if there
-        is one. `folding`: how the values are joined: `members`: member by member, unless one is a list;
-        `whole`: the new value replaces the old one; `never`: not at all, so that the actions stay separate.
-        Raises OverflowError if there are too many actions."""
+        """Append an action. If an earlier action at the same path was not tried yet, the two are joined.
+        Raises OverflowError if there are too many actions.
+
+        `folding`: how the values are joined. `members` joins them member by member, unless one of them
+        contains a list. `whole` replaces the old value by the new one. `never` keeps the actions separate."""
         with self._lock, transaction(self._db):
             self._require_room()
             if not path.endswith("/+") and folding != "never":
@@ -93,11 +96,12 @@ class Outbox:
     def revise(
         self, origin: str, account: str, handle: str, path: str, revised: Callable[[QueuedAction | None], Any]
     ) -> QueuedAction:
-        """Queue a value that takes the last waiting action at the same path into account. `revised`: called
-        with that action, or None; returns the new value. If that action was never tried, the new action
-        replaces it under a new id, so that a process that is sending the old one now does not remove the new
-        one. If it was tried, it keeps its id, because a repeated request must be the same. Raises
-        OverflowError as `add`."""
+        """Queue a value that depends on the last waiting action at the same path. `revised`: called with that
+        action, or with None if there is none; returns the new value. Raises OverflowError as `add`.
+
+        If the last action was never tried, the new one replaces it under a new id. So a process that is just
+        sending the old action does not remove the new one. If it was tried, it keeps its id and gets the new
+        value, because the request must be repeated under the same id."""
         with self._lock, transaction(self._db):
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND path = ? AND state != 'refused' "
@@ -118,8 +122,8 @@ class Outbox:
     def add_tried(
         self, id: str, origin: str, account: str, handle: str, path: str, value: Any
     ) -> QueuedAction:
-        """Append an action whose request was already sent once, under this id, and got no answer. The limit
-        on waiting actions does not apply."""
+        """Append an action whose request was already sent once, under the given id, and got no answer. The
+        limit on waiting actions does not apply."""
         with self._lock, transaction(self._db):
             return self._insert(origin, account, handle, "", path, value, id=id, attempts=1)
 
@@ -169,8 +173,8 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def next(self, origin: str, account: str, path: str | None = None) -> QueuedAction | None:
-        """The action of an account to send next: the oldest one that was not refused; None if there is none.
-        With `path`, only actions at that path count."""
+        """The action of an account to send next: the oldest one that was not refused. None if there is none.
+        `path`: only actions at this path count."""
         with self._lock:
             row = self._db.execute(
                 "SELECT * FROM entry WHERE origin = ? AND account = ? AND state != 'refused' "
@@ -189,15 +193,15 @@ class Outbox:
         return [_entry(row) for row in rows]
 
     def count_attempt(self, id: str) -> bool:
-        """Record that the request of an action is about to be sent. Returns False if the action no longer
-        exists, because it was dropped or joined with a later one; then it must not be sent."""
+        """Record that the request of an action is about to be sent. Returns False if the action must not be
+        sent, because it was dropped or joined with a later one."""
         with self._lock:
             counted = self._db.execute("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", (id,))
         return counted.rowcount == 1
 
     def replace(self, id: str, following: Callable[[Any], Any]) -> None:
         """Delete an action that was carried out. `following`: called with the action's value; returns the
-        value of an action to queue at the same path, None for none."""
+        value of an action to queue at the same path, or None to queue none."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT * FROM entry WHERE id = ?", (id,)).fetchone()
             if row is None:
@@ -215,8 +219,9 @@ class Outbox:
     def refuse(
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
-        """Mark an action as refused by the server, so that it does not block later ones. `joined`: is given
-        its value, and returns it with the values that were added since it was tried."""
+        """Mark an action as refused by the server, so that later actions can be sent. `code` and `reason`:
+        why it was refused. `joined`: a function that is called with the action's value and returns the
+        value to store. The caller adds values there that came after the action was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:
@@ -227,7 +232,7 @@ class Outbox:
                 )
 
     def retry(self, id: str) -> None:
-        """Queue a refused action again, in its old place."""
+        """Queue a refused action again, at its old place in the order."""
         again = (
             "UPDATE entry SET state = 'waiting', code = '', reason = '' WHERE id = ? AND state = 'refused'"
         )
@@ -238,9 +243,9 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """Remove an action at the same path that was not tried yet. Returns its value joined with `value`;
-        with `whole`, just `value`. Values with lists (additions or removals) are not joined: then nothing is
-        removed."""
+        """Remove an action at the same path that was not tried yet. Returns its value joined with `value`, or
+        only `value` if `whole` is set. Values with lists of additions or removals are not joined: then no
+        action is removed."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
@@ -261,8 +266,8 @@ class Outbox:
         return {member: old for member, old in queued.items() if member not in ended} | value
 
     def _tick(self) -> str:
-        """The next time of the hybrid logical clock: later than all earlier ones, even if the system's clock
-        went back."""
+        """The next time of the hybrid logical clock. It is later than all earlier ones, even if the system's
+        clock was set back."""
         row = self._db.execute("SELECT last FROM clock").fetchone()
         now = f"{int(self._clock() * 1000):015d}-0000"
         if row is not None and row[0] >= now:
@@ -278,7 +283,7 @@ class Outbox:
 
 
 def moment(timestamp: str) -> str:
-    """The time of a `QueuedAction.timestamp`, in ISO 8601, UTC."""
+    """The time of a `QueuedAction.timestamp`, as ISO 8601 in UTC."""
     seconds = int(timestamp.partition("-")[0]) / 1000
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -295,7 +300,8 @@ def _entry(row: tuple[Any, ...]) -> QueuedAction:
 
 
 def new_id(now: float) -> str:
-    """A new id of an action: UUIDv7 (RFC 9562) in hex: 48 bits of milliseconds, then randomness."""
+    """A new id of an action: a UUIDv7 (RFC 9562) in hex, which is 48 bits of milliseconds and then random
+    bits."""
     value = int(now * 1000) << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | (0x7 << 76)
     value = value & ~(0x3 << 62) | (0x2 << 62)

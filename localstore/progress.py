@@ -6,8 +6,9 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """A function that long work calls often, with the name of the present phase, how many steps of it are
-    `done` of `total` (None: unknown), and the `bytes` moved in it so far."""
+    """A function that long work calls often to report its progress. `phase`: name of the present phase;
+    `done`: how many of its `total` steps are done (None if unknown); `bytes`: how many bytes were moved in
+    the phase so far."""
 
     def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None: ...
 

@@ -1,8 +1,8 @@
-"""A cache of servers' documents as this device saw them last, so that they can be read and edited without a
-network.
+"""A cache of documents on servers, as this device last saw them. With it they can be read and edited without
+a network.
 
-One SQLite file in SVC_HOME, `seen_documents.db`, limited in count and bytes: a document that is not in it can
-be read again. Edits that wait to be sent are in the outbox."""
+The cache is one SQLite file in SVC_HOME, `seen_documents.db`. It is limited in count and bytes, as a document
+can always be read again from the server. Edits that wait to be sent are in the outbox."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KEPT_BYTES = 16 * 1024 * 1024  # of JSON of all of them
 
 
 class SeenDocuments:
-    """The newest version of each document that this machine has read, by document id and space
-    (ACCOUNT@ORIGIN). Safe to use from several processes."""
+    """The newest version of each document that this machine has read, by document id and space. A space is
+    the account and server, as ACCOUNT@ORIGIN. Safe to use from several processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -54,7 +54,7 @@ class SeenDocuments:
         return sorted(documents, key=lambda document: (document.created_at, document.id), reverse=True)
 
     def put(self, space: str, document: Document) -> None:
-        """Store a document, unless a newer version of it is stored already, and drop the oldest documents
+        """Store a document, unless a newer version of it is stored already. Then drop the oldest documents
         beyond the limits."""
         with transaction(self._db):
             newest = self.get(space, document.id)

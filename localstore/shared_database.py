@@ -10,9 +10,9 @@ from typing import Literal
 
 
 def open_shared(file: Path, wait: float, synchronous: Literal["FULL", "NORMAL"]) -> sqlite3.Connection:
-    """A connection to `file`. A new file is readable only by its user. `wait`: seconds for which a statement
-    waits for another process. `synchronous`: with FULL every commit survives a power cut; with NORMAL the
-    last commits may be lost."""
+    """Open `file` and return the connection. A new file is readable only by its user. `wait`: how many
+    seconds a statement waits for another process. `synchronous`: with FULL every commit survives a power
+    cut; with NORMAL the last commits may be lost."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=wait)
     file.chmod(0o600)

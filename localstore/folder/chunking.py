@@ -38,15 +38,15 @@ class FileChanged(Exception):
 
 
 class Packed(NamedTuple):
-    """The result of one step of packing. `packs`: the packs that are full now. `left`: how many bytes of
-    chunks are still to be read."""
+    """One step of packing chunks. `packs`: the packs that this step filled. `left`: how many bytes of chunks
+    are still to be read."""
 
     packs: list[Pack]
     left: int
 
 
 class ChunkList:
-    """The chunks of one file in order, 36 bytes of memory each."""
+    """The chunks of one file in order. Each takes 36 bytes of memory."""
 
     def __init__(self) -> None:
         self._rows = bytearray()
@@ -88,8 +88,8 @@ class ChunkList:
 
 
 def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lambda window: None) -> ChunkList:
-    """The chunks from the current position of the file to its end. `seen` is called with all bytes, piece by
-    piece; a piece is valid during the call only. Raises OSError."""
+    """Cuts a file into chunks, from its current position to its end. `seen`: called with all bytes, piece by
+    piece; a piece is valid only during the call. Raises OSError."""
     chunker, chunks = Chunker(), ChunkList()
     while count := file.readinto(chunker.space()):
         seen(chunker.space()[:count])
@@ -101,7 +101,7 @@ def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lamb
 
 
 def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
-    """The chunks of a file that was just opened; None if the file's BLAKE3 is not `digest`. Raises
+    """The chunks of a file that was just opened. None if the file's BLAKE3 is not `digest`. Raises
     OSError."""
     whole = blake3()
     chunks = cut_into_chunks(file, whole.update)
@@ -109,9 +109,9 @@ def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
 
 
 def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
-    """Packs the chunks with the digests `missing`, in the order of the file, into packs of `most` bytes.
-    Yields once for each chunk, and once for the last pack. Each chunk is verified before it is packed. Raises
-    FileChanged and OSError."""
+    """Packs the chunks with the digests `missing` into packs of at most `most` bytes, in the order of the
+    file. Yields once for each chunk, and once for the last pack. Each chunk is verified before it is
+    packed. Raises FileChanged and OSError."""
     first = {chunk.digest: chunk for chunk in listed}
     chunks = sorted((first[digest] for digest in set(missing) if digest in first), key=attrgetter("offset"))
     remaining, writer = sum(chunk.size for chunk in chunks), PackWriter(most)
@@ -125,8 +125,8 @@ def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: in
 
 
 class ChunkLists:
-    """Lists of chunks, found by the BLAKE3 of their file. The oldest are dropped if all together take more
-    than KEPT_BYTES."""
+    """Stores lists of chunks under the BLAKE3 of their file. The oldest lists are dropped if all together
+    take more than KEPT_BYTES."""
 
     def __init__(self) -> None:
         self._lists: OrderedDict[bytes, ChunkList] = OrderedDict()

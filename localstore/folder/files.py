@@ -1,8 +1,8 @@
 """File operations below one folder that never leave it.
 
-Every path is relative, with `/` between names. Each directory on the way is opened without following links,
-so a directory that was swapped for a symlink is an obstacle (`Blocked`), never a way out.
-"""
+Every path is relative, with `/` between names. Each directory on the way is opened without following links.
+So a directory that was swapped for a symlink stops the operation (`Blocked`) and cannot lead out of the
+folder."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Blocked(OSError):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A complete file at `path` in the folder, ready to be moved to its destination; `stays`: to be copied
-    instead."""
+    """A complete file at `path` in the folder, ready to be moved to its destination. `stays`: copy the file
+    there instead of moving it."""
 
     path: str
     stays: bool = False
@@ -51,7 +51,7 @@ class BeingWritten(OSError):
 
 class Files:
     """File operations below `root`, which must exist. `hold`: how many directories stay open between calls.
-    More than one is safe only if nobody moves directories, as in a new clone."""
+    Keeping more than one open is safe only if nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
@@ -73,7 +73,7 @@ class Files:
         self._hold = count
 
     def stat(self, path: str) -> os.stat_result | None:
-        """Stat of the entry itself, not of a link's target; None if the path does not exist."""
+        """The stat of the entry at the path; a link is not followed. None if the path does not exist."""
         try:
             fd, name = self._parent(path)
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -102,7 +102,7 @@ class Files:
         return self.opened(path)[0]
 
     def opened(self, path: str) -> tuple[int, os.stat_result]:
-        """(descriptor for reading, stat) of a regular file. Raises OSError for anything else."""
+        """Open a regular file for reading. Returns (descriptor, stat). Raises OSError for anything else."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         info = os.fstat(opened)
@@ -114,9 +114,10 @@ class Files:
     @contextmanager
     def unwritten(self, path: str) -> Iterator[Callable[[], bool]]:
         """A context in which other programs must wait before they open the file for writing (a file lease of
-        Linux). Yields a function that returns whether a program is waiting. Raises BeingWritten if a program
-        has the file open for writing. Has no effect if `leases` is False, and on systems and file systems
-        without leases."""
+        Linux). Yields a function that returns whether a program is waiting.
+
+        Raises BeingWritten if a program already has the file open for writing. Has no effect if `leases` is
+        False, or if the system or file system lacks leases."""
         if not self.leases:
             yield _nobody
             return
@@ -139,8 +140,8 @@ class Files:
             os.close(opened)
 
     def being_written(self, path: str) -> bool:
-        """Whether a program has the file open for writing; False if `leases` is False or if the system cannot
-        tell."""
+        """Whether a program has the file open for writing. Returns False if `leases` is False, or if the
+        system cannot tell."""
         try:
             with self.unwritten(path):
                 return False
@@ -148,8 +149,8 @@ class Files:
             return True
 
     def make_executable(self, path: str) -> None:
-        """Set the executable bit of the file for everybody who may read it. Does nothing if the path is no
-        file or leads through a link, because links are not followed."""
+        """Set the executable bit of the file for everybody who may read it. Does nothing if the path is not a
+        regular file, or if a link is on the way, because links are not followed."""
         try:
             fd, info = self.opened(path)
         except OSError:
@@ -162,8 +163,8 @@ class Files:
             os.close(fd)
 
     def known(self, path: str) -> tuple[Kind, int, bytes] | None:
-        """(kind, size, digest) of a file, if they are known without reading its bytes. Here always None:
-        files on disk are read; an overlay overrides it."""
+        """(kind, size, digest) of a file, if they are known without reading its bytes; else None. Always None
+        here, because files on the disk must be read. An overlay overrides this method."""
         return None
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -210,8 +211,9 @@ class Files:
             os.close(opened)
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
-        """Write a new file with the bytes of `parts`, and the missing directories above it. Returns its stat.
-        `mode` None: as the umask says. `sync`: wait until it is on the disk.
+        """Write a new file with the bytes of `parts`, and create the missing directories above it. Returns
+        its stat. `mode`: the mode of the file, None for the default of the umask. `sync`: wait until the
+        file is on the disk.
 
         Raises FileExistsError if the name is taken. A failed write leaves no file."""
         fd, name = self._parent(path, make=True)
@@ -232,8 +234,8 @@ class Files:
             os.close(opened)
 
     def resume(self, path: str) -> int:
-        """A descriptor for reading and writing the file. The file and its directories are created if
-        missing."""
+        """Open the file for reading and writing, and return its descriptor. The file and the directories
+        above it are created if missing."""
         fd, name = self._parent(path, make=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(name, flags, 0o666, dir_fd=fd)
@@ -241,8 +243,8 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Create a file at `path` with `content`, as `create` does. Returns its stat. A `Fetched` file is
-        moved there if this is the `last` path that needs it, else copied."""
+        """Create a file at `path` with `content`, as `create` does. Returns its stat. `last`: whether no
+        other path needs this content. If so, a `Fetched` file is moved to the path, else it is copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:
@@ -279,8 +281,8 @@ class Files:
                 os.unlink(name, dir_fd=fd)
 
     def move_out(self, path: str, target: Path) -> bool:
-        """Rename `path` to `target`, a free path outside of the folder. Returns False, without effect, if
-        that is on another file system."""
+        """Rename `path` to `target`, a free path outside of the folder. Returns False, with no effect, if
+        `target` is on another file system."""
         fd, name = self._parent(path)
         try:
             os.rename(name, target, src_dir_fd=fd)
@@ -299,7 +301,7 @@ class Files:
             pass
 
     def prune(self, path: str) -> None:
-        """Remove the directories above `path` that are empty."""
+        """Remove the empty directories above `path`."""
         self.forget()
         folder = path.rpartition("/")[0]
         while folder:
@@ -317,8 +319,8 @@ class Files:
             os.sync()
 
     def _parent(self, path: str, make: bool = False) -> tuple[int, str]:
-        """(open descriptor of the parent directory, name of the entry in it). The descriptor is valid until
-        the next call. `make`: create missing directories."""
+        """The open descriptor of the parent directory, and the name of the entry in it. The descriptor is
+        valid only until the next call. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if not folder:
             return self._fd, name
@@ -334,9 +336,9 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A context with (open descriptor of the parent directory of `path`, name of the entry in it). `fd`:
-        the open descriptor of the parent of `beside`; it stays open, while a second call of `_parent` may
-        close it."""
+        """A context with the open descriptor of the parent directory of `path`, and the name of the entry in
+        it. Use this after a call of `_parent` for the path `beside`, which returned `fd`: a second call of
+        `_parent` could close that descriptor. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name
@@ -394,7 +396,7 @@ def _libc_function(name: str) -> Callable[..., int] | None:
 
 
 def _renameat2(fd: int, name: str, fd2: int, name2: str, flags: int) -> bool:
-    """Call renameat2. Returns False if the system or the file system lacks it."""
+    """Call the system's renameat2. Returns False if the system or the file system lacks it."""
     import ctypes
 
     call = _libc_function("renameat2")

@@ -1,9 +1,9 @@
-"""Finds the files that git ignores only for this user: by `.git/info/exclude`, and by the file of
-`core.excludesFile` or git's own `~/.config/git/ignore`. These rules are not part of a repository, so svc does
-not obey them; but it sends new files that match them only after the user has confirmed a push.
+"""Finds the files that git ignores only for this user: by the rules in `.git/info/exclude` and in the file of
+`core.excludesFile`, by default git's `~/.config/git/ignore`. These rules are not part of a repository, so
+svc does not ignore such files. But it sends new ones only after the user has confirmed a push.
 
-git is not run (a repository's configuration may name programs), so its configuration is read here: the
-settings of system, user and repository, and files named by `[include]`; `[includeIf]` is not followed."""
+git is not run, because a repository's configuration may name programs. So the settings of system, user and
+repository are read here, with the files that `[include]` names. `[includeIf]` is not supported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "b": "\b"}
 
 
 class _Texts(NamedTuple):
-    """The rules that were read. `exclude`: text of `.git/info/exclude`; `named`, `everywhere`: name and text
-    of the file of `core.excludesFile`."""
+    """The texts of the rules by which git ignores files only for this user. `exclude`: text of
+    `.git/info/exclude`. `named`, `everywhere`: name and text of the file of `core.excludesFile`."""
 
     exclude: str
     named: str
@@ -35,8 +35,8 @@ class _Texts(NamedTuple):
 
 
 class GitExcludes:
-    """The rules by which git ignores files of the work tree `root` only for this user; `refresh` reads
-    them."""
+    """The rules by which git ignores files of the work tree `root` only for this user. They are read by
+    `refresh`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -58,7 +58,7 @@ class GitExcludes:
         )
 
     def reason(self, path: str) -> Reason | None:
-        """The rule by which git ignores this file only for this user; None if no such rule decides."""
+        """The rule by which git ignores this file only for this user. None if there is no such rule."""
         if self._texts is None:
             return None
         at = path.find("/")
@@ -100,7 +100,7 @@ class GitExcludes:
 
 
 def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
-    """The rules that git reads for `root`; None if it has no `.git`."""
+    """The rules that git reads for `root` besides the repository's own. None if `root` has no `.git`."""
     index = find_index(root)
     if index is None:
         return None
@@ -117,7 +117,7 @@ def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
 
 
 def _common(git: Path) -> Path:
-    """The git folder that all work trees of a repository share. `git`: the git folder of one of them."""
+    """The git folder that all work trees of a repository share. `git`: the git folder of one work tree."""
     try:
         data = read_small(git / "commondir", 5000)
     except OSError:

@@ -1,8 +1,8 @@
-"""Finds out which files git tracks, by reading the index of a repository in git's format on disk (versions 2
-to 4, also split and sparse; see `gitformat-index`).
+"""Finds out which files git tracks, by reading the index of a repository. It reads git's format on disk in
+the versions 2 to 4, also split and sparse (see `gitformat-index`).
 
-git is not run, because a repository of somebody else may name programs in its configuration. The bytes are
-untrusted: size, number and length of names are limited, and the names are only used for comparing."""
+git is not run, because somebody else's repository may name programs in its configuration. The bytes are
+untrusted: size, number and length of names are limited, and names are only compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def find_index(folder: Path) -> Path | None:
 
 
 def fingerprint(index: Path) -> str:
-    """Text of the index file's stat, which changes whenever git writes an index; "" if there is no file."""
+    """A text made from the stat of the index file, which differs whenever git has written an index. "" if
+    there is no file."""
     try:
         info = index.stat()
     except OSError:
@@ -64,8 +65,8 @@ def read_index(index: Path) -> list[bytes]:
 
 
 def _shared_names(base: Path, deleted: bytes) -> list[bytes]:
-    """The names in the base file of a split index. `deleted`: a bitmap (EWAH) of the names to leave out; they
-    become b""."""
+    """The names in the base file of a split index. `deleted`: an EWAH bitmap of the names to leave out; each
+    of these becomes b"" in the result."""
     names, deeper = _parse(_read_bounded(base))
     if deeper is not None:
         raise IndexUnreadable("a split index is based on another one")
@@ -85,7 +86,8 @@ def _read_bounded(path: Path) -> bytes:
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file; None if it is not one, or has more than `most` bytes. Raises OSError."""
+    """The bytes of a regular file. None if there is no regular file, or if it has more than `most` bytes.
+    Raises OSError."""
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb", buffering=0) as file:
         info = os.fstat(opened)
@@ -96,9 +98,9 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
-    """(names, split) of an index. The name of an entry that is not a regular file is b"". `split`: (hex id of
-    the base file, bitmap of the base's entries that are deleted) for a split index; None for a whole
-    index."""
+    """Parses an index. Returns (names, split). The name of an entry that is not a regular file is b"".
+    `split` is None for a whole index. For a split index it is (hex id of the base file, bitmap of the
+    base's entries that are deleted)."""
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnreadable("it has no version that svc reads")
@@ -115,8 +117,7 @@ def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
 
 
 def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """The entries of an index of version 2 or 3, of which there are `many`: (names, offset after the
-    entries)."""
+    """Reads the `many` entries of an index of version 2 or 3. Returns (names, offset after the entries)."""
     names = []
     at, fixed = _HEADER, _STAT_BYTES + hash_bytes + 2
     for _ in range(many):
@@ -134,7 +135,7 @@ def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
 
 
 def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """The entries of an index of version 4, of which there are `many`: (names, offset after the entries). An
+    """Reads the `many` entries of an index of version 4. Returns (names, offset after the entries). Each
     entry stores how many bytes to drop from the end of the previous name, and the bytes to append."""
     names = []
     at, name, total = _HEADER, b"", 0
@@ -173,8 +174,8 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
-    """(hex id of the base file, bitmap of the base's entries that are deleted) of a split index, from the
-    extensions that begin at `at`; None for a whole index."""
+    """What the extensions of an index, which begin at `at`, say about a split: (hex id of the base file,
+    bitmap of the base's entries that are deleted). None for a whole index."""
     end = len(data) - hash_bytes
     if at > end:
         raise _OtherHash
@@ -193,7 +194,8 @@ def _split(data: bytes, at: int, hash_bytes: int) -> tuple[str, bytes] | None:
 
 
 def _set_bits(bitmap: bytes, below: int) -> list[int]:
-    """The positions, less than `below`, of the bits that are 1 in a bitmap that git compressed (EWAH)."""
+    """The positions of the 1 bits in a bitmap that git compressed (EWAH). Positions from `below` on are left
+    out."""
     words = min(int.from_bytes(bitmap[4:8]), (len(bitmap) - 8) // 8)
     numbers = [int.from_bytes(bitmap[8 + 8 * at : 16 + 8 * at]) for at in range(words)]
     positions: list[int] = []

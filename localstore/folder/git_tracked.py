@@ -1,5 +1,5 @@
 """Finds the files that git tracks in a working copy. As in git, `.gitignore` and the built-in defaults do not
-exclude them; `.svcignore` and `.stignore` do."""
+exclude a tracked file; `.svcignore` and `.stignore` do."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CACHE = "git-index"  # in the record: the names of the index that was read last
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
-    """The names in git's index. `names`: sorted, each followed by NUL. `fingerprint`: of the index file;
-    `identity`: digest of the names. `fault`: the reason why the index could not be read, "" if it could."""
+    """The names in git's index. `names`: sorted, each followed by NUL. `fingerprint`: fingerprint of the
+    index file. `identity`: digest of the names. `fault`: why the index could not be read, "" if it could."""
 
     fingerprint: str
     identity: bytes
@@ -33,9 +33,9 @@ class _Names(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GitTracked:
-    """The files that git tracks in the folder `root`; none if it is not the top of a git work tree. `record`:
-    the folder in which the names are cached between commands, because reading an index takes ten times as
-    long."""
+    """The files that git tracks in the folder `root`. There are none if `root` is not the top of a git work
+    tree. `record`: a folder in which the names are cached between commands, because reading an index takes
+    ten times as long."""
 
     def __init__(self, root: Path, record: Path) -> None:
         self._root, self._record = root, record
@@ -60,7 +60,7 @@ class GitTracked:
 
     @property
     def fault(self) -> str:
-        """The reason why the index could not be read; "" if it could, or if there is none."""
+        """Why the index could not be read. "" if it was read, or if there is no index."""
         return self._read.fault
 
     def keeps(self, path: str) -> bool:
@@ -83,7 +83,7 @@ class GitTracked:
         return any(self.keeps(os.fsdecode(raw)) for raw in self._below(os.fsencode(folder + "/")))
 
     def left_out(self) -> Iterator[tuple[str, Reason]]:
-        """Yields (path, rule that excludes it) of the files that git tracks and `.svcignore` or `.stignore`
+        """Yields (path, rule) for each file that git tracks and that a rule of `.svcignore` or `.stignore`
         excludes."""
         for raw in self._all():
             folder, _, name = (path := os.fsdecode(raw)).rpartition("/")
@@ -126,8 +126,8 @@ class GitTracked:
         return scope
 
     def _load(self, index: Path, now: str) -> _Names:
-        """The names in the index: from the cache if that was made from the same index (fingerprint `now`),
-        else from the index."""
+        """The names in the index. They come from the cache if it was made from the same index, otherwise from
+        the index itself. `now`: the present fingerprint of the index."""
         place = self._record / CACHE
         with suppress(OSError, msgspec.MsgspecError):
             cached = msgspec.msgpack.decode(place.read_bytes(), type=_Names)
@@ -155,7 +155,7 @@ class Known(Protocol):
 
 
 class Tracked(NamedTuple):
-    """The files that a scan includes although a rule ignores them: files in the record, and files that git
+    """Tells which files a scan includes although a rule ignores them: files in the record, and files that git
     tracks."""
 
     known: Known

@@ -1,10 +1,12 @@
-"""Identifies a linked folder: by a random id inside `.svc`, and by the inode of `.svc`.
+"""Identifies a linked folder by two values: a random id in a file inside `.svc`, and the inode of `.svc`.
+Both must match.
 
-The inode is not enough, because file systems reuse the inode of a removed folder. The id is not enough,
-because a copy of the folder contains it too, and so does a folder restored from a backup, whose files are
-older than the client's record of it. So both must match. If an inode was reused, times distinguish the two
-folders: the time of the last change of the id's file and, if that differs (as after `chmod -R`), the birth
-time of `.svc`."""
+The inode alone is not enough, because file systems reuse the inode of a removed folder. The id alone is not
+enough, because a copy of the folder contains it too. So does a folder that was restored from a backup, whose
+files are older than the client's record.
+
+If an inode was reused by a folder with the same id, two times distinguish the folders: the time at which the
+id's file last changed and, if that time differs (as after `chmod -R`), the birth time of `.svc`."""
 
 from __future__ import annotations
 
@@ -24,10 +26,13 @@ _BORN, _SIZE, _BORN_AT = 0x800, 256, 80  # STATX_BTIME; size of a struct statx, 
 
 
 class Identity(NamedTuple):
-    """What identifies a linked folder. `id`: "" for a folder that an older svc linked. `device`, `inode`: of
-    `.svc`. `changed`: time of the last change of the id's file, in ns; 0 without a file. `born`: birth time
-    of `.svc` in ns; 0 if the system does not report it, None if it was not read, because reading it slows
-    down the start of a command."""
+    """What identifies a linked folder.
+
+    - `id`: the id in the folder, "" for a folder that an older svc linked.
+    - `device`, `inode`: of `.svc`.
+    - `changed`: the time at which the id's file last changed, in ns; 0 without a file.
+    - `born`: birth time of `.svc` in ns; 0 if the system does not report it. None if it was not read, because
+      reading it slows down the start of a command."""
 
     id: str
     device: int
@@ -36,8 +41,8 @@ class Identity(NamedTuple):
     born: int | None = None
 
     def is_of(self, recorded: Identity, folder: Path) -> bool:
-        """Whether this, the current identity of `folder`, and the identity `recorded` earlier are of the same
-        folder."""
+        """Whether this identity, just read from `folder`, and the identity `recorded` earlier belong to the
+        same folder."""
         if (self.device, self.inode) != (recorded.device, recorded.inode):
             return False
         if self.id and (self.id, self.changed) == (recorded.id, recorded.changed):
@@ -65,8 +70,8 @@ def birth_time(folder: Path) -> int:
 
 
 def prepare_link(folder: Path) -> None:
-    """Write an id into a folder that is about to be linked. Without an id it would count as a folder that an
-    older svc linked."""
+    """Write an id into a folder that is about to be linked. A folder without an id would be taken for one
+    that an older svc linked."""
     if not (folder / FOLDER / REPO_FILE).exists():
         write_id(folder, new_id())
 
@@ -76,8 +81,8 @@ def new_id() -> str:
 
 
 def write_id(folder: Path, new: str) -> None:
-    """Write the id into `.svc`, which is created if missing. If this fails, the folder is identified only by
-    its inode."""
+    """Write the id into `.svc`, which is created if missing. If this fails, the folder is identified by its
+    inode alone."""
     inside = folder / FOLDER
     temporary = inside / f"{ID_FILE}.{os.urandom(4).hex()}"
     with suppress(OSError):
@@ -87,7 +92,8 @@ def write_id(folder: Path, new: str) -> None:
 
 
 def _read_id(inside: Path) -> tuple[str, int]:
-    """(id in this `.svc` folder, time of its file's last change in ns); ("", 0) if there is none."""
+    """The id in a `.svc` folder, and the time at which the id's file last changed, in ns. ("", 0) if there is
+    no id."""
     try:
         with (inside / ID_FILE).open("rb") as file:
             id = bytes.fromhex(file.read(2 * BYTES).decode("ascii")).hex()

@@ -1,7 +1,7 @@
-"""The link of a working copy to its repository: `.svc/repo.json` and `.svc/state.json` (service
+"""The link of a working copy to its repository: the files `.svc/repo.json` and `.svc/state.json` (service
 specification, Working copy).
 
-Both are plain JSON that people may read. They are derived from the client's record: deleting `.svc` only
+Both are plain JSON that users may read. The client writes them from its own record, so deleting `.svc` only
 unlinks the folder. `.svc/id` in the same folder is read by `localstore.folder.identity`."""
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 
 
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the
-    repository class. `seal`: set if the folder shows this past seal read-only; `branch` is then the branch to
-    return to. `before`: the branch or seal that the folder was on previously, if any."""
+    """The content of `repo.json`. `server`: origin of the relay; `repo`: OWNER/NAME; `class_` ("class" on
+    disk): the repository class. `seal`: a past seal, if the folder shows one read-only; `branch` is then
+    the branch to return to. `before`: the branch or seal that the folder was on previously, if any."""
 
     server: str
     repo_id: str
@@ -82,7 +82,7 @@ def read_repo(folder: Path) -> RepoLink:
 
 
 def read_state(folder: Path) -> SealedState:
-    """The folder's last seal, with its tree. Raises NotLinked, LinkDamaged."""
+    """The folder's last seal, with its tree, from `state.json`. Raises NotLinked, LinkDamaged."""
     state = _read(folder, STATE_FILE, SealedState)
     digests = [*state.tree.values(), *([state.last_seal] if state.last_seal else [])]
     if not all(map(is_hex_digest, digests)):
@@ -91,18 +91,19 @@ def read_state(folder: Path) -> SealedState:
 
 
 def read_last_seal(folder: Path) -> str | None:
-    """The id of the last seal, None without one; its tree is not read. Raises NotLinked, LinkDamaged."""
+    """The id of the folder's last seal, None without one. The seal's tree is not read. Raises NotLinked,
+    LinkDamaged."""
     return _read(folder, STATE_FILE, _LastSeal).last_seal
 
 
 def write_repo(folder: Path, link: RepoLink) -> None:
-    """Write `repo.json` whole or not at all."""
+    """Write `repo.json` completely or not at all."""
     _write(folder, REPO_FILE, [msgspec.json.format(msgspec.json.encode(link), indent=2), b"\n"])
 
 
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """Update the link `held` to the current OWNER/NAME and class of the server (by `renamed`), and write it
-    to disk if it changed. Returns the link. The caller holds the folder's lock."""
+    """Update the link `held` to the repository's current OWNER/NAME and class, as the server reports them.
+    Writes the link to disk if it changed, and returns it. The caller holds the folder's lock."""
     fresh = renamed(held, repo, class_)
     if fresh != held:
         write_repo(folder, fresh)
@@ -110,7 +111,8 @@ def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
 
 
 def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
-    """The link with another OWNER/NAME and class; the unchanged link if one of them is invalid."""
+    """The link `held` with another OWNER/NAME and class. If one of the two is invalid, the link stays
+    unchanged."""
     try:
         address = parse_repo(repo)
     except Invalid:
@@ -121,7 +123,7 @@ def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
 
 
 def same_target(first: RepoLink, second: RepoLink) -> bool:
-    """Whether two links lead to the same repository and branch, or seal."""
+    """Whether two links lead to the same repository and to the same branch or seal."""
     return (first.server, first.repo_id, first.branch, first.seal) == (
         second.server,
         second.repo_id,
@@ -141,7 +143,7 @@ def require_same(folder: Path, before: RepoLink) -> RepoLink:
 
 
 def write_state(folder: Path, state: SealedState) -> None:
-    """Write `state.json` whole or not at all."""
+    """Write `state.json` completely or not at all."""
     write_encoded(folder, [encoded(state)])
 
 
@@ -156,7 +158,7 @@ def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` contains only part of a link, because its writer was killed."""
+    """Whether `folder` contains only a part of a link, because the process that wrote it was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
     names = {path.name for path in (folder / FOLDER).iterdir()}
@@ -164,7 +166,7 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files that killed writers left in `.svc`. The caller holds the folder's lock."""
+    """Remove the temporary files that killed processes left in `.svc`. The caller holds the folder's lock."""
     for path in (folder / FOLDER).iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink(missing_ok=True)

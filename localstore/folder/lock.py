@@ -1,12 +1,13 @@
-"""One owner at a time for each working copy: a file lock that ends with its process, and a queue for it.
+"""Lets one process at a time own a working copy: a file lock that ends with its process, and a queue for the
+lock.
 
-A process that finds the lock taken puts a locked file into the folder `waiting` beside it. The names of these
-files have an order, and only the first one whose process lives may try the lock; nobody overtakes, not even
-an owner that comes back for its next round. The files of killed processes are not locked; they have no effect
-and are removed by the next process that looks.
+A process that finds the lock taken puts a locked file into the folder `waiting` beside the lock. The names of
+these files have an order. Only the first one whose process lives may try the lock. So nobody overtakes, not
+even an owner that comes back for its next round. The files of killed processes are not locked and have no
+effect; the next process that finds one removes it.
 
-The locks are `flock`. On a network file system the server holds them (NFS) or refuses them, which svc
-reports."""
+The locks are `flock`. On a network file system, the server keeps them (NFS) or refuses them; svc reports a
+refusal."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock. `since`: Unix seconds; `command`: its command line. They are None and ""
-    if the process has not written them yet."""
+    """The process that holds a lock. `since`: when it took the lock, in Unix seconds. `command`: its command
+    line. Before the process has written its id, `pid` and `since` are None and `command` is ""."""
 
     pid: int | None = None
     since: int | None = None
@@ -64,9 +65,11 @@ def hold_lock(
     lock: Path, command: str = "", seconds: float = 0.0, *, may_be_nameless: bool = False
 ) -> Iterator[None]:
     """A context that holds the lock, after waiting for at most `seconds`. Meanwhile the lock file names this
-    process and `command`. `may_be_nameless`: hold the lock even if the disk is full and the file cannot name
-    it. Raises AlreadyLocked; without `seconds` also if another process is just checking whether the lock is
-    held."""
+    process and `command`. `may_be_nameless`: hold the lock even if the file cannot name the process,
+    because the disk is full.
+
+    Raises AlreadyLocked. With `seconds` 0 it is also raised if another process is just checking whether the
+    lock is held."""
     fd = _open_locked(lock, seconds)
     try:
         with _signed(fd, command, may_be_nameless):
@@ -76,8 +79,8 @@ def hold_lock(
 
 
 def _open_locked(lock: Path, seconds: float) -> int:
-    """Open and lock the lock's file, and return its descriptor. Raises AlreadyLocked. A file that was removed
-    while waiting locks nothing, so the file is then opened again."""
+    """Open and lock the lock's file, and return its descriptor. Raises AlreadyLocked. If the file was removed
+    during the wait, the new file is opened instead, because a removed file locks nothing."""
     end = time.monotonic() + seconds
     while True:
         fd = _open(lock)
@@ -103,8 +106,8 @@ def own_working_copy(
     seconds: float = PATIENCE,
     waiting: Waiting = lambda _: None,
 ) -> Iterator[None]:
-    """A context that holds the lock of a working copy, after waiting for at most `seconds`. `waiting` is
-    called once, with the holder, if that takes longer than a second. Raises CopyBusy, which names the holder,
+    """A context that holds the lock of a working copy, after waiting for at most `seconds`. `waiting`: called
+    once, with the holder, if the wait takes longer than a second. Raises CopyBusy, which names the holder,
     and DiskError if the file system has no locks."""
     fd = _open(lock)
     try:
@@ -122,7 +125,7 @@ def wanted(lock: Path) -> bool:
 
 
 def holder(lock: Path) -> Holder:
-    """The process that holds the lock, as the lock file says."""
+    """The process that holds the lock, according to the lock file."""
     with suppress(OSError):
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -133,8 +136,8 @@ def holder(lock: Path) -> Holder:
 
 
 def living_holder(lock: Path) -> int | None:
-    """The id of the process that holds a lock; 0 if it has not written its id yet, None if nobody holds it.
-    Checking writes nothing, and several processes may check at once."""
+    """The id of the process that holds a lock. None if nobody holds it; 0 if its holder has not written an id
+    yet. Checking writes nothing, so several processes may check at once."""
     try:
         fd = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -146,8 +149,9 @@ def living_holder(lock: Path) -> int | None:
 
 
 def end_holder(lock: Path, number: int, seconds: float) -> bool:
-    """Send the signal `number` to the process that holds a lock. If the lock passes to others within
-    `seconds`, they get it too, each once. Returns whether the lock is free at the end."""
+    """Send the signal `number` to the process that holds a lock, and wait up to `seconds` until the lock is
+    free. If another process takes the lock meanwhile, it gets the signal too. Returns whether the lock is
+    free in the end."""
     signalled, end = 0, time.monotonic() + seconds
     while (pid := living_holder(lock)) is not None:
         if time.monotonic() > end:
@@ -162,14 +166,14 @@ def end_holder(lock: Path, number: int, seconds: float) -> bool:
 
 def how_to_end(lock: Path) -> str:
     """The part of an error message that says how to end the process that holds a lock. It names no process id
-    if the file has none: just after the lock was taken, and on a full disk."""
+    if the lock file has none, as just after the lock was taken, or on a full disk."""
     pid = living_holder(lock)
     return f"end it: kill -9 {pid}" if pid else f"end the process that holds {terminal_safe(str(lock))}"
 
 
 def held_files(folder: Path) -> list[str]:
-    """The names of the files in a folder that living processes have locked, sorted. Files of dead processes
-    are removed."""
+    """The names of those files in a folder that living processes have locked, sorted. The files of dead
+    processes are removed."""
     try:
         names = sorted(path.name for path in folder.iterdir())
     except FileNotFoundError:
@@ -224,7 +228,7 @@ def _queued(queue: Path) -> tuple[str, int]:
 
 
 def _first(queue: Path) -> str | None:
-    """The file name of the first waiting process that lives; None without one."""
+    """The file name of the first process in the queue that lives. None if no process waits."""
     try:
         names = sorted(path.name for path in queue.iterdir())
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""An overlay over a folder, for `--dry-run`: writes go to a scratch folder, moves and removals are remembered
-in memory, and the folder itself is not changed."""
+"""An overlay over a folder, for `--dry-run`. Writes go to a scratch folder, and moves and removals are only
+remembered in memory. The folder itself is not changed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Place = str | Path | None
 
 
 class Placeholder(bytes):
-    """Stands for the bytes of a file that the dry run need not read: digest, kind and size are known; the
-    bytes are fetched only when they are read."""
+    """Stands for the bytes of a file in a dry run. Digest, kind and size are known; the bytes are fetched
+    only if they are read."""
 
     digest: bytes
     kind: Kind
@@ -34,8 +34,8 @@ class Placeholder(bytes):
 
 
 class OverlayFiles(Files):
-    """The files below `root` as they would be after changes that exist only in this object. `fetch`: returns
-    the bytes of a placeholder."""
+    """The files below `root` as they would be after changes that exist only in this object. `fetch`: a
+    function that returns the bytes of a placeholder."""
 
     def __init__(self, root: Path, scratch: Path, fetch: Callable[[Placeholder], bytes]) -> None:
         super().__init__(root)
@@ -97,7 +97,7 @@ class OverlayFiles(Files):
     # --- changing
 
     def make_executable(self, path: str) -> None:
-        """Does nothing, because an overlay has no modes."""
+        """Does nothing, because an overlay has no file modes."""
 
     def create(self, path: str, parts: Iterable[bytes], mode: int | None, sync: bool) -> os.stat_result:
         self._require_free(path)
@@ -111,7 +111,7 @@ class OverlayFiles(Files):
         return target.stat()
 
     def promise(self, path: str, content: Placeholder) -> None:
-        """Create a file whose bytes are `content`, to be fetched when needed."""
+        """Create a file with the placeholder `content`, whose bytes are fetched when needed."""
         self.create(path, [content], None, sync=False)
 
     def resume(self, path: str) -> int:
@@ -165,7 +165,7 @@ class OverlayFiles(Files):
             self._places[folder] = None
 
     def sync(self) -> None:
-        """Does nothing: the overlay ends with the command."""
+        """Does nothing, because the overlay is discarded at the end of the command."""
 
     # --- where things are
 

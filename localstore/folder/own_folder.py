@@ -1,8 +1,9 @@
-"""Marks the data folders of svc, which contain keys and sessions, so that they are never included in a
-working copy around them.
+"""Marks the data folders of svc, so that no working copy around them ever includes them. They contain keys
+and sessions.
 
-The mark is a file `.svc`. Every walk skips a folder with an entry of that name, as a nested repository. No
-repository can contain the name, so nobody can mark somebody else's folder by a push."""
+The mark is a file `.svc`. Every walk skips a folder with an entry of this name, as it does for a nested
+repository. No repository can contain an entry of this name, so nobody can mark somebody else's folder by a
+push."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from localstore.folder.link import FOLDER
 
 
 def mark_own_folder(folder: Path) -> None:
-    """Mark the data folder, which is created if missing. Does nothing if the folder has a mark already, or is
+    """Mark a data folder, which is created if missing. Does nothing if the folder already has a mark or is
     linked to a repository."""
     mark = folder / FOLDER
     if mark.exists():

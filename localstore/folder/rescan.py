@@ -32,9 +32,9 @@ def rescan(
 ) -> Scan:
     """Scan the working copy whose record is in the folder `record`, store the changes, and return the scan.
 
-    `lean`: skip folders that a watcher reports unchanged; without a watcher, after a wrong answer, or if
-    git's tracked files changed, the whole folder is scanned. `now`: Unix seconds. `tracked`: the files that
-    are scanned even if a rule ignores them."""
+    `lean`: skip the folders that a watcher reports as unchanged. The whole folder is still scanned without a
+    watcher, after a wrong answer of the watcher, or if git's tracked files changed. `now`: Unix seconds.
+    `tracked`: the files that are scanned even if a rule ignores them."""
     last = db.scan_record.last_scan()
     changes = protocol.ask_changes(record, last.token if last else None)
     tracked.git.refresh()

@@ -11,9 +11,9 @@ from localstore.folder.walk_rules import LISTED, rules_in
 
 
 def rules_of(root: Path, folder: str, names: Collection[str]) -> dict[str, str]:
-    """The text of those ignore files that the folder has, by file name. `folder`: a path below `root`;
-    `names`: which file names to look for. Links are not followed. A file that is too large (a scan reports
-    it) counts as one that ignores everything."""
+    """The text of each ignore file that the folder has, by file name. `folder`: a path below `root`; `names`:
+    the file names to look for. Links are not followed. A file that is too large (a scan reports it) counts
+    as one that ignores everything."""
     try:
         opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for name in filter(None, folder.split("/")):

@@ -50,8 +50,8 @@ def scan(
 ) -> tuple[Scan, ScanChanges]:
     """Walk the working copy, or only `part` of it. Returns (the scan, the changes to record).
 
-    `seen`: results of earlier walks, by folder. `sinks`: receives texts of changed files, not of new files.
-    Raises WatcherMistaken if a folder of `part` does not exist."""
+    `seen`: the results of earlier walks, by folder. `sinks`: receives the texts of changed files, but not of
+    new files. Raises WatcherMistaken if a folder of `part` does not exist."""
     walker = _Walker(files, seen, tracked, sinks, part)
     walker.run()
     files.forget()
@@ -70,8 +70,8 @@ class _Listed(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """The entries of a directory. `files`: everything that is not a directory, as tuples of the members of
-    `_Listed`. `linked`: a file has several hard links, so it may change under another name."""
+    """The entries of a directory. `files`: all entries that are not directories, as tuples with the members
+    of `_Listed`. `linked`: some file has several hard links, so it can change under another name."""
 
     folders: list[str]
     files: list[tuple[Any, ...]]
@@ -79,8 +79,8 @@ class _Contents(NamedTuple):
 
 
 class _Walker:
-    """Walks through folders. The files of a folder are not examined if the folder's mark (digest of its
-    listing and rules) equals the recorded one."""
+    """Walks through folders. If the mark of a folder (digest of its listing and rules) equals the recorded
+    mark, its files are not examined."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Walker:
             os.close(fd)
 
     def changes(self) -> ScanChanges:
-        """The changes to record; folders that the walk did not reach count as removed."""
+        """The changes to record. Folders that the walk did not reach count as removed."""
         for prefix in self._seen.keys() - self._passed:
             self._changes.folders[prefix] = None
             self._changes.gone.extend(file.path for file in self._seen[prefix].stats())
@@ -147,8 +147,8 @@ class _Walker:
     def _walk_part(
         self, fd: int, prefix: str, listed: list[os.DirEntry[str]], scope: Scope, ruled: bytes
     ) -> None:
-        """Walk a folder in a partial walk: scan its files if the walk must visit it, and enter those folders
-        in it that the walk must visit, or that contain such folders."""
+        """Walk one folder in a partial walk. If the walk must visit the folder, its files are scanned. Then
+        those subfolders are entered that the walk must visit or that contain such folders."""
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
@@ -171,7 +171,7 @@ class _Walker:
                 raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """Scan the files of the folder `prefix`, which are listed in `contents`."""
+        """Scan the files of the folder `prefix`. `contents`: the entries of the folder."""
         if contents.linked:
             self._require_rescan(prefix, "files")
         if not contents.files:
@@ -187,7 +187,8 @@ class _Walker:
     def _compare(
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """Examine each file of a folder that is new or changed, or that must be examined on every scan."""
+        """Examine the files of a folder. Unchanged files are skipped, except those that must be examined on
+        every scan."""
         recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
@@ -241,8 +242,8 @@ class _Walker:
             os.close(fd)
 
     def _read(self, prefix: str, path: str, listed: _Listed, new: bool) -> Stat | None:
-        """Hash a file that differs from its recorded stat. Returns None if it must be skipped. `new`: it is
-        not recorded at all."""
+        """Hash a file whose stat differs from the recorded one. Returns None if the file must be skipped.
+        `new`: the record does not have the file at all."""
         if new and not self._is_nameable(prefix, path):
             return None
         if not stat.S_ISREG(listed.mode):
@@ -301,8 +302,8 @@ _BUILT_IN = _digest(matcher.DEFAULTS)
 
 
 def _split(listed: list[os.DirEntry[str]]) -> _Contents:
-    """The entries of a directory, divided into folders and files. Entries that vanished meanwhile are left
-    out."""
+    """The entries of a directory, divided into folders and files. Entries that have vanished since the
+    listing are left out."""
     folders: list[str] = []
     files: list[tuple[Any, ...]] = []
     linked = False
@@ -323,5 +324,5 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
 
 
 def _is_unchanged(cached: Stat, listed: _Listed) -> bool:
-    """Whether the listed file certainly has the content that was hashed when `cached` was recorded."""
+    """Whether the listed file certainly still has the content that was hashed when `cached` was recorded."""
     return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)

@@ -1,4 +1,4 @@
-"""The result of a scan, and the part of it that the client's record stores."""
+"""The result of a scan. Also defines the part of the result that the client's record stores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ KEPT_NAMED = 3  # paths that `Skipped.kept_words` names before it counts the res
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """An entry that the scan left out. `path`: escaped for a terminal. `cap`: the limit in bytes that `size`
-    exceeds. `remedy`: how to include it, if possible. `keeps`: files that stay unchanged on the branch,
-    because this entry replaced them in the folder; escaped for a terminal."""
+    """An entry that the scan left out. `path`: its path, escaped for a terminal. `size` and `cap`: its size
+    and the limit in bytes that it exceeds. `remedy`: how to include it, if that is possible. `keeps`: the
+    files that stay unchanged on the branch because this entry replaced them in the folder; escaped for a
+    terminal."""
 
     path: str
     reason: str
@@ -30,7 +31,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
     @property
     def kept_words(self) -> str:
-        """The end of a sentence, such as `; the branch keeps a.txt as it was`, about the files in `keeps`; ""
+        """The end of a sentence about the files in `keeps`, such as `; the branch keeps a.txt as it was`. ""
         if there are none."""
         if not self.keeps:
             return ""
@@ -41,8 +42,8 @@ class Skipped(msgspec.Struct, frozen=True):
 
 class Exclusions(msgspec.Struct, array_like=True):
     """What a scan left out of one folder. `ignored`: how many entries match ignore rules. `hidden`: raw names
-    of entries that could not be read (folders end in `/`). `rescan`: the part that every scan must visit
-    because the watcher gets no events for it: the folder's files, or everything below."""
+    of the entries that could not be read (folders end in `/`). `rescan`: what every scan must visit
+    because the watcher gets no events for it, either the folder's files or everything below."""
 
     ignored: int = 0
     skipped: list[Skipped] = []
@@ -51,8 +52,8 @@ class Exclusions(msgspec.Struct, array_like=True):
 
 
 class ScanChanges(NamedTuple):
-    """How a scan differs from the record. `folders`: path with a trailing slash → the folder to record, None
-    to forget it. `fresh`: new or changed files. `gone`: paths whose file was removed."""
+    """How a scan differs from the record. `folders`: the folder to record for each path with a trailing
+    slash, None to forget it. `fresh`: new or changed files. `gone`: paths whose file was removed."""
 
     folders: dict[str, RecordedFolder | None]
     fresh: list[Stat]
@@ -60,8 +61,8 @@ class ScanChanges(NamedTuple):
 
 
 class Scan:
-    """The result of a scan. `exclusions`: what was left out of each folder, by its path with a trailing
-    slash."""
+    """The result of a scan. `exclusions`: what was left out of each folder, by the folder's path with a
+    trailing slash."""
 
     def __init__(self) -> None:
         self.exclusions: dict[str, Exclusions] = {}
@@ -78,8 +79,8 @@ class Scan:
     def read_from_records(
         self, whole: Callable[[], Iterable[RecordedFolder]], single: Callable[[str], Stat | None]
     ) -> None:
-        """After a scan that visited only some folders: get the files from the record, once they are needed.
-        `whole`: returns all folders; `single`: returns the file at one path."""
+        """After a scan that visited only some folders, read the other files from the record once they are
+        needed. `whole`: returns all folders; `single`: returns the file at one path."""
         self._recorded, self._single = whole, single
 
     @cached_property
@@ -91,8 +92,8 @@ class Scan:
         return by_path
 
     def find(self, path: str) -> Stat | None:
-        """The file at the path, None if there is none. Reads only the folder of the path, while `files` reads
-        all."""
+        """The file at the path, None if there is none. This reads only the folder of the path, whereas
+        `files` reads all folders."""
         if self._single is not None:
             return self._single(path)
         prefix = path[: path.rfind("/") + 1]
@@ -112,17 +113,18 @@ class Scan:
 
     @cached_property
     def hidden(self) -> set[str]:
-        """The paths that could not be read (folders end in `/`), of which it is unknown what they contain."""
+        """The paths of the entries that could not be read, so that their content is unknown. Folders end in
+        `/`."""
         return {os.fsdecode(path) for aside in self.exclusions.values() for path in aside.hidden}
 
     def unknown(self, path: str) -> bool:
-        """Whether the scan cannot tell if the file exists."""
+        """Whether the scan cannot tell if there is a file at this path."""
         return self.hiding(path) is not None
 
     def hiding(self, path: str) -> str | None:
-        """The unreadable entry at the path or above it, because of which it is unknown whether the file
-        exists; None if there is none. A link or socket in the place of a folder hides the folder's files; an
-        unreadable folder hides a file of the same name."""
+        """The entry at the path or above it that the scan could not read, so that nobody knows whether the
+        file exists. None if there is none. A link or socket in the place of a folder hides the files of
+        that folder. An unreadable folder hides a file of the same name."""
         if not self.hidden:
             return None
         for place in (*paths.parents(path), path):
@@ -132,8 +134,9 @@ class Scan:
 
 
 class PartialWalk:
-    """The folders that a scan must visit, by path with a trailing slash ("" for the root). `files`: only
-    their own files; `all`: everything below too."""
+    """The folders that a scan must visit, by path with a trailing slash ("" for the root). `files`: folders
+    of which only the files directly in them are visited. `all`: folders that are visited with everything
+    below."""
 
     def __init__(self, files: Iterable[str], all_below: Iterable[str]) -> None:
         below = set(all_below)
@@ -166,7 +169,8 @@ class WatcherMistaken(Exception):
 def changed_exclusions(
     before: Mapping[str, Exclusions], now: Mapping[str, Exclusions]
 ) -> dict[str, Exclusions | None]:
-    """The changes that turn the exclusions `before` into `now`, by folder; None for a folder to delete."""
+    """The changes that turn the exclusions `before` into `now`, by folder. None stands for a folder whose
+    exclusions are deleted."""
     written: dict[str, Exclusions | None] = {
         path: aside for path, aside in now.items() if before.get(path) != aside
     }
@@ -178,8 +182,8 @@ def _stats(folder: RecordedFolder | list[Stat]) -> list[Stat]:
 
 
 def _above(prefix: str) -> Iterator[str]:
-    """The prefixes (paths with a trailing slash) of the folders above a prefix, the root first; none for the
-    root."""
+    """The folders above a prefix (the path of a folder with a trailing slash), the root first. The root
+    itself has none above it."""
     if prefix:
         yield ""
     for at, char in enumerate(prefix[:-1]):

@@ -1,4 +1,4 @@
-"""Stats of files from the moment when they were hashed, and rules when such a stat still proves the
+"""Stats of files from the moment when they were hashed, and the rules by which such a stat still proves the
 content."""
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ UNMARKED = b"?"  # mark of a folder whose files are not recorded together
 
 
 class Stat(NamedTuple):
-    """The stat of a file from the moment when it was hashed. Times are in nanoseconds; `checked`: when
-    hashing began."""
+    """The stat of a file at the moment when it was hashed. Times are in nanoseconds. `checked`: when hashing
+    began."""
 
     path: str
     size: int
@@ -38,8 +38,9 @@ class Stat(NamedTuple):
 
 
 class RecordedFolder:
-    """The files of one folder as a scan recorded them. `mark`: digest of its listing and rules, b"" if some
-    entry must be examined in each scan. `encoded`: the encoded files, or a function that reads them."""
+    """The files of one folder as a scan recorded them. `mark`: digest of the folder's listing and rules, b""
+    if some entry must be examined in each scan. `encoded`: the encoded stats of the files, or a function
+    that reads them."""
 
     __slots__ = ("_encoded", "mark")
 
@@ -65,8 +66,8 @@ class RecordedFolder:
 
 
 class ScanSinks(NamedTuple):
-    """Where a scan puts data that it reads; None: it is discarded. `lists`: gets the chunks of large files.
-    `text`: called with (BLAKE3, bytes) of each small text."""
+    """Receives data that a scan reads. Data for which there is no receiver (None) is discarded. `lists`: gets
+    the chunks of large files. `text`: called with (BLAKE3, bytes) of each small text."""
 
     lists: ChunkLists | None = None
     text: Callable[[bytes, bytes], object] | None = None
@@ -79,7 +80,7 @@ def with_single_files(
     folders: Mapping[str, RecordedFolder], single: Iterable[Stat]
 ) -> dict[str, RecordedFolder]:
     """Puts the files `single` into the recorded `folders` (by path with a trailing slash). Returns only the
-    folders that changed. They have no mark, so that the next scan examines them."""
+    folders that changed. These have no mark, so that the next scan examines their files."""
     added: dict[str, dict[str, Stat]] = {}
     for file in single:
         added.setdefault(file.path[: file.path.rfind("/") + 1], {})[file.path] = file
@@ -95,8 +96,8 @@ _DECODE = msgspec.msgpack.Decoder(list[Stat]).decode
 
 
 def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | None:
-    """Stat and hash one file now; with an unchanged `cached` stat it is not hashed. None unless it is a
-    regular, readable file."""
+    """Stat and hash one file now. If its stat still equals `cached`, the file is not hashed again. None
+    unless it is a readable, regular file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -109,20 +110,20 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
 
 
 def unchanged(cached: Stat, info: os.stat_result) -> bool:
-    """Whether the file with the stat `info` certainly has the content that was hashed when `cached` was
+    """Whether a file with the stat `info` certainly still has the content that was hashed when `cached` was
     recorded."""
     return has_stat(cached, info) and trusted(cached)
 
 
 def has_stat(cached: Stat, info: os.stat_result) -> bool:
-    """Whether the file's stat `info` is the same as when it was hashed."""
+    """Whether the stat `info` of a file is the same as at the time when the file was hashed."""
     recorded = (cached.size, cached.mtime, cached.ctime, cached.inode)
     return recorded == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
 def trusted(cached: Stat) -> bool:
-    """Whether an equal stat proves equal content: the file's last change was long enough before it was
-    hashed."""
+    """Whether a file with the same stat certainly has the same content. This is so if the file's last change
+    was long enough before it was hashed."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True
@@ -131,8 +132,8 @@ def trusted(cached: Stat) -> bool:
 
 
 def hash_file(files: Files, path: str, sinks: ScanSinks = NO_SINKS) -> Stat:
-    """Read and hash a file. Its stat is taken before that, so that the next scan detects a change during the
-    read."""
+    """Read and hash a file. The stat is taken before reading, so that the next scan detects a change that
+    happens during the read."""
     checked = time.time_ns()
     content = files.known(path)
     if content is not None and (info := files.stat(path)) is not None:
@@ -158,8 +159,8 @@ def _cut(fd: int, lists: ChunkLists) -> Classified:
 
 
 def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> Classified:
-    """Reads the open file, whose size is expected to be `size`. Returns its kind, size and digest; `keep`
-    gets the bytes of a small text."""
+    """Reads the open file. Returns its kind, size and digest. `size`: the expected size; `keep`: gets the
+    digest and bytes of a small text."""
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:

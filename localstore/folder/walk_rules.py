@@ -41,7 +41,7 @@ def is_utf8(name: str) -> bool:
 
 
 def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]:
-    """The text of each ignore file in an open directory, by file name. `names`: the names in the directory;
+    """The text of each ignore file in an open directory, by file name. `names`: all names in the directory;
     `prefix`: its path with a trailing slash, "" for the root. Raises TooLarge."""
     texts = {}
     for source in [name for name in SOURCES if name in names]:

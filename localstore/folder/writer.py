@@ -1,8 +1,8 @@
 """Writes files into a working copy while people work in it.
 
-A file is replaced by an atomic exchange with a complete temporary file; the replaced file is examined
+A file is replaced by an atomic exchange with a complete temporary file. The replaced file is examined
 afterwards, so a save at the last moment is never lost. A journal in the client's record makes every step
-resumable. The states of its entries (intents):
+resumable. Its entries (intents) have these states:
 
     writing  temporary files may be torn; no exchange has run
     ready    the exchange may have run: it has if the inode at the temporary name is not the recorded one
@@ -12,7 +12,7 @@ resumable. The states of its entries (intents):
     partial  a large file is still arriving (`localstore.sync.transfer.chunked_download`): not finished here
     moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not finished here
 
-No temporary file is removed before the journal says so."""
+A temporary file is removed only after its entry has the state `done`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ FSYNC_EACH = 16  # for more files, one sync of the file system is cheaper
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Write the bytes with the BLAKE3 `new` to `path`; None: remove the file."""
+    """A change to make in the folder: write the bytes with the BLAKE3 `new` to `path`, or remove the file if
+    `new` is None."""
 
     path: str
     new: bytes | None
@@ -42,8 +43,8 @@ class Change(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     """A completed write. `temp`: path of the temporary file. `displaced`: the regular file that was at `path`
-    before and is at `temp` now; None if there was none. `not_a_file`: something other than a file was
-    there."""
+    before and is at `temp` now, None if there was none. `not_a_file`: whether something else than a file
+    was there."""
 
     path: str
     new: bytes | None
@@ -62,10 +63,10 @@ inside the step that stores both."""
 
 
 class Writer:
-    """Writes batches of changes. `spare`: returns a free name for a displaced file. `finish`: called with the
-    outcomes of writes that come from the branch; `finish_asked`: with those of writes that the user asked
-    for. `placing`: called with a path and its temporary name; returns a context in which the file is moved to
-    its path."""
+    """Writes batches of changes into the folder. `spare`: returns a free name for a displaced file. `finish`:
+    called with the outcomes of writes that come from the branch; `finish_asked`: with those of writes that
+    the user asked for. `placing`: called with a path and its temporary name; it returns a context, during
+    which the file is moved to its path."""
 
     def __init__(
         self,
@@ -151,9 +152,9 @@ class Writer:
             )
 
     def _write_temporary(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
-        """Write the temporary file of an intent, to the disk itself if `durable`. `last`: no other intent
-        needs this content, so a file with it may be moved. Returns the intent in the state `ready`; None if
-        its directory does not exist any more."""
+        """Write the temporary file of an intent. Returns the intent in the state `ready`; None if the file's
+        directory does not exist any more. `durable`: wait until the file is on the disk. `last`: no other
+        intent needs this content, so a file that has it may be moved instead of copied."""
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:
@@ -164,8 +165,8 @@ class Writer:
         return intent._replace(inode=placed.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
-        """Exchange the temporary file with the file at the path. Returns the outcome; None if the path cannot
-        have a file, or if a program is writing the file there."""
+        """Exchange the temporary file with the file at the path. Returns the outcome. None if the path cannot
+        have a file, or if a program is just writing the file there."""
         for _ in range(TRIES):
             info = self._files.stat(intent.path)
             if info is not None and stat.S_ISDIR(info.st_mode):
@@ -210,7 +211,8 @@ class Writer:
         return Outcome(intent.path, intent.new, intent.temp, out, odd, placed)
 
     def _resume(self, intent: Intent) -> Outcome | None:
-        """The outcome of an exchange that ran before the process was interrupted; None if it did not run."""
+        """The outcome of an exchange that ran before the process was interrupted. None if the exchange did
+        not run."""
         held = self._files.stat(intent.temp)
         if intent.new is None:
             return None if held is None else self._outcome(intent)
@@ -236,7 +238,7 @@ class Writer:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Move or remove the temporary files of writes that are finished, as the journal says."""
+        """Move or remove the temporary files of those writes that are finished according to the journal."""
         finished = [intent for intent in self._db.intents() if intent.state in ("aside", "done")]
         for intent in finished:
             if intent.state == "aside":
@@ -251,7 +253,8 @@ class Writer:
         self._files.forget()
 
     def _put_aside(self, intent: Intent) -> None:
-        """Give a displaced file a name: its old path if the path was to be removed, else a conflict name."""
+        """Rename a displaced file: to its old path if that path was to be removed, else to a conflict
+        name."""
         if self._files.stat(intent.temp) is None:
             return
         if intent.new is not None or not self._move(intent.temp, intent.path):

@@ -20,7 +20,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """One update by another device that a frame contained. `kind`: the kind of the update."""
+    """An update of another device that arrived in a frame. `kind`: the kind of the update."""
 
     path: str
     kind: str
@@ -30,7 +30,7 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class Frames:
-    """Frames that were stored in the record and whose files are not written to the folder yet. `paths`: the
+    """Frames that are stored in the record, but whose files are not written to the folder yet. `paths`: the
     paths of these files."""
 
     def __init__(self) -> None:
@@ -39,9 +39,8 @@ class Frames:
 
     def store(self, copy: WorkingCopy, frame: Live) -> list[Arrived] | None:
         """Verify a frame and store its rows in the record, in one transaction. Returns the updates of other
-        devices in it; None if the frame does not follow the last one, so that the caller has to read the
-        whole frontier (bootstrap). Raises ServerMisbehaved for an invalid signature; then nothing is
-        stored."""
+        devices in it. None if the frame does not follow the last one; the caller then has to read the
+        whole frontier (bootstrap). Raises ServerMisbehaved for an invalid signature, with nothing stored."""
         since = copy.db.number("since")
         if frame.seq <= since and frame.after < since:
             return []  # already known, for example from a bootstrap
@@ -67,13 +66,13 @@ class Frames:
         ]
 
     def forget(self) -> None:
-        """Forget the received edits, so that every lane is read from the relay: another process wrote in
-        between, or the whole frontier was read again."""
+        """Forget the received edits, so that every lane is read from the relay. Called when another process
+        wrote in between, or when the whole frontier was read again."""
         self._edits.clear()
 
     def done(self, copy: WorkingCopy, paths: Iterable[str]) -> None:
-        """Mark these files as written, except files with an update in flight (sent and not answered) and
-        files that a program is writing."""
+        """Mark these files as written. Excluded are files with an update in flight (sent and not answered),
+        and files that a program is writing."""
         flying = copy.db.flight_kinds()
         for path in paths:
             entry = copy.entries.get(path)
@@ -84,8 +83,8 @@ class Frames:
                 self._edits.pop(path, None)
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
-        """The text lane of a row of the frontier, built from the record and the received edits. None if edits
-        are missing, or if the resulting text differs from the row's."""
+        """The text lane of a row of the frontier, built from the record and the received edits. None if some
+        edits are missing, or if the resulting text is not the text of the row."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
         if not edits or entry is None or entry.genesis is None:
             return None
@@ -105,8 +104,8 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Remember the edits that lead to a row. Does nothing if some of these edits, or the state before
-        them, are not known."""
+        """Remember the edits that lead to a row. If some of these edits or the state before them are not
+        known, no edits are remembered for the path, and its lane must be requested."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         earlier = self._edits.get(row.path, [])
         whole = (

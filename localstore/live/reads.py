@@ -1,5 +1,5 @@
-"""Detects which files were read after svc wrote them (by IN_ACCESS of Linux's inotify; a stat does not
-count)."""
+"""Detects which files were read after svc wrote them. It uses the event IN_ACCESS of Linux's inotify; a mere
+stat does not count as a read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """The files that no program has read since svc wrote them. Use it from one thread. If reads cannot be
+    """Tells which files no program has read since svc wrote them. Use it from one thread. If reads cannot be
     detected, every file counts as read."""
 
     def __init__(self) -> None:
@@ -32,8 +32,8 @@ class Reads:
             self._inotify = None
 
     def watch(self, files: Files, temp: str, path: str) -> None:
-        """Watch the file that is now at `temp` and will be moved to `path`. Watching begins before the move,
-        because a program can read the file right after it."""
+        """Watch the file that is now at `temp` and will be moved to `path`. The watch begins before the move,
+        because a program can read the file right after the move."""
         self._drop(self._coming.pop(path, None))
         if self._inotify is None:
             return
@@ -53,8 +53,8 @@ class Reads:
             self._paths[number] = path
 
     def came(self, path: str) -> None:
-        """Record that the file last given to `watch` for this path has been moved there. The file that was
-        there before is no longer watched."""
+        """Record that the file which `watch` was last given for this path has been moved there. The file that
+        it replaced is no longer watched."""
         self._drop(self._watched.pop(path, None))
         number = self._coming.pop(path, None)
         if number is not None:
@@ -68,7 +68,7 @@ class Reads:
             self._drop(self._coming.popitem()[1])
 
     def look(self) -> None:
-        """Process the reads that happened until now. Call it before svc itself reads."""
+        """Process the reads that happened until now. Call this before svc itself reads a file."""
         if self._inotify is None:
             return
         for event in self._inotify.events():
@@ -80,7 +80,8 @@ class Reads:
                     del watched[path]
 
     def was_read(self, path: str) -> bool:
-        """Whether the file at the path may have been read between its arrival and the last `look`."""
+        """Whether a program may have read the file at the path, between the time when svc wrote it and the
+        last call of `look`."""
         return path not in self._watched
 
     def _drop(self, number: int | None) -> None:

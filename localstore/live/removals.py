@@ -1,4 +1,4 @@
-"""Holds back removals of most of a live branch until the user confirms them by a push."""
+"""Holds back removals of most files of a live branch until the user confirms them by a push."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ REMEMBERED = 60.0  # seconds for which removals that were sent count: a slow `rm
 
 
 class _Sent(NamedTuple):
-    """Removals that were sent. `at`: when; `files`: how many files they removed (renamed ones do not count);
-    `tree`: how many files the branch had then."""
+    """Removals that were sent. `at`: when they were sent. `files`: how many files they removed, not counting
+    renamed files. `tree`: how many files the branch had then."""
 
     at: float
     files: int
@@ -25,8 +25,8 @@ class _Sent(NamedTuple):
 
 
 class HeldRemovals:
-    """Removals that are held back (not sent). `held`: the paths; `lost`: how many of these files were not
-    just renamed; `tree`: how many files the branch has."""
+    """Removals that are held back, which means that they are not sent. `held`: the paths; `lost`: how many of
+    these files were not just renamed; `tree`: how many files the branch has."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
@@ -34,13 +34,14 @@ class HeldRemovals:
         self._sent: deque[_Sent] = deque()
 
     def prune(self, copy: WorkingCopy) -> None:
-        """Forget the held paths that the record no longer contains, because a push has sent their removal."""
+        """Forget the held paths that the record no longer contains. Their removal was sent by a push."""
         if self.held:
             self.held = {path for path in self.held if path in copy.entries}
 
     def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
-        """Decide again which removals are held back, if a file of `paths` is missing or was held back.
-        Returns the paths whose removal was held back and can be sent now."""
+        """Decide again which removals are held back. This is done only if a file of `paths` is missing, or if
+        its removal was held back. Returns the paths whose removal was held back before and can be sent
+        now."""
         more = missing_files(copy, scan, paths)
         if not more and self.held.isdisjoint(paths):
             return set()

@@ -1,9 +1,10 @@
-"""The steps of live sync in one working copy. Each is part of a round, in which the process owns the folder.
+"""The steps of live sync in one working copy. Each step is part of a round, in which this process owns the
+folder.
 
-When nothing happens, the disk equals the frontier (the branch's files now): if nothing is in flight, every
-received path is written and no save waits, every file equals the branch's, except those reported to the user
-(`Done.skipped`, `barred`). To guarantee that, `bring` checks again each path whose update was lost or could
-not be made."""
+When nothing is left to do, the disk equals the frontier (the branch's files now). That means: nothing is in
+flight, every received path is written, no save waits, and every file equals the branch's file, except those
+reported to the user (`Done.skipped`, `barred`). To guarantee this, `bring` checks again each path whose
+update was lost or could not be made."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ REFUSALS = 3  # of one text because others changed it; then its edits are sent a
 
 
 class Conflicting(msgspec.Struct, frozen=True):
-    """A conflict at `path`: the branch's version stays there, the local version is in the file `kept_as`.
+    """A conflict at `path`. The branch's version stays there, and the local version is in the file `kept_as`.
     `by`: author of the branch's version. `deleted`: the branch has no file at the path."""
 
     path: str
@@ -56,10 +57,15 @@ class Conflicting(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct):
-    """What a step did, by path. `written`, `removed`: files with edits of others; `merged`: texts merged with
-    edits of others; `kept`: lines that saves of old buffers lacked; `skipped`: files that cannot be sent;
-    `moved`: (old path, new path) of renamed files to which an edit was moved; `back`: (old path, new path) of
-    renamed files whose old path was restored, because the edit does not fit the new one."""
+    """What a step did.
+
+    - `written`: paths of files that were written or removed because of edits by others.
+    - `merged`: texts into which edits of others were merged.
+    - `kept`: lines that stay although saves of old buffers lacked them.
+    - `skipped`: files that cannot be sent.
+    - `moved`: (old path, new path) of renamed files to which an edit was moved.
+    - `back`: (old path, new path) of renamed files that were restored at the old path, because an edit does
+      not fit the new one."""
 
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
@@ -94,9 +100,8 @@ class Rounds:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """Start a round. First finishes the work of a killed process, because the steps of a round rely on
-        the disk matching the record. `turn`: name of the piece of work that edits belong to, None without
-        one."""
+        """Start a round. First finishes the work of a killed process, because the steps rely on a disk that
+        matches the record. `turn`: name of the piece of work that edits belong to, None without one."""
         is_new = self._copy is not copy
         if is_new:
             if self._copy is None:
@@ -140,17 +145,18 @@ class Rounds:
         return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
-        """The saved paths. If one of their files is missing, the paths of files that cannot be sent are
-        added: the missing file may have been renamed to one of them, and then its old name stays on the
-        branch."""
+        """The saved paths. If the file at one of them is missing, the result also has all paths of files that
+        cannot be sent. The missing file may have been renamed to one of those, and then its old name stays
+        on the branch."""
         if not self._left_out or all(copy.exists(path) for path in paths):
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
-        """Turn the updates that were typed into an open text (sheet) into an edit of its lane, write the
-        file, and put the edit in flight. If the file itself was saved, that save is captured first. `last`:
-        number of the last of `updates`. Raises the errors of `OpenSheet.take`; then nothing is changed."""
+        """Apply the updates that were typed into an open text (sheet). They become an edit of the text's
+        lane, which is written to the file and put in flight. If the file itself was saved, that save is
+        captured first. `last`: number of the last of `updates`. Raises the errors of `OpenSheet.take`,
+        with nothing changed."""
         path = sheet.path
         self.barred.pop(path, None)
         self.buffers.authors.pop(path, None)
@@ -165,8 +171,8 @@ class Rounds:
         return self._compose_again(copy, [path])
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
-        """Capture as edits everything that changed below these folders, and put the updates in flight.
-        `heard`: the folders come from a watcher, which knows what changed."""
+        """Capture everything that changed below these folders as edits, and put the updates in flight.
+        `heard`: the folders were named by a watcher, which knows what changed."""
         self.reads.look()
         scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
@@ -174,12 +180,11 @@ class Rounds:
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Compose new updates from the current state of these paths, and put them in flight."""
+        """Compose new updates from what these paths contain now, and put them in flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:
-        """Write received changes to the folder. If they had to be merged with edits made here, put the
-        results in flight."""
+        """Write received changes to the folder. Results of merges with edits made here are put in flight."""
         self.reads.look()
         writing = {path for path in self.frames.paths if self._is_written(copy, path)}
         paths = sorted(path for path in self.frames.paths - writing if not self._is_leaving(copy, path))
@@ -191,8 +196,8 @@ class Rounds:
         return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
-        """Read the new rows of the branch's frontier from the relay and store them; `bring` writes their
-        files."""
+        """Read the new rows of the branch's frontier from the relay and store them. The files of these rows
+        are written later, by `bring`."""
         self.frames.forget()
         connected = connect(copy)
         attach_lanes(copy)
@@ -202,7 +207,8 @@ class Rounds:
         return connected
 
     def outgoing(self, copy: WorkingCopy) -> list[LiveUpdate]:
-        """The next updates to send; [] if all are answered. Their bytes are uploaded first."""
+        """The next updates to send. Their bytes are uploaded first. Returns [] if all updates are
+        answered."""
         for updates in batches(copy):
             if any(update.kind in NEW_FILES for update in updates):
                 upload_bytes(copy, updates)
@@ -210,8 +216,8 @@ class Rounds:
         return []
 
     def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
-        """Record the relay's answers to updates. Paths whose edit has to be merged first and sent again are
-        left to the next `bring`."""
+        """Record the relay's answers to updates. If an edit has to be merged before it is sent again, the
+        next `bring` does this."""
         sent = Sent()
         record_answers(copy, updates, answers, sent)
         for path in sent.accepted:
@@ -233,36 +239,37 @@ class Rounds:
         copy.files.forget()
 
     def _is_read(self, path: str) -> bool:
-        """Whether a program may have read the file, or the file that it has just replaced."""
+        """Whether a program may have read the file at this path, or the file that was replaced by it just
+        now."""
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether a program has the file open for writing. After WRITING_SECONDS it is not waited for, and
-        the answer is False."""
+        """Whether a program has the file open for writing. Returns False if this lasts longer than
+        WRITING_SECONDS, because svc then no longer waits for the program."""
         if not copy.files.being_written(path):
             self._writing.pop(path, None)
             return False
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _is_leaving(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file disappeared less than WRITING_SECONDS ago: a program may be renaming it, and its
-        new name is not known yet."""
+        """Whether the file disappeared less than WRITING_SECONDS ago. A program may then be renaming it, and
+        its new name is not known yet."""
         if copy.files.stat(path) is not None or copy.db.seen_on_disk(path) is None:
             self._leaving.pop(path, None)
             return False
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths, and the files into which an edit of another path was moved. Before that, a save at
-        the old path of a file that others renamed is moved into the renamed file."""
+        """The saved paths, and the files into which edits of other paths were moved. Before that, each save
+        at the old path of a file that others renamed is moved into the renamed file."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """Of the files to whose old path, or earlier version, an edit was made: those into which the edit was
-        moved since the last call. If such a file is not written yet, or its edit must wait, the next `bring`
-        handles it."""
+        """The paths of the files into which edits were moved since the last call. Such an edit was made at
+        the old path of a renamed file, or to an earlier version of the file. If the file is not written
+        yet, or if the edit must wait, the next `bring` handles it."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)
@@ -272,9 +279,10 @@ class Rounds:
         return edited
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-        """Whether the file may be read now. A half-written save of an editor plugin must not become an edit.
-        So a file that a plugin has open is read only while no program writes it, and none can begin to until
-        `held` is closed; other files are read once they are closed."""
+        """Whether the file may be read now. If an editor plugin has the file open, a half-written save must
+        not become an edit. So the file is read only while no program writes it, and no program can begin
+        to write it until `held` is closed. Other files can always be read, because they are scanned only
+        after a program has closed them."""
         if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
             self._unseen.discard(path)
             return True
@@ -282,11 +290,12 @@ class Rounds:
         return False
 
     def is_ours(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is still as svc wrote it, judged by its stat."""
+        """Whether the file is still the one that svc wrote. This is judged by its stat."""
         return self._ours(copy, path) is not None
 
     def _ours(self, copy: WorkingCopy, path: str) -> Stat | None:
-        """The recorded stat of the file if it is still as svc wrote it, judged by its stat; else None."""
+        """The recorded stat of the file if it is still the file that svc wrote, else None. This is judged by
+        its stat."""
         inode = self._placed.get(path)
         if not inode:
             return None
@@ -296,8 +305,8 @@ class Rounds:
         return recorded if has_stat(recorded, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture the saves of `paths` as edits and compose their updates, write texts that were merged, then
-        compose updates of those. `scan`: a scan of the paths, None to make one."""
+        """Capture the saves of `paths` as edits and compose their updates. Then write the texts that were
+        merged, and compose updates of those. `scan`: a scan of the paths, None to make one."""
         if not paths:
             return Done()
         with ExitStack() as held, copy.db.step():
@@ -341,8 +350,8 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """Adds the written paths `changed` to `done`, and the merges and conflicts that the working copy has
-        noted, each once. Returns `done`."""
+        """Adds the written paths `changed` to `done`. Also adds the merges and conflicts that the working
+        copy has noted. Returns `done`."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)
@@ -367,8 +376,8 @@ class Rounds:
 
 
 def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
-    """Whether no program has the file open for writing. If so, no program can open it for writing until
-    `held` is closed."""
+    """Whether no program has the file open for writing. If the result is True, no program can open the file
+    for writing until `held` is closed."""
     try:
         held.enter_context(copy.files.unwritten(path))
     except BeingWritten:
@@ -377,8 +386,8 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """The ones of `paths` that need an update: they have captured edits, or a change that is not captured (of
-    a file that is not text, a removal, or a change of the file's kind)."""
+    """Those of `paths` that need an update. They have captured edits, or a change that cannot be captured: of
+    a file that is not text, a removal, or a change of the file's kind."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:
@@ -389,7 +398,7 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
-    """Whether the file on the disk has the content of its entry in the record. This is decided by its stat,
+    """Whether the file on the disk has the content of its entry in the record. This is judged by its stat,
     because hashing would read each arriving file a second time."""
     info, recorded = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:

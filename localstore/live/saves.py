@@ -1,8 +1,8 @@
 """Decides when a write to a file counts as a save. Times are seconds of the monotonic clock.
 
-A program that closes a file it wrote, or renames one into place, has saved it. A write without a close may be
-incomplete and waits, as does a file that just became empty. A file that vanished may reappear: many programs
-save by moving the old file away first."""
+If a program closes a file that it wrote, or renames a file into place, the file is saved. A write without a
+close may be incomplete, so it waits. A file that just became empty waits too. A file that vanished may
+reappear, because many programs save by moving the old file away first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VANISHED = 0.25
 
 class Saves:
     """Saved paths whose edits are not captured yet. `below`: folders (with a trailing slash; "" for the root)
-    below which anything may have changed."""
+    in which anything may have changed, at any depth."""
 
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
@@ -50,22 +50,21 @@ class Saves:
         self._below.setdefault(prefix, now + VANISHED)
 
     def next_due(self) -> float | None:
-        """The time at which the next save counts; None if there is none."""
+        """The time at which the next write counts as a save. None if no write waits."""
         if len(self._gone) < BURST:
             return min([*self._due.values(), *self._below.values()], default=None)
         others = (due for path, due in self._due.items() if path not in self._gone)
         return min([*others, self._burst_over()], default=None)
 
     def _burst_over(self) -> float:
-        """The time at which a removal of many files counts as complete: when no more files were removed for a
-        while."""
+        """The time at which a removal of many files counts as complete, because no more files have been
+        removed for a while."""
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove the saves that count now and return them: (at most `most` paths, folders below which
-        anything may have changed). A file that has just become empty (`is_empty`) waits once. A removal of
-        many files is returned as a whole when it is over, together with the folders that changed
-        meanwhile."""
+        """Remove the saves that count now, and return (at most `most` paths, folders below which anything may
+        have changed). A file that has just become empty (`is_empty`) waits once. A removal of many files
+        is returned as a whole when it is complete, together with the folders that changed meanwhile."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

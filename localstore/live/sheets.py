@@ -1,8 +1,8 @@
-"""Texts that are open in the terminal app: typed changes become edits of the files' lanes.
+"""Texts that are open in the terminal app. Typed changes become edits of the files' lanes.
 
-The agent's side of such a text (a sheet, see `localstore.core.lane.sheet`) has the text of the file's lane.
-Typed edits are applied to the lane at the same places. Other changes of the lane, by others or by a save of
-the file, are sent to the app as updates of the sheet."""
+The agent's side of such a text (a sheet, see `localstore.core.lane.sheet`) always has the text of the file's
+lane. Typed edits are applied to the lane at the same offsets. Other changes of the lane, by other people or
+by a save of the file, are sent to the app as updates of the sheet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEPT = 8
 
 class OpenSheet:
     """A text that is open in the app. `path`: its file. `text`: the text when it was opened. `last`: number
-    of the app's last update that is in the lane. `news`: updates to send to the app."""
+    of the app's newest update that was applied to the lane. `news`: updates to send to the app."""
 
     def __init__(self, copy: WorkingCopy, path: str, session: str) -> None:
         """Open the text of a path, in the app's session `session`. Raises Forbidden, NotFound, TooLarge or
@@ -47,13 +47,15 @@ class OpenSheet:
         self.last = _sessions(copy).get(session, 0)
 
     def waits(self, copy: WorkingCopy) -> bool:
-        """Whether nothing can be typed into the lane yet, because the file itself is still being sent."""
+        """Whether typing must wait, because the file itself is still being sent and has no lane on the branch
+        yet."""
         entry, kind = copy.entries.get(self.path), copy.db.flight_kinds().get(self.path, "edit_text")
         return entry is not None and (not entry.gen or entry.foreign or kind != "edit_text")
 
     def follow(self, copy: WorkingCopy) -> None:
-        """Bring the sheet to the current text of the lane, and add the update for the app to `news`. Raises
-        NotFound or Conflict if the lane is gone or is not a text any more."""
+        """Bring the sheet to the current text of the lane, and add the resulting update for the app to
+        `news`. Raises NotFound or Conflict if there is no such lane any more, or if it is not a text any
+        more."""
         entry = self._entry(copy)
         if entry.want == self._shown_digest:
             return
@@ -63,9 +65,9 @@ class OpenSheet:
             self.news.append(update)
 
     def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
-        """Turn these updates of the app into an edit of the lane; empty updates change nothing. `last`:
-        number of the last one. The caller has begun a transaction, and the sheet must have the text of the
-        lane. Raises UpdateInvalid; then the sheet is unusable."""
+        """Turn updates of the app into an edit of the lane. Empty updates change nothing. `last`: number of
+        the last update. The caller has begun a transaction, and the sheet must have the text of the lane.
+        Raises UpdateInvalid; after that the sheet is unusable."""
         entry = self._entry(copy)
         lane = self._lane_of(copy, entry)
         deltas = [delta for update in updates if update for delta in self._lane.follow(update, APP)]

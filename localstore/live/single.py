@@ -1,5 +1,4 @@
-"""Scans single files, when it is known which paths were saved, and updates the record as a whole scan
-does."""
+"""Scans single files whose paths are known to have been saved. The record is updated as by a whole scan."""
 
 from __future__ import annotations
 
@@ -23,9 +22,10 @@ from localstore.sync.working_copy import WorkingCopy
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     """Scan these paths. Ignored files that are not in the record are left out, and so are names that no
-    repository accepts. If a file of the record is missing, everything that may have replaced it is reported
-    as skipped: links and nested repositories at its path, and files with unacceptable names in its folder. A
-    file that is still as svc wrote it is not read (`WorkingCopy.ours`)."""
+    repository accepts. A file that is still as svc wrote it is not read (`WorkingCopy.ours`).
+
+    If a file of the record is missing, everything that may have replaced it is reported as skipped: links and
+    nested repositories at its path, and files in its folder whose names no repository accepts."""
     copy.git.refresh()
     scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
@@ -62,8 +62,8 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Reports as skipped the entries of the folder that svc cannot send: at the scanned paths, at the folders
-    above them, and, where a recorded file is missing, in its folder."""
+    """Reports entries of the folder that svc cannot send as skipped. It looks at the scanned paths and at the
+    folders above them. Where a recorded file is missing, it looks at the whole folder of that file."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan
@@ -81,8 +81,8 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Find out why there is no regular file at a path: report what is there, or above it, instead, such
-        as a symlink. `recorded`: the record has the file, so it may have been renamed."""
+        """Find out why there is no regular file at a path. What is there or above it instead, such as a
+        symlink, is reported as skipped. `recorded`: the record has the file, so it may have been renamed."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:
@@ -117,7 +117,7 @@ class _Aside:
 
 
 def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
-    """Hash the file and return its stat; None if there is no regular file."""
+    """Hash the file and return its stat. None if there is no regular file at the path."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -128,8 +128,8 @@ def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
 
 
 def left_out(files: Files, path: str, git: GitTracked) -> bool:
-    """Whether the ignore rules, or a nested repository, exclude a file at this path. Reads the rules of its
-    parent folders."""
+    """Whether a file at this path is excluded, by ignore rules or because a nested repository contains it.
+    Reads the rules of the folders above."""
     above = sorted(parents(path), key=len)
     if any(files.stat(f"{folder}/{inside}") is not None for folder in above for inside in NESTED):
         return True

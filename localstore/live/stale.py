@@ -1,11 +1,13 @@
-"""Saves of an old buffer: finds the lines that such a save would delete by mistake.
+"""Finds the lines that a save of an old buffer would delete by mistake.
 
-An editor that does not reload saves the text that it loaded, with the user's changes. Compared with the file
-on disk, this save would delete everything that arrived since then; so it must be compared with the text that
-the editor had loaded. That text is one of the file's texts of the last ten minutes: the one that the save
-changes least, and of several the newest. An editor can have loaded only texts that a program has read, the
-first text, which was saved here, and the text of an editor plugin. If the same text is saved again, it is
-applied unchanged.
+An editor that does not reload a file saves the text that it once loaded, with the user's changes. Compared
+with the file on the disk, such a save deletes everything that arrived since the editor loaded the file. So
+the save must be compared with the text that the editor had loaded.
+
+That text is one of the file's texts of the last ten minutes: the one that the save changes least. If several
+fit equally, it is the newest. An editor can have loaded only a text that a program has read, the first text
+(which was saved here), or the text of an editor plugin. If the same text is saved again, the save is applied
+unchanged.
 
 A plugin also sends each typed change, so while an agent runs, the plugin's saves are no edits. Without an
 agent, the text that the plugin showed is in the record (`localstore.sync.plugin_texts`)."""
@@ -32,7 +34,7 @@ VERSIONS = 32  # candidates for one file
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Lines that stay in a file although the save of an old buffer lacked them. `lines`: how many; `by`:
+    """Lines that stay in a file although a save of an old buffer lacked them. `lines`: how many; `by`:
     handles of their authors."""
 
     path: str
@@ -45,21 +47,23 @@ def now_ms() -> int:
 
 
 class Editors(Protocol):
-    """Programs that send typed changes of a text, and may also save it: editor plugins and sheets."""
+    """Knows the programs that send typed changes of a text and may also save its file: editor plugins and
+    open sheets."""
 
     def edits(self, path: str) -> bool:
         """Whether a program has this text open."""
 
     def shows(self, path: str, name: bytes) -> bool:
-        """Whether a program shows the text with the BLAKE3 `name` for this file, or did so a moment ago."""
+        """Whether a program shows the text with the BLAKE3 digest `name` for this file, or did so a moment
+        ago."""
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """For each editor plugin that has the file open, the text it showed after the last of its changes
-        that became an edit."""
+        """A text for each editor plugin that has the file open. It is the text that the plugin showed after
+        the newest of its changes that became an edit."""
 
 
 class NoEditors:
-    """Stands for no programs that send typed changes."""
+    """Used if there are no programs that send typed changes."""
 
     def edits(self, path: str) -> bool:
         return False
@@ -72,9 +76,9 @@ class NoEditors:
 
 
 class Buffers:
-    """The texts that editors may still show for the files of one working copy. `was_read`: returns whether a
-    program has read the file since svc wrote it. `kept`: collects the lines that saves of old buffers
-    lacked."""
+    """The texts that editors may still show for the files of one working copy. `was_read`: a function that
+    returns whether a program has read the file since svc wrote it. `kept`: the lines that stay although
+    saves of old buffers lacked them."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
@@ -84,7 +88,7 @@ class Buffers:
         self.kept: list[Kept] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """From now on, observe the captures of edits and the writes of this working copy."""
+        """Begin to observe this working copy: when it captures edits and writes files."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             self._placed(copy, path, before, new)
@@ -95,9 +99,9 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
-        """In a command that runs beside or after an agent: treat saves in `copy` as the agent does, so that a
-        save becomes the same edit whoever finds it. Affects only files whose texts an agent recorded
-        recently."""
+        """Treat saves in `copy` as the agent does. Called in a command that runs beside or after an agent, so
+        that a save becomes the same edit whichever process finds it. This affects only files whose texts
+        an agent recorded recently."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
@@ -107,7 +111,7 @@ class Buffers:
         copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Mark every text as read, because reads were not detected for a while, and drop old texts."""
+        """Mark every text as read, because reads were not detected for a while. Also drops old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, arrivals in copy.db.arrivals.all():
@@ -119,8 +123,8 @@ class Buffers:
                 copy.db.arrivals.put(path, arrivals)
 
     def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, current: bytes) -> None:
-        """Record that the file had the text `mine`, which is in a conflict copy now, and that it shows
-        `current`."""
+        """Record that a conflict changed the text of the file. `mine`: the text that it had, which is in a
+        conflict copy now; `current`: the text that it has now."""
         versions = [
             Version(mine, self._now()),
             Version(current, self._now(), False, self.authors.get(path, "")),
@@ -128,9 +132,9 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def typed(self, copy: WorkingCopy, path: str) -> None:
-        """Record the text that each editor of a file shows, after an edit from one of them. It is part of the
-        transaction that records the edit, because an editor still shows its text if the agent is killed right
-        after it."""
+        """Record the text that each editor of a file shows, after one of them made an edit. This is part of
+        the transaction that records the edit, because the editor still shows its text if the agent is
+        killed right afterwards."""
         entry, texts = copy.entries.get(path), self.editors.plugin_texts(path)
         if not texts or entry is None or entry.shadow is None:
             return
@@ -159,8 +163,8 @@ class Buffers:
         copy.db.arrivals.put(path, arrivals)
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
-        """Called when the save `data` (with the BLAKE3 `name`) of a file is captured as an edit. Sets the
-        entry's shadow, with which the save is compared, to the text that the save was made from."""
+        """Called when a save of a file is captured as an edit. `data`: the saved text; `name`: its BLAKE3.
+        Sets the entry's shadow, with which the save is compared, to the text that the save was made from."""
         if self.editors.edits(entry.path) and self._was_typed(entry.path, name):
             copy.objects.add([(name, data)])
             entry.shadow = name
@@ -187,7 +191,7 @@ class Buffers:
 
     def _was_typed(self, path: str, name: bytes) -> bool:
         """Whether everything in this save was also sent as typed changes, so that the save is no edit. After
-        a save of another text, or of half a text, the next save counts as an edit in any case."""
+        a save of any other text, or of half a text, the next save always counts as an edit."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False
@@ -207,8 +211,8 @@ class Buffers:
 
 def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
     """The text that an editor had loaded when it saved `data`: an earlier text of the file, or one that a
-    plugin showed. None if the editor had loaded the text that is on the disk. Texts that were replaced before
-    the time `since` (milliseconds) do not count."""
+    plugin showed. None if the editor had loaded the text that is on the disk. `since`: texts that were
+    replaced before this time (milliseconds) are left out."""
     versions = arrivals.versions
     last = versions[-1]
     held = [
@@ -237,8 +241,8 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
 
 
 def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
-    """The texts of these versions by digest, in their order; a text that occurs twice has its last
-    position."""
+    """Reads the texts of these versions. Returns them by digest, in the order of the versions. If a text
+    occurs twice, it comes at the place of the last occurrence. Texts that are not available are left out."""
     texts: dict[bytes, bytes] = {}
     for version in versions:
         texts.pop(version.digest, None)
@@ -251,7 +255,7 @@ def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]
 
 def _cost(old: bytes, new: bytes) -> int:
     """How many bytes of words the change from `old` to `new` deletes and inserts. Words count as a whole,
-    because two words with some common letters are not versions of each other."""
+    because two words that share some letters need not be related."""
     cost = reached = 0
     for offset, deleted, inserted in edits(old, new):
         start, end = offset, offset + deleted
@@ -267,5 +271,5 @@ def _cost(old: bytes, new: bytes) -> int:
 
 
 def _is_word(byte: bytes) -> bool:
-    """Whether the byte is part of a word; bytes outside ASCII always are."""
+    """Whether the byte is part of a word. Bytes outside ASCII always count as part of a word."""
     return byte.isalnum() or byte == b"_" or byte >= b"\x80"

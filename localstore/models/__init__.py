@@ -1,2 +1,2 @@
-"""The cache of language models, which all SVC_HOMEs of a user share: names, model files (blobs), and data
-from their headers."""
+"""The cache of language models, which all SVC_HOMEs of a user share. It has names, model files (blobs), and
+data from the headers of the files."""

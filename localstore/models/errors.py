@@ -74,6 +74,6 @@ class AppFailed(ClientError):
     code = "app_failed"
 
     def __init__(self, detail: str, logged: str = "") -> None:
-        """`detail`: the sentence about the failure. `logged`: name of the app, if its output is in its
-        log."""
+        """`detail`: a sentence about the failure. `logged`: the name of the app, if its log has the
+        output."""
         super().__init__(f"{detail}; see: svc app logs {logged}" if logged else detail)

@@ -1,10 +1,10 @@
-"""Reads the header of a GGUF file. It is hostile input: counts and lengths are bounded before their use.
+"""Reads the header of a GGUF file. The file may come from an attacker, so counts and lengths are checked
+before they are used.
 
-magic "GGUF" · version u32 · tensors u64 · fields u64
-fields:   name · type u32 · value
-tensors:  name · dimensions u32 · each u64 · type u32 · offset u64
-data, aligned
-"""
+    magic "GGUF" · version u32 · tensors u64 · fields u64
+    fields:   name · type u32 · value
+    tensors:  name · dimensions u32 · each u64 · type u32 · offset u64
+    data, aligned"""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ QUANTISATIONS = {
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The content of a GGUF header. `fields`: numbers, texts and booleans by name; None for an array, whose
-    length is in `lengths`. `parameters`: the number of weights. `data_bytes`: bytes from the beginning of the
-    file to the end of the last tensor."""
+    """The content of a GGUF header. `fields`: numbers, texts and booleans by name. An array is None there,
+    and its length is in `lengths`. `parameters`: the number of weights. `data_bytes`: how many bytes the
+    file has up to the end of its last tensor."""
 
     version: int
     fields: dict[str, Any]
@@ -68,14 +68,16 @@ class Header(msgspec.Struct, frozen=True):
         return value if isinstance(value, str) else ""
 
     def number(self, name: str, default: int = 0) -> int:
-        """An integer field of the header; `default` if it is absent, no integer or out of range."""
+        """An integer field of the header. Returns `default` if the field is absent, not an integer or out of
+        range."""
         value = self.fields.get(name)
         fits = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40
         return int(value) if fits and value is not None else default
 
     def of_architecture(self, name: str, default: int = 0) -> int:
-        """The integer field of the model's architecture with this name: for a `llama` model, `context_length`
-        is the field `llama.context_length`. `default` if it is absent, no integer or out of range."""
+        """An integer field that belongs to the model's architecture. For a `llama` model, the name
+        `context_length` stands for the field `llama.context_length`. Returns `default` if the field is
+        absent, not an integer or out of range."""
         return self.number(f"{self.architecture}.{name}", default)
 
     @property
@@ -85,13 +87,14 @@ class Header(msgspec.Struct, frozen=True):
 
     @property
     def shard(self) -> tuple[int, int]:
-        """For a model of several files: (index of this file from 0, number of files). (0, 1) for a model of
+        """(index of this file from 0, number of files) for a model in several files. (0, 1) for a model in
         one file."""
         return self.fields.get("split.no", 0), max(1, self.fields.get("split.count", 1))
 
     @property
     def is_projector(self) -> bool:
-        """Whether the file converts images to input for another model, and generates no text itself."""
+        """Whether the file is a projector, which converts images to input for another model and generates no
+        text."""
         return self.architecture == "clip" or self.text("general.type") == "mmproj"
 
 
@@ -140,8 +143,8 @@ def _shard_place(fields: dict[str, Any]) -> int:
 
 
 def _tensors(reader: _Reader, count: int) -> tuple[int, int]:
-    """Reads the descriptions of `count` tensors. Returns (number of weights, end of the last tensor in bytes
-    from the start of the data)."""
+    """Reads the descriptions of `count` tensors. Returns (number of weights, end of the last tensor). The end
+    is counted in bytes from the start of the data."""
     parameters = end = 0
     for _ in range(count):
         reader.string(GGUF_NAME_BYTES)
@@ -189,8 +192,8 @@ class _Reader:
         return self.take(self.count("<Q", most, "bytes of one text")).decode("utf-8", "replace")
 
     def value(self, kind: int, name: str, lengths: dict[str, int]) -> Any:
-        """Reads a value of the type `kind`. An array is skipped: the result is None, and its length is stored
-        in `lengths`."""
+        """Reads a value of the type `kind`. An array is skipped: the method returns None and stores the
+        array's length in `lengths`."""
         if kind in _SCALARS:
             value = self.scalar(_SCALARS[kind])
             return value if value == value and abs(value) != float("inf") else None

@@ -31,8 +31,8 @@ _PIECE = 4 << 20
 
 
 class Taken(NamedTuple):
-    """A file (blob) in the cache. `digest`: SHA-256 in hex; `about`: its description; `new`: it was not in
-    the cache before."""
+    """A file (blob) in the cache. `digest`: its SHA-256 in hex; `about`: its description; `new`: whether it
+    was not in the cache before."""
 
     digest: str
     about: About
@@ -40,8 +40,8 @@ class Taken(NamedTuple):
 
 
 def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
-    """Add the file to the cache. Raises BadModel if it is not a model or changes meanwhile, DiskError,
-    OSError if it cannot be read."""
+    """Add the file to the cache. Raises BadModel if it is not a model or changes during the call, DiskError,
+    and OSError if it cannot be read."""
     name = terminal_safe(str(file))
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -119,7 +119,7 @@ def _header(fd: int, size: int, name: str) -> Header:
 
 
 def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
-    """(SHA-256, BLAKE3) of the file in hex, from reading it once."""
+    """Computes (SHA-256, BLAKE3) of the file in hex, reading it once."""
     first, second, done = hashlib.sha256(), blake3(max_threads=blake3.AUTO), 0
     while piece := os.pread(fd, _PIECE, done):
         first.update(piece)
@@ -130,7 +130,8 @@ def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
 
 
 def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
-    """Create the file `part` with the bytes of the open `file`. Returns how: reflink, link or copy."""
+    """Create the file `part` with the bytes of the open `file`. Returns how this was done: reflink, link or
+    copy."""
     target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:

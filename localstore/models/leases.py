@@ -1,5 +1,5 @@
-"""Leases on the local LLM server of a port: each program that needs the server holds a locked file. A file
-named `stays` in the same folder means that the server was started to run without leases."""
+"""Leases on the local LLM server of a port. Each program that needs the server holds a locked file, its
+lease. A file named `stays` in the same folder means that the server was started to run without leases."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ _FOLLOW = 0.3
 
 
 class Log:
-    """Copies pipes into the log until they close. Several threads may write to one Log. Never open two Logs
-    on one file: each would rename the file while the other writes."""
+    """Copies the output of pipes into the log until the pipes close. Several threads may write to one Log.
+    Never open two Logs on one file, because each would rename the file while the other writes."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, threading.Lock()
@@ -54,7 +54,7 @@ def tail(file: Path, lines: int) -> str:
 
 
 def follow(file: Path) -> Iterator[str]:
-    """Yields the lines that are written to a log from now on, without end."""
+    """Yields the lines that are written to a log from now on. It never ends."""
     at = 0
     with suppress(FileNotFoundError):
         at = file.stat().st_size

@@ -1,4 +1,4 @@
-"""Names of models: `[[HOST/]OWNER/]NAME[:TAG]`; without a tag, `latest`."""
+"""Names of models: `[[HOST/]OWNER/]NAME[:TAG]`. A name without a tag has the tag `latest`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ModelName(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The name as people type it: without the tag `latest`."""
+        """The name in the form that users type, without the tag `latest`."""
         return self.without_tag if self.tag == LATEST else str(self)
 
     @property
@@ -43,8 +43,8 @@ class ModelName(NamedTuple):
 
     @classmethod
     def at(cls, path: PurePosixPath) -> ModelName | None:
-        """The name whose record is stored at this path (the inverse of `path`); None if the path is not valid
-        for a name."""
+        """The name whose record is stored at this path, the inverse of `path`. None if no name has
+        this path."""
         if len(path.parts) != 4:
             return None
         host, owner, name, tag = path.parts

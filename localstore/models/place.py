@@ -1,10 +1,10 @@
-"""Paths of the models and of the local LLM server's files, below `SVC_LLM_HOME`; all SVC_HOMEs of a user
-share it.
+"""Paths of the models and of the local LLM server's files. They are below `SVC_LLM_HOME`, which all SVC_HOMEs
+of a user share.
 
-models/blobs/sha256-<hex>          the bytes of a model; its description is in `.about` beside it
-models/names/<host>/<owner>/<name>/<tag>   the blobs of a name (`localstore.models.store`)
-models/lock                        held while a name or blob is added or removed
-<port>/                            start.lock, server.json, log and leases of the server on that port"""
+    models/blobs/sha256-<hex>          the bytes of a model; its description is in `.about` beside it
+    models/names/<host>/<owner>/<name>/<tag>   the blobs of a name (`localstore.models.store`)
+    models/lock                        held while a name or blob is added or removed
+    <port>/                            start.lock, server.json, log and leases of the server on that port"""
 
 from __future__ import annotations
 

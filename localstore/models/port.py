@@ -1,4 +1,4 @@
-"""Binds a port of this machine, and finds the program that listens on it, if the system reports that."""
+"""Binds a port of this machine. Also finds the program that listens on a port, if the system reports that."""
 
 from __future__ import annotations
 

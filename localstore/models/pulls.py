@@ -1,9 +1,10 @@
-"""Downloads of model files (blobs), shared by all processes of a user: one process downloads a blob, the
+"""Downloads of model files (blobs), shared by all processes of a user. One process downloads a blob, and the
 others see its progress.
 
-models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
+    models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
 
-The lock ends with its process, and the next process that wants the blob continues the download."""
+The lock ends with the process that holds it. Then the next process that wants the blob continues the
+download."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ REPORT = 0.2  # seconds between two writes of the progress
 
 
 class Progress(msgspec.Struct):
-    """Progress of a download: `completed` of `total` bytes. `name`: the model that they belong to; "" if the
-    downloading process does not report it. `known`: bytes that need not be fetched, because this machine has
-    them."""
+    """Progress of a download: `completed` of `total` bytes. `name`: the model that is downloaded, "" if the
+    downloading process does not report it. `known`: how many bytes need not be fetched, because this
+    machine has them already."""
 
     completed: int = 0
     total: int = 0
@@ -34,8 +35,8 @@ class Progress(msgspec.Struct):
 
 
 class Download(NamedTuple):
-    """A running download. `lock`: held by the downloading process; `pid`: its id, 0 if it has not written it
-    yet."""
+    """A running download. `lock`: the lock that the downloading process holds. `pid`: the id of that process,
+    0 if it has not written its id yet."""
 
     lock: Path
     pid: int
@@ -46,8 +47,8 @@ LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where i
 
 
 class Report(Protocol):
-    """Called with the progress of a download: bytes that are here, bytes in all, bytes that need not be
-    fetched."""
+    """A function that is called with the progress of a download: the bytes that are here, the bytes in all,
+    and the bytes that need not be fetched."""
 
     def __call__(self, completed: int, total: int, present: int = 0, /) -> None: ...
 
@@ -59,9 +60,9 @@ Work = Callable[[Path, Report], str]
 def pull_blob(
     models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report, name: str = ""
 ) -> str:
-    """Get a blob into the cache and return its SHA-256. Only one process downloads it, by calling `work`;
-    others that want the blob wait and `report` its progress. `find`: returns the SHA-256 if the blob is in
-    the cache. `name`: the model to which it belongs, shown to the others."""
+    """Get a blob into the cache and return its SHA-256. Only one process downloads the blob, by calling
+    `work`. Other processes that want it wait meanwhile and `report` the progress. `find`: returns the
+    SHA-256 if the blob is in the cache. `name`: the model that the blob belongs to, shown to the others."""
     folder = models.root / "pulls"
     while True:
         digest = find()
@@ -86,14 +87,14 @@ def pull_blob(
 
 
 def _report_other(progress: Path, report: Report) -> None:
-    """Report the progress of the process that downloads the blob."""
+    """Report how far the other process is that downloads the blob."""
     with suppress(OSError, msgspec.MsgspecError):
         seen = msgspec.json.decode(progress.read_bytes(), type=Progress)
         report(seen.completed, seen.total, seen.known)
 
 
 class _Written:
-    """A `Report` that also writes the progress to a file for waiting processes."""
+    """A `Report` that also writes the progress to a file, which the waiting processes read."""
 
     def __init__(self, file: Path, report: Report, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
@@ -127,7 +128,7 @@ def under_way(models: Models) -> list[Download]:
 
 
 def parts_size(models: Models, key: str) -> int:
-    """How many bytes an interrupted download of the blob has left on the disk."""
+    """How many bytes of the blob an interrupted download has left on the disk."""
     try:
         return (models.root / "pulls" / f"{key}.part").stat().st_blocks * 512
     except OSError:
@@ -135,7 +136,8 @@ def parts_size(models: Models, key: str) -> int:
 
 
 def drop_old(models: Models, spared: Collection[str] = ()) -> None:
-    """Remove parts of downloads that were left two weeks ago, except those with the keys `spared`."""
+    """Remove parts of downloads that were interrupted more than two weeks ago, except those with the keys
+    `spared`."""
     folder = models.root / "pulls"
     for lock in folder.glob("*.lock") if folder.is_dir() else ():
         if lock.stem in spared:

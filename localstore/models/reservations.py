@@ -1,7 +1,8 @@
-"""Reservations of blobs that a running pull needs and no name refers to yet; removing a model does not delete
-them.
+"""Reservations of blobs that a running pull needs and no name refers to yet. A reserved blob is not deleted
+when a model is removed.
 
-models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or sha256-<SHA-256>"""
+    models/reserved/<key>.<token>      locked by the process that pulls; key: b3-<BLAKE3> or
+sha256-<SHA-256>"""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from localstore.folder.lock import held_files, hold_lock
 
 @contextmanager
 def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
-    """A context in which blobs are reserved; if the process dies, the reservation ends too. The caller holds
-    the lock of the cache while entering."""
+    """A context in which blobs are reserved. If the process dies, the reservation ends too. The caller holds
+    the lock of the cache when it enters the context."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         for key in keys:

@@ -1,4 +1,4 @@
-"""Which LLM server runs on a port, as the files in the port's folder say."""
+"""Finds out which LLM server runs on a port, from the files in the port's folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _RECORD = "server.json"
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A running LLM server. `kind`: svc's own (`embedded`), or an installed ollama that svc runs. `pid`: the
-    process that supervises it and holds the lock. `svc_home`: the SVC_HOME of the user who started it."""
+    """A running LLM server. `kind`: svc's own server (`embedded`), or an installed ollama that svc runs.
+    `pid`: the process that supervises the server and holds the lock. `svc_home`: the SVC_HOME of the user
+    who started it."""
 
     kind: Literal["embedded", "ollama"]
     pid: int
@@ -33,8 +34,8 @@ def forget(folder: Path) -> None:
 
 
 def running(folder: Path) -> Running | None:
-    """The running server of this folder; None if none runs. Only the lock of its supervising process decides,
-    because its process id may belong to another program now."""
+    """The running server of this folder, None if none runs. Whether it runs is decided by the lock of its
+    supervising process, because the process id may belong to another program now."""
     if living_holder(folder / LOCK) is None:
         return None
     try:

@@ -1,5 +1,5 @@
-"""Names and blobs of the models' cache. A blob is a file named by its SHA-256; a name is a record that refers
-to blobs. Both are put in place by renaming, under one lock, so that readers need no lock."""
+"""Names and blobs of the models' cache. A blob is a file named by its SHA-256. A name is a record that refers
+to blobs. Both are put in place by a rename under one lock, so that readers need no lock."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a blob. `how`: how it was added: reflink, link, copy, upload or fetched; `source`:
-    from where. A linked file can be changed through its other name, so `inode` and `mtime_ns` are compared
-    before it is loaded."""
+    """The description of a blob. `how`: how it was added, which is reflink, link, copy, upload or fetched;
+    `source`: from where. A linked file can be changed under its other name, so `inode` and `mtime_ns` are
+    compared before it is loaded."""
 
     size: int
     blake3: str
@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model was pulled from. `server`: origin; `repo_id`, `seal`: repository and seal; `path`: of the
-    model in it."""
+    """Where a model was pulled from. `server`: origin of the relay; `repo_id`, `seal`: repository and seal;
+    `path`: path of the model in the repository."""
 
     server: str
     repo_id: str
@@ -52,8 +52,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's name stands for. `model`, `shards` (further files of the model) and `projector`: SHA-256
-    of blobs. The other members override the model's header; None: not overridden."""
+    """What a model's name stands for. `model`, `shards` (further files of the model) and `projector`: the
+    SHA-256 of blobs. The other members override values of the model's header, unless they are None."""
 
     v: int = 1
     model: str
@@ -69,7 +69,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digests(self) -> list[str]:
-        """The SHA-256 of all its blobs: the files of the model in order, then the projector."""
+        """The SHA-256 of all blobs of the record: the files of the model in order, then the projector."""
         return [self.model, *self.shards, *([self.projector] if self.projector else [])]
 
 
@@ -93,7 +93,7 @@ class Installed(msgspec.Struct, frozen=True):
 
     @property
     def abouts(self) -> list[About]:
-        """The descriptions of its blobs, in the order of `Record.digests`."""
+        """The descriptions of the model's blobs, in the order of `Record.digests`."""
         return [self.about, *self.shards, *([self.projector] if self.projector else [])]
 
 
@@ -123,7 +123,8 @@ class Models:
         return about if self.blob(digest).exists() else None
 
     def by_blake3(self, digest: str) -> str | None:
-        """The SHA-256 of the blob with this BLAKE3; None if it is not in the cache, or was changed."""
+        """The SHA-256 of the blob with this BLAKE3. None if the blob is not in the cache, or if its file was
+        changed."""
         for path in self.blobs.glob("sha256-*.about"):
             sha256 = path.name.removeprefix("sha256-").removesuffix(".about")
             about = self.about(sha256)
@@ -165,8 +166,8 @@ class Models:
         return installed
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
-        """(path of the model's first file, path of its projector or None). Raises ModelChanged if a file was
-        changed since it was added."""
+        """The paths of the model's first file and of its projector (None without one). Raises ModelChanged if
+        a file was changed since it was added."""
         record = installed.record
         for digest, about in zip(record.digests, installed.abouts, strict=True):
             if not self.intact(digest, about):
@@ -175,8 +176,8 @@ class Models:
         return file, self.blob(record.projector) if record.projector else None
 
     def _linked(self, record: Record) -> Path:
-        """The path of the first file of a model of several files, in a folder in which the files have the
-        names that the engine expects."""
+        """The path of the first file of a model in several files. It is in a folder of links, in which the
+        files have the names that the engine expects."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
         with self.locked():
@@ -210,7 +211,7 @@ class Models:
         write(self._about(digest), msgspec.json.encode(about))
 
     def remove(self, name: ModelName) -> tuple[Installed, int]:
-        """Remove a name, and the blobs of it that no other name and no running pull needs. Returns (the
+        """Remove a name, and those of its blobs that no other name and no running pull needs. Returns (the
         removed model, freed bytes). Raises ModelMissing."""
         with self.locked():
             removed = self.find(name)
@@ -228,7 +229,7 @@ class Models:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """A context that holds the lock of the cache, after waiting for another holder. Raises DiskError if
-        the other holder does not end, or if files of the cache cannot be written."""
+        the lock does not become free, or if files of the cache cannot be written."""
         with ExitStack() as stack:
             try:
                 self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -274,7 +275,7 @@ class Models:
         return self.blobs / f"sha256-{digest}.about"
 
     def _drop(self, digest: str) -> int:
-        """Remove a blob. Returns how many bytes this frees: 0 if the file still has another name (hard
+        """Remove a blob. Returns how many bytes this frees, which is 0 if the file has another name (hard
         link)."""
         self._about(digest).unlink(missing_ok=True)
         self.chunks_file(digest).unlink(missing_ok=True)
@@ -286,7 +287,8 @@ class Models:
         return info.st_size if info is not None and info.st_nlink == 1 else 0
 
     def _drop_orphans(self, used: set[str]) -> None:
-        """Remove blobs that an interrupted upload or pull left more than a day ago."""
+        """Remove the blobs that uploads or pulls left when they were interrupted more than a day ago. `used`:
+        SHA-256 of the blobs that names refer to."""
         for path in self.blobs.iterdir():
             digest = path.name.removeprefix("sha256-").removesuffix(".about").removesuffix(".chunks")
             with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The recent texts of each file: the one that was saved here, and those that came from the branch since and
-that svc wrote to the file. An editor may still show any of them.
+"""The recent texts of each file: the text that was saved here, and the later texts that came from the branch
+and that svc wrote to the file. An editor may still show any of them.
 
-Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction."""
+Table `arrivals`: path → `Arrivals`, encoded. Each function runs in its caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WI
 
 
 class Version(msgspec.Struct, array_like=True):
-    """A text that a file had. `digest`: BLAKE3. `at`: when it was written, in milliseconds of Unix time.
-    `read`: whether a program may have read it. `by`: handle of the person whose edit it contains, "" if
-    unknown."""
+    """A text that a file had. `digest`: its BLAKE3. `at`: when it was written, in milliseconds of Unix time.
+    `read`: whether a program may have read it. `by`: handle of the author of the edit that it contains, ""
+    if unknown."""
 
     digest: bytes
     at: int
@@ -25,10 +25,10 @@ class Version(msgspec.Struct, array_like=True):
 
 
 class Arrivals(msgspec.Struct, array_like=True):
-    """The recent texts of one file. `versions`: oldest first; the first was saved here, svc wrote the others.
-    `saved`: digest of the last save, if lines of others that it lacked were kept, else None. `plugin_texts`:
-    texts that editor plugins showed when they sent their last edit, newest last; the file need not have had
-    them."""
+    """The recent texts of one file. `versions`: oldest first; the first was saved here, and svc wrote the
+    others. `saved`: digest of the last save if lines of others were kept that the save lacked, else None.
+    `plugin_texts`: texts that editor plugins showed when they sent their last edit, newest last; the file
+    need not have had them."""
 
     versions: list[Version]
     saved: bytes | None = None

@@ -1,4 +1,4 @@
-"""The files of the branch's live frontier that are not text: their sizes, and the sum of the sizes."""
+"""The sizes of all files of the branch's live frontier that are not text, and their sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localstore.record.sql import select_in
 
 class ByteFiles:
     """The rows of the table `rows` (the recorded frontier) that are not text. The sum of their sizes is
-    computed once and updated by `changing`, so that the cost of a save does not depend on the size of the
+    computed once and then updated by `changing`. So the cost of a save does not depend on the size of the
     tree."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:
@@ -23,8 +23,8 @@ class ByteFiles:
         return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
 
     def sizes_at(self, paths: Iterable[str]) -> dict[str, int]:
-        """The size in bytes of the files at these paths that are not text, by path; other paths are left
-        out."""
+        """The size in bytes of each file at these paths that is not text, by path. Other paths are
+        left out."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE kind<>'text' AND path", paths))
 
     def total(self) -> int:
@@ -35,7 +35,8 @@ class ByteFiles:
         return self._total
 
     def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
-        """Update the sum. Call it before `rows` are stored and the rows of the paths `gone` are deleted."""
+        """Update the sum of the sizes. Call this before `rows` are stored and before the rows of the paths
+        `gone` are deleted."""
         if self._total is None:
             return
         after = {row.path: 0 if row.kind == "text" else row.size for row in rows}
@@ -43,6 +44,6 @@ class ByteFiles:
         self._total += sum(after.values()) - sum(before.values())
 
     def forget_total(self) -> None:
-        """Forget the sum, so that it is computed again when needed. Call it if rows may have been stored
-        without a call of `changing`."""
+        """Forget the sum, so that it is computed again when it is needed. Call this if rows may have been
+        stored without a call of `changing`."""
         self._total = None

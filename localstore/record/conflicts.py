@@ -1,6 +1,6 @@
-"""Unresolved conflicts of a working copy. Each call is part of its caller's transaction.
+"""Unresolved conflicts of a working copy. Each call runs in its caller's transaction.
 
-The texts of a conflict are in the working copy's object store, which never deletes any."""
+The texts of a conflict are in the working copy's object store, which never deletes a text."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ DROP TABLE of_files;
 
 
 class RecordedConflict(NamedTuple):
-    """A conflict: the file at `path` has the branch's version (theirs), the file `kept_as` has the local
+    """A conflict. The file at `path` has the branch's version (theirs), and the file `kept_as` has the local
     version (mine). A path may have several conflicts, each with its own copy.
 
-    `base`, `theirs`, `mine`: BLAKE3 of the versions. `base` None: no common text; `theirs` None: the branch
-    has no file there; `mine` None: this folder has no file there, but a directory. `by`: handle of the author
-    of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`;
-    both are "" for versions that are compared as a whole.
+    `base`, `theirs`, `mine`: BLAKE3 of the versions. `base` is None without a common text. `theirs` is None
+    if the branch has no file there, and `mine` is None if this folder has a directory there. `by`: handle of
+    the author of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as
+    `12-14, 20`; both are "" for versions that are compared as a whole.
 
     If a directory and a file have the same name, there is one record for the directory, and none for its
     files. If a merge leaves the directory of this folder in place, the copy is the other side's file."""
@@ -58,7 +58,8 @@ class Conflicts:
         self._sql = sql
 
     def put(self, conflict: RecordedConflict) -> None:
-        """Record a conflict, replacing the record of the same copy. The caller has stored the three texts."""
+        """Record a conflict. An existing record with the same copy is replaced. The caller has stored the
+        texts."""
         self._sql.execute("INSERT OR REPLACE INTO conflicts VALUES(?,?,?,?,?,?,?,?)", conflict)
 
     def list(self) -> list[RecordedConflict]:
@@ -80,8 +81,8 @@ class Conflicts:
 
 
 def line_ranges(ranges: list[tuple[int, int]]) -> str:
-    """Ranges of lines [start, end), counted from 0, as text for people who count from 1: `12-14, 20`. An
-    empty range is shown as the line after it."""
+    """Ranges of lines as text for users, such as `12-14, 20`. The given ranges are [start, end), counted from
+    0; the text counts from 1. An empty range is shown as the line after it."""
     return ", ".join(
         f"{start + 1}" if end <= start + 1 else f"{start + 1}-{end}" for start, end in dict.fromkeys(ranges)
     )

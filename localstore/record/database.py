@@ -1,8 +1,8 @@
 """The SQLite database of one working copy (part of its record).
 
-Each transaction is one step of the protocol that keeps the folder and the branch in sync; after a crash the
-database contains all completed steps. Journal mode WAL, synchronous FULL: a completed step survives a power
-cut."""
+Each transaction is one step of the protocol that keeps the folder and the branch in sync. After a crash the
+database contains all completed steps. It uses the journal mode WAL and synchronous FULL, so a completed step
+also survives a power cut."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Database:
         self._sql.close()
 
     def version(self) -> int:
-        """A number that changes when another connection has changed the database. Reading it drops cached
-        values."""
+        """A number that changes when another connection has changed the database. If it has changed, cached
+        values are dropped."""
         self._values = None
         return cast("int", self._sql.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A context with one transaction. Inside another step it is part of that transaction."""
+        """A context with one transaction. Inside another step, this one is part of the outer transaction."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1
@@ -113,20 +113,21 @@ class Database:
         return {row[0]: PathRecord(*row) for row in self._sql.execute("SELECT * FROM entries")}
 
     def entries_at(self, paths: Iterable[str]) -> dict[str, PathRecord]:
-        """The entries at these paths, by path; paths without an entry are left out."""
+        """The entries at these paths, by path. Paths without an entry are left out."""
         rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
     def large_files(self) -> list[tuple[str, bytes, int]]:
-        """(path, digest, size) of the large files (stored in chunks) that were written to the folder."""
+        """(path, digest, size) of each large file that was written to the folder. Large files are stored in
+        chunks."""
         cursor = self._sql.execute(
             "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
         )
         return cursor.fetchall()
 
     def paths_of_binaries(self, digests: Collection[bytes]) -> dict[bytes, list[str]]:
-        """For each of these digests, the paths of the files with that content that were written to the
-        folder. Only binary files that are not stored in chunks count."""
+        """The paths of the files with these contents that were written to the folder, by digest. Text files
+        and files that are stored in chunks are left out."""
         select = "SELECT shadow, path FROM entries WHERE kind='blob'"
         if len(digests) <= AT_ONCE:
             rows: Iterable[tuple[bytes, str]] = select_in(self._sql, f"{select} AND shadow", digests)
@@ -188,20 +189,21 @@ class Database:
             self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
 
     def replace_entries(self, entries: Collection[PathRecord]) -> None:
-        """Store these entries, and delete the lane states and pending updates of their paths."""
+        """Store these entries. Lane states and pending updates of their paths are deleted."""
         rows = [(entry.path,) for entry in entries]
         for table in ("lane_states", "pending"):
             self._delete(table, rows)
         self.put_entries(entries)
 
     def lane_state(self, path: str) -> tuple[bytes, bool] | None:
-        """(state, whole) of a path, as `put_lane_state` stored them; None if nothing is stored."""
+        """The lane state of a path as (state, whole), in the form in which `put_lane_state` stored it. None
+        if nothing is stored."""
         row = self._sql.execute("SELECT state, whole FROM lane_states WHERE path=?", (path,)).fetchone()
         return (row[0], bool(row[1])) if row else None
 
     def put_lane_state(self, path: str, state: bytes | None, whole: bool = True) -> None:
-        """Store the CRDT state of a lane that has edits; None deletes it. `whole` False: `state` is the
-        single update that follows the lane's first text (genesis)."""
+        """Store the CRDT state of a lane that has edits, or delete it if `state` is None. `whole`: False if
+        `state` is not a whole state, but the single update that follows the lane's first text (genesis)."""
         if state is None:
             self._sql.execute("DELETE FROM lane_states WHERE path=?", (path,))
         else:
@@ -215,7 +217,7 @@ class Database:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
 
     def drop_pending(self, path: str, first: int) -> None:
-        """Delete the oldest pending updates of a path. `first`: how many."""
+        """Delete the oldest pending updates of a path. `first`: how many of them."""
         self._sql.execute(
             "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
             (path, first),
@@ -229,12 +231,12 @@ class Database:
     # --- updates in flight
 
     def flights(self) -> list[tuple[str, bytes]]:
-        """(path, encoded update) of each update in flight (sent and not answered), in the order of their
-        numbers."""
+        """Each update in flight (sent and not answered) as (path, encoded update), in the order of the
+        updates' numbers."""
         return self._sql.execute("SELECT path, body FROM flights ORDER BY n").fetchall()
 
     def flight_kinds(self) -> dict[str, str]:
-        """The kind of update that is in flight for each path that has one."""
+        """The kind of the update in flight, by path. Paths without one are left out."""
         return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
 
     def flight_numbers(self) -> set[int]:
@@ -267,13 +269,13 @@ class Database:
         return Row(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
-        """The size in bytes of the files at these paths on the recorded frontier, by path; other paths are
-        left out."""
+        """The size in bytes of the files at these paths on the recorded frontier, by path. Paths without a
+        file there are left out."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
 
     def put_rows(self, rows: Sequence[Row], gone: Collection[str], whole: bool) -> None:
-        """Store rows of the frontier, and delete the rows of the paths `gone`; with `whole`, delete all other
-        rows too."""
+        """Store rows of the frontier, and delete the rows of the paths `gone`. `whole`: delete all rows that
+        are not in `rows`."""
         if whole:
             self._sql.execute("DELETE FROM rows")
             self.byte_files.forget_total()
@@ -282,8 +284,8 @@ class Database:
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
     def mark_row_stale(self, path: str) -> None:
-        """Make the next pull fetch the lane of this path. The relay refused an update of the text, so its
-        epoch may have changed without a new row."""
+        """Make the next pull fetch the lane of this path. Called when the relay refused an update of the
+        text: the lane's epoch may have changed without a new row."""
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
     def sealed(self) -> dict[str, SealedFile]:
@@ -291,11 +293,11 @@ class Database:
         return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
     def sealed_among(self, paths: Iterable[str]) -> set[str]:
-        """The ones of `paths` that the last seal contains."""
+        """Those of `paths` that the last seal contains."""
         return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
-        """The files of the frontier that differ from the last seal, by path; None for a file that the
+        """The files of the frontier that differ from the last seal, by path. None stands for a file that the
         frontier lacks."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
         changes.update((row[0], SealedFile(*row[1:])) for row in differences.new_on_branch(self._sql))
@@ -316,8 +318,8 @@ class Database:
         return {path: digest.hex() for path, digest in rows}
 
     def changes_since_seal(self) -> tuple[list[str], list[str], list[str]]:
-        """(changed paths, new paths, removed paths) on the disk against the last seal, as of the last scan,
-        each list sorted."""
+        """(changed paths, new paths, removed paths) of the disk compared with the last seal, according to the
+        last scan. Each list is sorted."""
         return differences.changed_new_removed(self._sql)
 
     def change_sealed(self, changes: Iterable[tuple[str, SealedFile | None]]) -> None:
@@ -333,18 +335,18 @@ class Database:
     # --- the last seal's directories
 
     def sealed_root(self) -> bytes | None:
-        """The root digest of the last seal's tree; None if its directories are not stored."""
+        """The root digest of the last seal's tree. None if the directories of the tree are not stored."""
         root = self.get("sealed_root")
         return root if isinstance(root, bytes) else None
 
     def directories(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The bytes of the stored directory objects with these digests, by digest; missing ones are left
-        out."""
+        """The bytes of the stored directory objects with these digests, by digest. Digests without a stored
+        object are left out."""
         return dict(select_in(self._sql, "SELECT digest, raw FROM directories WHERE digest", digests))
 
     def put_sealed_tree(self, tree: SealedTree | None) -> None:
-        """Store the directories of the last seal's tree; None: they are unknown, and stored ones are
-        deleted."""
+        """Store the directories of the last seal's tree. If `tree` is None, they are unknown, and the stored
+        ones are deleted."""
         if tree is None or tree.gone is None:
             self._sql.execute("DELETE FROM directories")
         else:
@@ -358,15 +360,15 @@ class Database:
     # --- stat cache
 
     def folders(self) -> dict[str, RecordedFolder]:
-        """The recorded files of each folder, by the folder's path; includes single files that were hashed
-        since the last scan."""
+        """The recorded files of each folder, by the folder's path. This includes single files that were
+        hashed since the last scan."""
         return self.scan_record.folders()
 
     def put_folders(
         self, folders: Mapping[str, RecordedFolder | None], fresh: Iterable[Stat], gone: Iterable[str]
     ) -> None:
-        """Store the result of a scan: `folders` that changed (None: forget), `fresh` (new or changed) files,
-        and the paths `gone`, which have no file now."""
+        """Store the result of a scan. `folders`: the folders that changed, None to forget one. `fresh`: new
+        or changed files. `gone`: paths that have no file now."""
         self.scan_record.put_folders(folders)
         differences.scanned(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
 
@@ -414,7 +416,7 @@ class Database:
     # --- starting over
 
     def forget_branch(self) -> None:
-        """Delete everything about the branch and the replica; stats, texts and the journal stay."""
+        """Delete everything about the branch and the replica. Stats, texts and the journal stay."""
         differences.all_unsealed(self._sql)
         for table in (
             "entries",

@@ -1,12 +1,12 @@
-"""How the disk, as last scanned, differs from the folder's last seal.
+"""The differences between the disk, as last scanned, and the folder's last seal.
 
-The differences are stored and updated with each change of either side, so that no command compares all files.
-What concerns the branch is not stored, but computed at each call: `unsettled` and `foreign` read the entries
-(what the record stores about each path, such as its lane, the CRDT text); `new_on_branch` and
+They are stored and updated with each change of either side, so that no command has to compare all files.
+Differences that concern the branch are not stored, but computed at each call. `unsettled` and `foreign` read
+the entries (what the record stores about each path, such as its lane, the CRDT text). `new_on_branch` and
 `gone_from_branch` compare the frontier (what the branch holds now) with the last seal.
 
 Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row equals its
-sealed version. Each function is part of its caller's transaction."""
+sealed version. Each function runs in its caller's transaction."""
 
 from __future__ import annotations
 
@@ -63,13 +63,14 @@ def before_sealing(sql: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def after_sealing(sql: sqlite3.Connection, sealed: Iterable[tuple[str, bytes | None]]) -> None:
-    """Drop the paths where the disk equals the new seal. `sealed`: (path, digest in the new seal, None for no
-    file)."""
+    """Drop the paths at which the disk equals the new seal. `sealed`: (path, digest in the new seal) for each
+    path; the digest is None if the seal has no file there."""
     sql.executemany("DELETE FROM differs WHERE path=? AND digest IS ?", sealed)
 
 
 def recompute(sql: sqlite3.Connection, disk: Mapping[str, bytes], sealed: Mapping[str, bytes]) -> None:
-    """Fill the table from all files of both sides: `disk` and `sealed` are their digests by path."""
+    """Fill the table by comparing all files of both sides. `disk` and `sealed`: the digests of the files, by
+    path."""
     sql.execute("DELETE FROM differs")
     sql.executemany(
         "INSERT INTO differs VALUES(?,?)",
@@ -115,8 +116,8 @@ def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
 
 
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
-    """Sorted paths where the disk, the last seal and the entry (what the record stores about the path) are
-    not all equal. Every path that needs an update is among them."""
+    """The paths at which the disk, the last seal and the entry (what the record stores about the path) are
+    not all equal, sorted. Every path that needs an update is among them."""
     also = "" if _shown_as_sealed(sql) else UNLIKE_SEALED
     return only_column(sql.execute(f"{MOVED}{also}ORDER BY path"))
 
@@ -129,12 +130,13 @@ def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
 
 
 def unsettled(sql: sqlite3.Connection) -> list[str]:
-    """The paths whose file on the disk does not have the text of its lane (not `PathRecord.settled`)."""
+    """The paths whose file on the disk does not show the text of its lane. `PathRecord.settled` is False for
+    them."""
     return only_column(sql.execute(UNSETTLED))
 
 
 def foreign(sql: sqlite3.Connection) -> list[str]:
-    """The paths whose lane on this branch is unknown (`PathRecord.foreign`)."""
+    """The paths whose lane on this branch is unknown. `PathRecord.foreign` is True for them."""
     return only_column(sql.execute(FOREIGN_ENTRIES))
 
 
@@ -153,5 +155,5 @@ def gone_from_branch(sql: sqlite3.Connection) -> list[str]:
 
 
 def only_column(cursor: sqlite3.Cursor) -> list[str]:
-    """The values that a query with a single column returns."""
+    """The values that a query with a single column has selected."""
     return [value for (value,) in cursor]

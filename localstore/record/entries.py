@@ -68,8 +68,8 @@ class Entries(MutableMapping[str, PathRecord]):
         return self._all().items()
 
     def begin_round(self) -> None:
-        """Begin to count the looked-up paths anew. All entries are read at once only after many look-ups, so
-        a round with few paths never does that."""
+        """Start to count the looked-up paths again from 0. After many look-ups all entries are read at once;
+        a round with few paths shall not cause that."""
         self._queried = 0
 
     def load(self, paths: Iterable[str]) -> None:

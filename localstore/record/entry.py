@@ -11,21 +11,21 @@ FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """A made-up lane id for a file whose bytes are known, but whose lane on this branch is not."""
+    """A made-up lane id, for a file whose bytes are known although its lane on this branch is unknown."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 
 class PathRecord(msgspec.Struct):
-    """What is recorded about one path (its entry); the members are the columns of its row. Digests are
+    """What is recorded about one path (its entry). The members are the columns of its row. Digests are
     BLAKE3, 32 bytes.
 
-    gen      lane id; 0 until the relay has accepted the file
-    seen     newest sequence number of the path whose effect the entry contains
-    genesis  text with which the lane's current epoch began (text only)
-    touched  whether the confirmed lane differs from its genesis; its state is then in the database
-    pending  number of captured updates that are not confirmed
-    want     bytes that result from the confirmed lane and the pending updates
-    shadow   bytes known to be on the disk; None: known to be absent"""
+        gen      lane id; 0 until the relay has accepted the file
+        seen     newest sequence number of the path whose effect the entry contains
+        genesis  text with which the lane's current epoch began (text only)
+        touched  whether the confirmed lane differs from its genesis; its state is then in the database
+        pending  number of captured updates that are not confirmed
+        want     bytes that result from the confirmed lane and the pending updates
+        shadow   bytes known to be on the disk; None: known to be absent"""
 
     path: str
     kind: Kind
@@ -46,12 +46,12 @@ class PathRecord(msgspec.Struct):
 
     @property
     def settled(self) -> bool:
-        """Whether the file on the disk has the text (or bytes) that the lane has."""
+        """Whether the file on the disk has the text (or bytes) of its lane."""
         return self.want == self.shadow
 
 
 def known_by_bytes(path: str, kind: Kind, digest: bytes, size: int) -> PathRecord:
-    """A new entry for a file whose bytes are or were on the branch, and whose lane is unknown."""
+    """A new entry for a file whose lane is unknown. Its bytes are, or were, on the branch."""
     return PathRecord(
         path=path,
         kind=kind,

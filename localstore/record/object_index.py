@@ -1,4 +1,4 @@
-"""The index of the texts in a working copy's pack files: where each text is. Each call is part of its
+"""The index of the texts in a working copy's pack files, which says where each text is. Each call runs in its
 caller's transaction.
 
 Table `objects`: digest (BLAKE3 of the text) → `Place`."""
@@ -13,9 +13,9 @@ from localstore.record.sql import select_in
 
 
 class Place(NamedTuple):
-    """Where a text is stored: it begins at byte `start` of the raw bytes of the frame (compressed block) at
-    `offset` in pack file `pack`. `stored` and `raw`: compressed and raw size of the frame; `size`: bytes of
-    the text."""
+    """Where a text is stored: in the frame (compressed block) at `offset` of pack file `pack`, from byte
+    `start` of the frame's raw bytes on. `stored` and `raw`: compressed and raw size of the frame; `size`:
+    bytes of the text."""
 
     pack: int
     offset: int
@@ -33,7 +33,7 @@ class ObjectIndex:
         self._sql = sql
 
     def places(self, digests: Iterable[bytes]) -> dict[bytes, Place]:
-        """The places of the texts with these digests, by digest; texts that are not stored are left out."""
+        """The places of the texts with these digests, by digest. Texts that are not stored are left out."""
         rows = select_in(
             self._sql,
             "SELECT digest, pack, offset, stored, codec, raw, start, size FROM objects WHERE digest",
@@ -42,6 +42,6 @@ class ObjectIndex:
         return {row[0]: Place._make(row[1:]) for row in rows}
 
     def put(self, places: Iterable[tuple[bytes, Place]]) -> None:
-        """Add places; a text that already has a place keeps it."""
+        """Add places of texts. A text that already has a place keeps it."""
         rows = ((digest, *place) for digest, place in places)
         self._sql.executemany("INSERT OR IGNORE INTO objects VALUES(?,?,?,?,?,?,?,?)", rows)

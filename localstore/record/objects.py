@@ -1,8 +1,8 @@
 """The object store of a working copy: every text it has seen, readable offline.
 
-Frames (compressed blocks of texts) are stored as they were received, in append-only files `objects/<n>.pack`,
-with an index in the database. A frame without index row (after a crash) is unused. Files that are not text
-are not stored: they are on the disk, or the relay has them."""
+Frames (compressed blocks of texts) are stored as they were received, in append-only files `objects/<n>.pack`.
+Their index is in the database. A crash may leave a frame without an index row, which is never used. Files
+that are not text are not stored, because they are on the disk, or the relay has them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Objects:
         self._indexed.clear()
 
     def get(self, digest: bytes) -> bytes | None:
-        """The text with this BLAKE3; None if it is not stored, or is damaged."""
+        """The text with this BLAKE3. None if it is not stored or is damaged."""
         held = self._texts.get(digest)
         if held is not None:
             self._texts.move_to_end(digest)
@@ -73,8 +73,8 @@ class Objects:
                 self.cache(digest, data)
 
     def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, text) for the texts of `group`, which are all in one frame (compressed block of
-        texts); damaged texts are left out."""
+        """Yields (digest, text) for the texts of `group`, which are all in the same frame (compressed block
+        of texts). Damaged texts are left out."""
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
@@ -107,13 +107,13 @@ class Objects:
         return digest in self._indexed or bool(self._db.objects.places([digest]))
 
     def add_frames(self, frames: Iterable[Frame]) -> None:
-        """Store frames unchanged: written durably first, then indexed, in the caller's transaction or a new
-        one."""
+        """Store frames unchanged. They are written durably first and indexed afterwards, in the caller's
+        transaction or in a new one."""
         self._index(list(self._append(frames)))
 
     def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:
-        """Store texts, given as (digest, bytes). `durable` False: do not wait for the disk, because the relay
-        has them too and a text damaged by a power cut can be fetched from it."""
+        """Store texts, given as (digest, bytes). `durable`: wait until they are on the disk. Texts that the
+        relay has too need not be durable: if a power cut damages one, it is fetched again."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
         places = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in places]

@@ -12,8 +12,8 @@ from localstore.record.entry import Kind
 
 
 class Row(NamedTuple):
-    """One path of the branch's live frontier as the relay last sent it: `localstore.core.model.live.Row` with
-    binary digests."""
+    """One path of the branch's live frontier as the relay last sent it. The members are those of
+    `localstore.core.model.live.Row`, with binary digests."""
 
     path: str
     kind: LaneKind
@@ -36,8 +36,8 @@ class SealedFile(NamedTuple):
 
 class SealedTree(msgspec.Struct, frozen=True):
     """The tree of a seal, as a difference from the previous seal's tree. `root`: its root digest; `fresh`:
-    the new directory objects, bytes by digest; `gone`: digests of the removed directory objects, None for all
-    of them."""
+    the new directory objects, bytes by digest; `gone`: digests of the directory objects that are no longer
+    needed, None for all earlier ones."""
 
     root: bytes
     fresh: dict[bytes, bytes]
@@ -45,9 +45,9 @@ class SealedTree(msgspec.Struct, frozen=True):
 
 
 class Intent(NamedTuple):
-    """An entry of the journal: a write to the folder that has begun. `temp`: the temporary file. `inode`: of
-    the temporary file. `new`: digest of what is written, None to remove the file. The states are listed in
-    `localstore.folder.writer`."""
+    """An entry of the journal: a write to the folder that has begun. `temp`: path of the temporary file;
+    `inode`: its inode. `new`: digest of the bytes to write, None to remove the file. The states are listed
+    in `localstore.folder.writer`."""
 
     temp: str
     path: str

@@ -1,10 +1,11 @@
-"""What the last scan found: files by folder, single files that were hashed since, exclusions, and the
-watcher's token.
+"""What the last scan found: files by folder, exclusions, the watcher's token, and single files that were
+hashed since the scan.
 
-Each call is part of its caller's transaction.
+Each call runs in its caller's transaction.
 
 Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
-valid while a last scan is recorded; a scan without a watcher deletes that record and leaves the table."""
+valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan and
+leaves this table."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 class LastScan(msgspec.Struct, frozen=True, array_like=True):
     """The last scan. `token`: the watcher's token up to which the record is correct. `everywhere`: when the
-    whole folder was last scanned (Unix seconds). `git`: digest of the names that git tracked."""
+    whole folder was last scanned (Unix seconds). `git`: digest of the names that git tracked at that time."""
 
     token: Token
     everywhere: int
@@ -52,14 +53,14 @@ class ScanRecord:
         return recorded | with_single_files(recorded, self._single())
 
     def _files(self, folder: str) -> bytes:
-        """The files of a folder, encoded; without a record, the encoding of no files."""
+        """The files of a folder, encoded. If the folder is not recorded, this is the encoding of no files."""
         for (files,) in self._sql.execute("SELECT files FROM folders WHERE path=?", (folder,)):
             return bytes(files)
         return RecordedFolder.of([], b"").encoded
 
     def folders_in(self, part: PartialWalk) -> dict[str, RecordedFolder]:
-        """The recorded files of those folders that a partial scan visits, by the folder's path with a
-        trailing slash."""
+        """The recorded files of the folders that a partial scan visits, by the folder's path with a trailing
+        slash."""
         folders: dict[str, RecordedFolder] = {}
         for path in part.files | part.all:
             if not is_utf8(path):
@@ -90,8 +91,8 @@ class ScanRecord:
         return next((stat for stat in stats if stat.path == path), None)
 
     def put_folders(self, folders: Mapping[str, RecordedFolder | None]) -> None:
-        """Store folders (None: forget one), and drop the single files, because the folders contain them
-        now."""
+        """Store folders, or forget a folder that is None. Single files are dropped, because the folders
+        contain them now."""
         gone = [(path,) for path, folder in folders.items() if folder is None]
         put = [(path, folder.mark, folder.encoded) for path, folder in folders.items() if folder is not None]
         self._sql.execute("DELETE FROM stats")
@@ -114,7 +115,8 @@ class ScanRecord:
         return {os.fsdecode(folder): _ASIDE(encoded) for folder, encoded in rows}
 
     def put_exclusions(self, changes: Mapping[str, Exclusions | None]) -> None:
-        """Store changed exclusions by folder; None: nothing is left out of it any more."""
+        """Store the changed exclusions of each folder. None means that nothing of the folder is left out any
+        more."""
         gone = [(os.fsencode(folder),) for folder, aside in changes.items() if aside is None]
         put = [
             (os.fsencode(folder), _ENCODE(aside)) for folder, aside in changes.items() if aside is not None
@@ -123,20 +125,20 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO asides VALUES(?,?)", put)
 
     def last_scan(self) -> LastScan | None:
-        """The last scan; None if no watcher was there to give a token."""
+        """The last scan. None if it was made without a watcher, which gives the token."""
         for (encoded,) in self._sql.execute("SELECT value FROM meta WHERE key=?", (LAST_SCAN,)):
             return decode_last_scan(encoded)
         return None
 
     def put_last_scan(self, last: LastScan | None) -> None:
-        """Store the last scan. None makes the next scan visit the whole folder, which is needed when the
-        tracked paths change: ignored files may then count, and no event reports that."""
+        """Store the last scan. None makes the next scan visit the whole folder. That is needed when the
+        tracked paths change: ignored files may then have to be scanned, and no event reports that."""
         encoded = None if last is None else _ENCODE(last)
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (LAST_SCAN, encoded))
 
 
 def decode_last_scan(encoded: object) -> LastScan | None:
-    """The decoded last scan; None for anything else."""
+    """The last scan, decoded. None if `encoded` is not an encoded last scan."""
     try:
         return _LOOKED(encoded) if isinstance(encoded, bytes) else None
     except msgspec.MsgspecError:
@@ -149,11 +151,11 @@ _LOOKED = msgspec.msgpack.Decoder(LastScan).decode
 
 
 def _folder(path: str) -> str:
-    """The folder of a file with a trailing slash; empty for the root."""
+    """The path of the folder that contains a file, with a trailing slash. "" for the root."""
     return path[: path.rfind("/") + 1]
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Bounds for SQL that select the paths that begin with `prefix`: (first, last). `0` is the character
-    after the slash."""
+    """Bounds for an SQL query that selects the paths which begin with `prefix`: (first, last). `0` is the
+    character after the slash."""
     return (prefix, f"{prefix[:-1]}0") if prefix else ("", b"")

@@ -15,16 +15,16 @@ AT_ONCE = 500  # values of one statement
 def select_in(
     sql: sqlite3.Connection, select: str, values: Iterable[str | bytes]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows that `select` returns where its last column is one of `values`; `select` ends with the name of
-    that column."""
+    """The rows that the query `select` returns for the `values`. `select` ends with the name of a column,
+    which must have one of the values in each row."""
     rest = iter(values)
     while lot := list(islice(rest, AT_ONCE)):
         yield from sql.execute(f"{select} IN ({','.join('?' * len(lot))})", lot)
 
 
 def value_of(path: Path, key: str) -> str | None:
-    """A text in the table `meta` of the database at `path`, read without the working copy's lock; None if it
-    is missing."""
+    """A text in the table `meta` of the database at `path`, None if it is missing. It is read without the
+    working copy's lock."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as sql:
             row = sql.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()

@@ -1,5 +1,5 @@
-"""The file `.svc/state.json` with the last seal's tree: recognised by its digest, and rewritten only in the
-parts that a new seal changed."""
+"""The file `.svc/state.json`, which has the last seal's tree. It is recognised by its digest. After a new
+seal, only the parts that the seal changed are computed again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StateFile:
         self.write(state)
 
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
-        """The file's bytes after a new last seal, in parts. Their digest is recorded in the caller's
+        """The bytes of the file after a new seal, in parts. Their digest is recorded in the caller's
         transaction. `changes`: what the seal changed, None if unknown."""
         state = None if changes is None else self._changed(changes)
         if state is None:
@@ -73,7 +73,7 @@ class StateFile:
 
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
     """The bytes of a state file with another last seal and other digests. `before`: its present bytes;
-    `digests`: path → hex digest. None if a path is not in the file."""
+    `digests`: path → hex digest. None if one of the paths is not in the file."""
     head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)

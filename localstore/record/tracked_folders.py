@@ -1,4 +1,5 @@
-"""Tells which ignored folders contain tracked files. For a process that does not own the working copy."""
+"""Tells which ignored folders contain tracked files. It is made for a process that does not own the working
+copy."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _BELOW = "SELECT 1 FROM entries WHERE path>? AND path<? LIMIT 1"
 
 
 class TrackedFolders:
-    """Reads the record of the linked `folder`, and git's index there."""
+    """Reads the record of the linked `folder`, and git's index in the folder."""
 
     def __init__(self, folder: Path, record: Path) -> None:
         self._database = record / "state.db"
@@ -20,8 +21,8 @@ class TrackedFolders:
         self._sql: sqlite3.Connection | None = None
 
     def hold(self, folder: str) -> bool:
-        """Whether the client's record of the working copy, or git's index, contains a file below this
-        folder."""
+        """Whether there is a tracked file below this folder, according to the client's record of the working
+        copy or to git's index."""
         self._git.refresh()
         return self._recorded_below(folder) or self._git.keeps_below(folder)
 

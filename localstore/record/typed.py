@@ -1,7 +1,8 @@
-"""Which pending edits were typed character by character, and not captured from a file (docs/design/011).
+"""Records which pending edits were typed character by character, and not captured from a file
+(docs/design/011).
 
-A path counts as typed if all its pending updates were typed. The record stores the number of typed updates;
-if it differs from the number of pending updates, all of them count as captured."""
+A path counts as typed if all its pending updates were typed. The record stores how many updates were typed.
+If that differs from the number of pending updates, all of them count as captured."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def is_typed(db: Database, entry: PathRecord) -> bool:
 
 
 def put_typed(db: Database, entry: PathRecord) -> None:
-    """Record that all pending updates of the path were typed. Part of the caller's transaction."""
+    """Record that all pending updates of the path were typed. Runs in the caller's transaction."""
     if entry.pending:
         db.put(f"{TYPED}{entry.path}", entry.pending)
     else:

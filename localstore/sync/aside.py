@@ -1,7 +1,7 @@
-"""Moves local files and directories to conflict names, out of the way of the branch's files.
+"""Moves local files and directories to conflict names, because the branch's files need their paths.
 
-Each is recorded as a conflict before it moves, so that no conflict copy is announced and then forgotten: a
-push waits until the user resolves it."""
+Each is recorded as a conflict before it moves. So a conflict copy is never forgotten after it was announced:
+a push waits until the user resolves it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOVING = "moving"  # in the journal: a file of a path that the branch lacks is a
 
 def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> str:
     """A free conflict name for the file at `path`, claimed and recorded by `claim_name_for`. `at`: where the
-    file is now, by default `path`. Something that is neither a file nor a directory gets only a name and no
-    record: no branch can contain it, so there is nothing to resolve."""
+    file is now, by default `path`. For something that is neither a file nor a directory, the name is not
+    recorded: no branch can contain it, so there is nothing to resolve."""
     if copy.files.is_special(at or path):
         name = copy.free_name(path)
         copy.conflicts.append((path, name))
@@ -29,9 +29,9 @@ def claim_conflict_name(copy: WorkingCopy, path: str, at: str | None = None) -> 
 
 
 def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
-    """A free conflict name for the local version of `path`, whose digest is `mine`. The name is added to
-    `WorkingCopy.conflicts` and recorded. If the conflict of this version is recorded already, the result is
-    the name in that record."""
+    """A free conflict name for the local version of `path`. `mine`: the digest of that version. The name is
+    added to `WorkingCopy.conflicts` and recorded. If a conflict of this version is already recorded, the
+    recorded name is returned."""
     same = [clash for clash in copy.db.conflicts.of(path) if clash.mine == mine]
     unused = [clash for clash in same if not copy.is_taken(clash.kept_as)]
     if unused:
@@ -50,12 +50,12 @@ def claim_name_for(copy: WorkingCopy, path: str, mine: bytes | None) -> str:
 def forget_and_move_aside(
     copy: WorkingCopy, path: str, of: str | None = None, clash: ConflictingTexts | None = None
 ) -> None:
-    """Drop the entry of a path, then rename its file to a conflict name. In this order, a crash in between
-    does not look like a deletion. The move is in the journal, so that it is finished after a crash: if the
-    branch lacks the path, no pull would check the file again, and it would count as new.
+    """Drop the entry of a path, then rename its file to a conflict name. In this order, a crash between the
+    two steps does not look like a deletion. `of`: the path that the file conflicts with, by default its
+    own path. `clash`: the conflicting texts, which are recorded too.
 
-    `of`: the path that the file conflicts with; None: its own path. `clash`: the conflicting texts, to be
-    recorded too."""
+    The move is in the journal, so that it is finished after a crash. Otherwise, if the branch lacks the path,
+    no pull would check the file again, and it would count as new."""
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)
@@ -83,8 +83,8 @@ def _finish_move(copy: WorkingCopy, intent: Intent) -> None:
 
 
 def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
-    """Rename the file or directory at the path, if there is one, to a free conflict name; a directory without
-    any file is removed. `of`: the path that it conflicts with; None: its own path."""
+    """Rename the file or directory at the path, if there is one, to a free conflict name. A directory that
+    contains no files is removed instead. `of`: the path that it conflicts with, by default its own path."""
     while (info := copy.files.stat(path)) is not None:
         copy.files.forget()
         if stat.S_ISDIR(info.st_mode):
@@ -98,8 +98,8 @@ def move_aside(copy: WorkingCopy, path: str, of: str | None = None) -> None:
 
 
 def _move(copy: WorkingCopy, path: str, name: str) -> bool:
-    """Rename `path` to `name`. Returns False if the name was taken meanwhile, or nothing is at the path any
-    more."""
+    """Rename `path` to `name`. Returns False if the name was taken meanwhile, or if nothing is at the path
+    any more."""
     try:
         copy.files.move(path, name)
     except (FileExistsError, FileNotFoundError):
@@ -108,7 +108,7 @@ def _move(copy: WorkingCopy, path: str, name: str) -> bool:
 
 
 def _give_up_name(copy: WorkingCopy, path: str) -> None:
-    """Undo the last claim of a conflict name. If the file is still at the path, the record of its conflict
+    """Undo the last claim of a conflict name. If the file is still at its path, the record of the conflict
     stays for the next claim."""
     _, name = copy.conflicts.pop()
     clash = copy.db.conflicts.get(name)
@@ -119,7 +119,7 @@ def _give_up_name(copy: WorkingCopy, path: str) -> None:
 
 
 def _remove_empty(copy: WorkingCopy, path: str) -> bool:
-    """Remove a directory that contains no files, only directories. Returns whether it was removed."""
+    """Remove a directory if it contains only directories and no files. Returns whether it was removed."""
     if next(files_below(copy, path), None) is not None:
         return False
     for folder in reversed(list(folders_below(copy, path))):
@@ -128,12 +128,12 @@ def _remove_empty(copy: WorkingCopy, path: str) -> bool:
 
 
 def _move_folder(copy: WorkingCopy, path: str) -> bool:
-    """Rename a directory to a free conflict name. Conflict copies in it that are recorded keep their records,
-    under the new names; if it has other files, the directory gets a conflict record too. Returns False if the
+    """Rename a directory to a free conflict name. Recorded conflict copies in it keep their records, under
+    the new names. If it has other files, the directory gets a conflict record too. Returns False if the
     name was taken meanwhile, or if nothing is at the path any more.
 
-    During the rename each copy has a record under both names, so that after a crash the existing one has a
-    record."""
+    During the rename each copy is recorded under both names. So after a crash the copy has a record,
+    whichever name it has."""
     inside = [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, path)]
     copy_names = {clash.kept_as for clash in inside}
     with copy.db.step():
@@ -159,7 +159,7 @@ def _move_folder(copy: WorkingCopy, path: str) -> bool:
 
 
 def renamed_records(records: list[RecordedConflict], old: str, new: str) -> list[RecordedConflict]:
-    """The records of conflict copies in the directory `old`, with their names changed for its new name
+    """The records of the conflict copies in the directory `old`, changed for the directory's new name
     `new`."""
     return [clash._replace(kept_as=new + clash.kept_as[len(old) :]) for clash in records]
 
@@ -176,7 +176,7 @@ def folders_below(copy: WorkingCopy, path: str) -> Iterator[str]:
 
 
 def _walk(copy: WorkingCopy, path: str) -> Iterator[tuple[str, bool]]:
-    """Everything in a directory: (path, whether it is a directory)."""
+    """Yields everything in a directory as (path, whether it is a directory)."""
     folders = [path]
     while folders:
         folder = folders.pop()

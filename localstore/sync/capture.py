@@ -1,8 +1,8 @@
 """Captures edits: turns a change found on disk into updates of the file's lane (docs/design/004, device rule
 2).
 
-An edit is the difference from the shadow, the bytes last known to be on the disk. It is never the difference
-from the sealed tree, because that would undo newer changes of others."""
+An edit is the difference from the shadow, the bytes that were last known to be on the disk. It is not the
+difference from the sealed tree, because that would undo newer changes of others."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LOT = 256  # paths whose texts are read together
 
 
 def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
-    """Capture the text edits at `paths` as pending updates; paths without a text edit are skipped.
+    """Capture the text edits at `paths` as pending updates. Paths without a text edit are skipped. `scan`: a
+    scan just made; its digests are used while the object store still caches the bytes.
 
-    Returns the paths whose edit cannot be captured: it has too many parts for one update (the file is then
-    sent as a new version), or the lane changed and the texts cannot be merged (`settle` records the
-    conflict). `scan`: a scan just made; its digests are used while the object store still caches the
-    bytes."""
+    Returns the paths whose edit cannot be captured. Such an edit has too many parts for one update, and the
+    file is then sent as a new version. Or the lane has changed and the texts cannot be merged, and `settle`
+    then records the conflict."""
     in_flight = copy.db.flight_kinds()
     uncaptured = set()
     batch = _Batch(copy)
@@ -52,8 +52,8 @@ def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -
 
 
 def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
-    """Yields the `paths`. Before each group of LOT paths it loads the texts with which their lanes began, in
-    one read."""
+    """Yields the `paths`. Before each group of LOT paths, the texts with which their lanes began are loaded
+    in one read."""
     for start in range(0, len(paths), LOT):
         lot = paths[start : start + LOT]
         entries = (copy.entries.get(path) for path in lot)
@@ -63,7 +63,7 @@ def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
 
 
 class _Text(NamedTuple):
-    """A text. `name`: its BLAKE3."""
+    """A text, and its BLAKE3 digest (`name`)."""
 
     name: bytes
     data: bytes
@@ -79,7 +79,8 @@ class _CapturedEdit(NamedTuple):
 
 
 class _Batch:
-    """Collects captured edits, whose texts, entries and updates are stored together in one transaction."""
+    """Collects captured edits. Their texts, entries and updates are then stored together in one
+    transaction."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -127,8 +128,8 @@ def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, on_disk: _Text
 
 
 def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """The edit of a file that had the text of its lane before. `on_disk`: its text now. None if the edit has
-    too many parts for an update."""
+    """The edit of a file that had the text of its lane before the change. `on_disk`: its text now. None if
+    the edit has too many parts for an update."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
         first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, on_disk.data, name)
@@ -142,8 +143,8 @@ def _capture_settled(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _C
 
 
 def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _CapturedEdit | None:
-    """The edit of a file that had an older text of its lane before, merged into the lane. None if it cannot
-    be merged with the lane's newer text, or if the relay does not send the texts needed for that."""
+    """The edit of a file that had an older text of its lane before the change, merged into the lane. None if
+    it cannot be merged with the lane's newer text, or if the texts needed for the merge are not available."""
     assert entry.shadow is not None  # noqa: S101 - checked by the caller
     before = _base_text(copy, entry.shadow)
     if before is None:
@@ -160,8 +161,8 @@ def _capture_merged(copy: WorkingCopy, entry: PathRecord, on_disk: _Text) -> _Ca
 
 
 def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
-    """The text with the digest `shadow`, which the edit starts from. None if it is not text, or cannot be
-    read or fetched."""
+    """The text with the digest `shadow`, from which the edit was made. None if it is not text, or if it can
+    be neither read nor fetched."""
     try:
         text = copy.text(shadow)
     except (Invalid, NotFound, ServerMisbehaved):
@@ -170,10 +171,10 @@ def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
 
 
 def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> bool:
-    """Merge a save that happened while svc wrote the file: `data` is based on `before`, and the lane has
-    changed meanwhile.
+    """Merge a save that happened while svc wrote the file. `before`: the text that the save was made from;
+    `data`: the saved text. The lane has changed meanwhile.
 
-    Part of the caller's transaction. Returns False if the texts conflict; then the conflict is recorded."""
+    Runs in the caller's transaction. Returns False if the texts conflict; then the conflict is recorded."""
     try:
         add_edit(copy, entry, before, data)
     except TextsConflict as found:
