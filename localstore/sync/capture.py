@@ -184,8 +184,8 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> None:
-    """Add the change from `before` to `data` to the pending edits of the entry, in the caller's transaction;
-    the caller saves the entry. Raises TextsConflict, with nothing changed."""
+    """Add the change from `before` to `data` to the pending edits of an entry, in the caller's transaction.
+    The caller then saves the entry. Raises TextsConflict, with nothing changed."""
     lane = copy.lane_with_pending(entry)
     update = merge_edit(copy, entry.path, lane, before, data)
     if update is not None:
@@ -197,8 +197,8 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The current text of the file. None if it is not text, is larger than TEXT_FILE, or is still as svc
-    wrote it (`copy.ours`), so that it has no edit."""
+    """The current text of the file. None if it is not text, is larger than TEXT_FILE, or is being written by
+    a program. Also None if the file is still as svc wrote it (`copy.ours`), because then it has no edit."""
     entry, ours = copy.entries.get(path), copy.ours(path)
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None

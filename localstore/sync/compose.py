@@ -1,5 +1,5 @@
-"""Turns local changes into signed updates and puts them in flight (ready to be sent, until they are
-answered); at most one for each path."""
+"""Turns local changes into signed updates and puts them in flight, which means that they are ready to be sent
+until they are answered. Each path has at most one update in flight."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 class Composed(msgspec.Struct):
     """What `compose` did. `written`, `removed`: paths whose update was put in flight. `skipped`: files over a
-    size cap; `left_out`: their paths. `marked`: files that still contain svc's conflict markers. `kept`: path
-    of an entry that svc cannot send → files that stay on the branch because of it."""
+    size cap, and `left_out` their paths. `marked`: files that still contain conflict markers written by
+    svc. `kept`: for each entry that svc cannot send, the files that stay on the branch because of it."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -43,8 +43,8 @@ class Composed(msgspec.Struct):
 
 
 class _PathUpdate(NamedTuple):
-    """A path that needs an update. `entry`: its record, None for a new path. `stat`: the file, None if it is
-    gone. `members`: kind of the update, and the members that depend on the kind."""
+    """A path that needs an update. `entry`: its record, None for a new path. `stat`: its file, None if the
+    file is gone. `members`: the kind of the update, and the members that this kind has."""
 
     path: str
     entry: PathRecord | None
@@ -62,14 +62,17 @@ def compose(
     store: bool = True,
     only: Collection[str] | None = None,
 ) -> Composed:
-    """Capture all edits, and put one update in flight (ready to be sent, until it is answered) for each
-    changed path that has none in flight. Returns what was done.
+    """Capture all edits, and put one update in flight for each changed path that has none in flight. An
+    update in flight is ready to be sent until it is answered. Returns what was done.
 
-    `scan`: the files of the folder, just scanned. `delete`: also send removals. `barred`: paths to leave out,
-    because the relay refused them in this run. `whole`: paths to send as a new version, because the relay
-    refuses their edits. `typed`: paths whose edits are sent as typed character by character, which the relay
-    accepts regardless of changes by others. `store` False: put nothing in flight. `only`: the paths to
-    consider; None: all paths."""
+    - `scan`: the files of the folder, just scanned.
+    - `delete`: also send removals.
+    - `barred`: paths to leave out, because the relay refused them in this run.
+    - `whole`: paths to send as a new version, because the relay refuses their edits.
+    - `typed`: paths whose edits were typed character by character, so that the relay accepts them whatever
+      others changed.
+    - `store`: put the updates in flight; without it they are only composed.
+    - `only`: the paths to consider, None for all paths."""
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, edited(copy, moved, scan), scan)
@@ -119,8 +122,8 @@ def compose(
 
 
 def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
-    """Whether the update would remove a file of the branch that still exists here in a form that svc cannot
-    send. If so, it is added to `done.kept`."""
+    """Whether the update would remove a file that must stay on the branch, because something that svc cannot
+    send has replaced it here. If so, the file is added to `done.kept`."""
     if update.members["kind"] != "delete" or update.entry is None:
         return False
     cause = uncarried.cause(update.path, update.entry.shadow, update.entry.size)
@@ -130,8 +133,8 @@ def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
-    """The ones of the paths `moved` where the file on the disk differs from the shadow (the bytes last known
-    to be there)."""
+    """Those of the paths `moved` at which the file on the disk differs from the shadow, the bytes that were
+    last known to be there."""
     copy.entries.load(moved)
     return [path for path in moved if _differs(copy.entries.get(path), scan.find(path))]
 
@@ -143,9 +146,9 @@ def _differs(entry: PathRecord | None, stat: Stat | None) -> bool:
 def _members(
     copy: WorkingCopy, entry: PathRecord | None, stat: Stat | None, delete: bool, whole: bool
 ) -> dict[str, Any] | None:
-    """Kind and content of the update that a path needs. None if it needs no update, or if it cannot be sent
-    yet. `stat`: the file on the disk, None if there is none. `delete`: a missing file is sent as a removal.
-    `whole`: an edited text is sent as a new version."""
+    """Kind and content of the update that a path needs. None if it needs no update, or if the update cannot
+    be sent yet. `stat`: the file on the disk, None if there is none. `delete`: send a missing file as a
+    removal. `whole`: send an edited text as a new version."""
     if entry is None:
         return _bytes_members(stat) if stat is not None else None
     if not entry.settled:
@@ -189,8 +192,8 @@ def _edit_members(copy: WorkingCopy, entry: PathRecord) -> dict[str, Any] | None
 
 
 def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
-    """Number and sign these updates, in this order, and store them as in flight. Raises Unauthorized without
-    a device key."""
+    """Number and sign these updates in the given order, and store them as in flight. Raises Unauthorized
+    without a device key."""
     if copy.key is None:
         raise Unauthorized("sending needs a device key; run: svc login")
     last, lowest = copy.db.number("n"), copy.db.lowest_flight()
@@ -218,8 +221,8 @@ def _put_in_flight(copy: WorkingCopy, departing: list[_PathUpdate]) -> None:
 
 
 class MarkerCheck:
-    """Finds texts that still contain conflict markers written by svc. Edited texts are in memory and always
-    checked; new files are read only while a conflict is unresolved."""
+    """Finds texts that still contain conflict markers written by svc. Edited texts are always checked, as
+    they are in memory. New files are read and checked only while a conflict is unresolved."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         self._copy = copy
@@ -239,9 +242,9 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """Checks the size caps for files that are not text (docs/design/006): one cap for each file, one for
-    their sum. `only`: the scanned paths of a save, so that its cost does not grow with the folder; None: the
-    whole folder was scanned."""
+    """Checks the two size caps for files that are not text (docs/design/006): a cap for each file, and a cap
+    for their sum. `only`: the scanned paths of a save, so that the cost of a save does not grow with the
+    folder. None if the whole folder was scanned."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy
@@ -250,8 +253,8 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """The size that each file which is not text will have on the branch after this push, by path; for a
-        save, only for the paths that differ from the branch."""
+        """The size that each file which is not text will have on the branch after this push, by path. In a
+        save, the result has only paths that differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()
@@ -263,8 +266,8 @@ class SizeCaps:
         return sizes
 
     def _flying(self) -> dict[str, int]:
-        """For each path with an update in flight, the size that it will have on the branch once that is
-        accepted; 0 if it will be a text or removed."""
+        """The size that each path with an update in flight will have on the branch once the update is
+        accepted. The size is 0 if the path will be a text or will be removed."""
         updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
         return {update.path: update.size or 0 if update.kind == "set_blob" else 0 for update in updates}
 
@@ -280,14 +283,14 @@ class SizeCaps:
         return total
 
     def _size_at(self, path: str) -> int:
-        """How many bytes of the sum `_total` are those of this path."""
+        """How many bytes this path contributes to the sum `_total`."""
         if path not in self._sizes and self._only is not None:
             return self._copy.db.byte_files.sizes_at([path]).get(path, 0)
         return self._sizes.get(path, 0)
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
-        """Check a file against the caps. Returns it as skipped, with the reason, if it exceeds one; else
-        None, and its size is added to the sum."""
+        """Check a file against the size caps. If it exceeds one, it is returned as skipped, with the reason.
+        Otherwise its size is added to the sum, and None is returned."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
             raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP

@@ -1,5 +1,6 @@
-"""Conflicts: versions of a file that cannot be merged. The branch's version keeps the path, the local one
-becomes a conflict copy. Both are recorded, texts with their base, until the user resolves the conflict."""
+"""Conflicts: versions of a file that cannot be merged. The branch's version keeps the path, and the local
+version becomes a conflict copy. Both versions are recorded until the user resolves the conflict; for
+texts, their base is recorded too."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class ConflictingTexts(NamedTuple):
-    """Two texts that cannot be merged. `base`: their common base, None if unknown. `conflicts`: the line
-    ranges that both changed; empty if the merge failed for another reason (size, binary base)."""
+    """Two texts that cannot be merged. `base`: their common base, None if unknown. `conflicts`: the ranges of
+    lines that both changed. It is empty if the merge failed for another reason, such as the size or a
+    binary base."""
 
     base: bytes | None
     theirs: bytes
@@ -23,7 +25,7 @@ class ConflictingTexts(NamedTuple):
 
 
 class TextsConflict(Exception):
-    """Two texts cannot be merged. Raised before anything is changed. `texts`: the two texts and their
+    """Two texts cannot be merged. This is raised before anything is changed. `texts`: the texts and their
     conflict."""
 
     def __init__(self, clash: ConflictingTexts) -> None:
@@ -32,8 +34,8 @@ class TextsConflict(Exception):
 
 
 def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> None:
-    """Record a conflict at `path`, with the name that the conflict copy will get. Part of the caller's
-    transaction. At this time the disk still has the local text at `path`."""
+    """Record a conflict at `path`, with the name that the conflict copy will get. At this time the disk still
+    has the local text at `path`. Runs in the caller's transaction."""
     base, theirs, mine = (None if text is None else digest(text) for text in clash[:3])
     assert theirs is not None and mine is not None  # noqa: S101 - only a base may be unknown
     texts = {base: clash.base, theirs: clash.theirs, mine: clash.mine}
@@ -55,9 +57,12 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
 
 def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
     """Record a conflict of two files without a common text, such as binary files, or files of the same name
-    that both sides created. `theirs`, `mine`: digests of the branch's version and of the version that gets
-    the conflict name; if one is None, nothing is recorded. Part of the caller's transaction. An existing
-    record that waits for this copy keeps its lines and gets the branch's current version."""
+    that both sides created. `theirs`: digest of the branch's version; `mine`: digest of the version that
+    gets the conflict name. Does nothing if one of the two is None, or if they are equal. Runs in the
+    caller's transaction.
+
+    If a record for this version already waits for its copy, only its branch version and author are
+    updated."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)
@@ -71,15 +76,15 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
 
 
 def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
-    """Drop the recorded conflicts of a path whose conflict copies do not exist, except the conflict of the
-    local version with digest `but`: its copy is about to be made."""
+    """Drop the recorded conflicts of a path whose conflict copies do not exist. `but`: digest of a local
+    version whose conflict stays, because its copy is about to be made."""
     for recorded in copy.db.conflicts.of(path):
         if recorded.mine != but and not copy.exists(recorded.kept_as):
             copy.db.conflicts.remove(recorded.kept_as)
 
 
 def author_of(copy: WorkingCopy, path: str) -> str | None:
-    """The handle of the author of the branch's version of a path. None if it is unknown, or if several people
-    changed it."""
+    """The handle of the author of the branch's version of a path. None if the author is unknown, or if
+    several people changed it."""
     handles = unsealed_authors(copy).get(path) or copy.sealed_by
     return handles[0] if len(handles) == 1 else None

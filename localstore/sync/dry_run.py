@@ -1,8 +1,8 @@
 """Runs a command without effect, to tell what it would do (`--dry-run`).
 
-The command's own code runs on a copy of the database, over an overlay of the folder, with a transport that
-answers updates from the known frontier and sends nothing. The result differs from a real run only by changes
-that others make in between, and by refusals that only the relay can decide."""
+The command's own code runs on a copy of the database and on an overlay of the folder. Its transport answers
+updates from the known frontier and sends nothing. A real run can differ only if others change something in
+between, or if the relay refuses something for reasons that only it knows."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A context with a working copy whose changes affect neither folder, record nor relay. If it turns out
-    that the branch has moved back to an older state, `copy` gets a note of it too, so that the user is
-    told."""
+    """A context with a working copy whose changes affect neither the folder nor the record nor the relay. If
+    the run finds that the branch has moved back to an older state, this is noted in `copy` too, so that
+    the user is told."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:
@@ -69,8 +69,9 @@ def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
 
 @contextmanager
 def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
-    """A context with a working copy whose changes are discarded. Its scratch files are in a folder, inside
-    the record's, whose name begins with `prefix`. The process need not own the real working copy."""
+    """A context with a working copy whose changes are discarded. Its scratch files are in a folder inside the
+    record's folder; `prefix` is how that folder's name begins. The process need not own the real working
+    copy."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=copy.record) as name:
         scratch = Path(name)
         real, duplicate = sqlite3.connect(copy.record / "state.db"), sqlite3.connect(scratch / "state.db")
@@ -84,8 +85,8 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
 
 
 class DryRunCopy(WorkingCopy):
-    """A working copy that discards all changes. `sent_rows`: for each path of a sent update, the row that the
-    relay would have then; None: removed."""
+    """A working copy that discards all changes. `sent_rows`: the row that the relay would have after the run,
+    for the path of each sent update; None if the path would be removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport
@@ -118,8 +119,8 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of objects. Only with `keep`, for texts that the run reads, are they
-        fetched; otherwise the bytes are placeholders."""
+        """Yields (digest, bytes) of objects. `keep`: fetch the bytes, because they are texts that the run
+        reads. Without it the bytes are placeholders."""
         if keep:
             yield from super().fetch(sizes, keep)
             return
@@ -127,7 +128,7 @@ class DryRunCopy(WorkingCopy):
             yield digest, Placeholder.of(digest, "blob", size)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields nothing, because `fetch` returns placeholders, which take no memory."""
+        """Yields nothing, because `fetch` returns placeholders, for which no copies are needed."""
         yield from ()
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
@@ -171,7 +172,8 @@ class _DryRunTransport(Transport):
         return UpdateAnswers(seq=self._seq, answers=answers)
 
     def _answer(self, update: LiveUpdate) -> UpdateAnswer:
-        """The answer that the relay would give to an update, according to the known rows."""
+        """The answer that the relay would give to an update. It is derived from the known rows of the
+        frontier."""
         row = self._row(update.path)
         if update.kind == "edit_text":
             return self._edited(update, row)
@@ -224,17 +226,18 @@ class _DryRunTransport(Transport):
         return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
-        """Whether the branch has a file above the path, or a directory at it."""
+        """Whether the path cannot have a file because of others on the branch: there is a file above it, or a
+        directory at it."""
         return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
         return []
 
     def upload_pack(self, pack: Pack) -> None:
-        """Does nothing: a dry run sends nothing."""
+        """Does nothing, because a dry run sends nothing."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
-        """Does nothing: a dry run sends nothing."""
+        """Does nothing, because a dry run sends nothing."""
 
     def prepare(self, request: PrepareRequest) -> Prepared:
         raise NotImplementedError("a rehearsal ends before the seal")
@@ -268,7 +271,7 @@ class _DryRunTransport(Transport):
 
 
 def _to_wire(path: str, row: Row | None) -> WireRow:
-    """The row in the relay's wire format; None becomes a row of the kind `gone`."""
+    """The row in the relay's wire format. For None, it is a row of the kind `gone`."""
     if row is None:
         return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
     return WireRow(
@@ -306,11 +309,11 @@ class _UnwrittenState(StateFile):
         return True
 
     def write(self, state: Parts) -> None:
-        """Does nothing: a dry run writes no state file."""
+        """Does nothing, because a dry run writes no state file."""
 
 
 class _ScratchHome(Home):
-    """The home (SVC_HOME), but with a temporary trash, which is deleted after the dry run."""
+    """The data folder of the client (SVC_HOME) with a temporary trash, which is deleted after the dry run."""
 
     def __init__(self, real: Home, scratch: Path) -> None:
         super().__init__(real.root)

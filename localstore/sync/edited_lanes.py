@@ -1,4 +1,5 @@
-"""A cache of the lanes that this command edited, so that they need not be rebuilt for the relay's answers."""
+"""A cache of the lanes that this command edited, so that they need not be built again when the relay
+answers."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
-    """A lane in the cache. `version`: what `_version` returned for the path's entry when the lane was cached;
-    the lane is out of date if that differs now. `size`: bytes of the lane's text."""
+    """A lane in the cache. `version`: the value of `_version` for the path's entry when the lane was cached.
+    If the value is different now, the cached lane is out of date. `size`: bytes of the lane's text."""
 
     lane: Lane | FirstEdit
     version: tuple[object, ...]
@@ -22,7 +23,7 @@ class _CachedLane(msgspec.Struct, frozen=True):
 
 
 class EditedLanes:
-    """A cache of lanes by path, each with the confirmed state and every pending update applied."""
+    """A cache of lanes by path. Each lane has its confirmed state and every pending update applied."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, _CachedLane] = {}
@@ -37,7 +38,7 @@ class EditedLanes:
 
     def pop(self, entry: PathRecord) -> Lane | FirstEdit | None:
         """Remove the lane of the path from the cache and return it. None if it is not cached, or if the entry
-        has changed since."""
+        has changed since it was cached."""
         held = self._forget(entry.path)
         return held.lane if held is not None and held.version == _version(entry) else None
 

@@ -1,4 +1,4 @@
-"""The renames that live sync has followed in a working copy; kept from one step to the next."""
+"""The renames that live sync has followed in a working copy. They are kept from one step to the next."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import msgspec
 
 
 class RemovedText(msgspec.Struct, frozen=True):
-    """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text last saved
-    at its old path. `until`: monotonic time after which a save at the old path counts as a new file. `new`:
-    the path that it was renamed to, None if not searched yet."""
+    """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text that was
+    last saved at its old path. `until`: the monotonic time after which a save at the old path counts as a
+    new file. `new`: the path that it was renamed to, None if that was not searched for yet."""
 
     digest: bytes
     until: float
@@ -16,10 +16,13 @@ class RemovedText(msgspec.Struct, frozen=True):
 
 
 class Followed(msgspec.Struct):
-    """The renames followed in a working copy. `moved`: (old path, new path) of files whose edit was moved to
-    the new path. `back`: (old path, new path) of files that are restored at the old path, because the edit
-    does not fit. `edited`: paths that got an edit that is not sent yet. `later`: old path → monotonic time
-    until which to wait for the new path. `removed`: old path → text that the branch removed recently."""
+    """The renames that were followed in a working copy.
+
+    - `moved`: (old path, new path) of files whose edit was moved to the new path.
+    - `back`: (old path, new path) of files that are restored at the old path, because the edit does not fit.
+    - `edited`: paths into which an edit was moved that is not sent yet.
+    - `later`: old path → monotonic time until which to wait for the new path.
+    - `removed`: old path → text that the branch removed recently."""
 
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     back: list[tuple[str, str]] = msgspec.field(default_factory=list)

@@ -1,5 +1,5 @@
-"""Finds new files that git ignores only by settings of this user. They are not sent until a push is
-confirmed: a file that somebody excludes from every repository may contain a password."""
+"""Finds new files that git ignores only by settings of this user. They are sent only after a push is
+confirmed, because a file that a user excludes from every repository may contain a password."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class HeldBack(msgspec.Struct, frozen=True):
-    """A new file that is held back. `rule`: the rule of git that matches it; `line`: the line for
-    `.svcignore` that would exclude it."""
+    """A new file that is held back. `rule`: the rule of git that matches it. `line`: a line for `.svcignore`
+    that would exclude it."""
 
     path: str
     rule: str
@@ -23,8 +23,8 @@ class HeldBack(msgspec.Struct, frozen=True):
 
 
 def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
-    """The ones of `paths` that are new files (scanned, but not in the record) and that git ignores only for
-    this user."""
+    """Those of `paths` that are new files which git ignores only for this user. A file is new if it was
+    scanned and is not in the record."""
     new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
     if not new:
         return []
@@ -41,7 +41,7 @@ def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldB
 
 def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
     """All new files of the folder that git ignores only for this user. The folder is scanned only if git has
-    such rules."""
+    rules of this user."""
     copy.git_excludes.refresh()
     if not copy.git_excludes.active:
         return []
@@ -50,7 +50,7 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
 
 
 def skipped(held: HeldBack) -> Skipped:
-    """The file as an entry that a scan skipped, with the reason."""
+    """The held file in the form of an entry that a scan skipped, with the reason."""
     return Skipped(
         terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
     )
@@ -62,12 +62,13 @@ def _rule(copy: WorkingCopy, reason: Reason) -> str:
 
 
 def _line(path: str, reason: Reason) -> str:
-    """A line for `.svcignore` that excludes what git's rule matched: the file, or a folder above it."""
+    """A line for `.svcignore` that excludes what git's rule matched. That is the file, or a folder
+    above it."""
     folder = "/" if reason.path != path else ""
     return "/" + escaped(reason.path) + folder
 
 
 def escaped(path: str) -> str:
-    """The path as an ignore pattern that matches only this path."""
+    """An ignore pattern that matches only this path."""
     pattern = "".join("\\" + char if char in "\\*?[]" else char for char in path)
     return pattern[:-1] + "\\ " if pattern.endswith(" ") else pattern

@@ -1,9 +1,8 @@
 """Finds the files that an interrupted clone wrote, so that the clone can continue.
 
-The record names the seal being cloned (`CLONING`) before the first file is written. A file belongs to the
-clone if it has the sealed bytes of its path, or a prefix of them (the write was cut short). Every other file
-is the user's.
-"""
+The record names the seal that is being cloned (`CLONING`) before the first file is written. A file belongs to
+the clone if it has the sealed bytes of its path, or only the beginning of them because the write was cut
+short. Every other file is the user's."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ CLONING = "cloning"  # the seal that a clone writes, kept until all of it is her
 
 
 def resume_clone(copy: WorkingCopy) -> None:
-    """Turn an interrupted clone into a working copy at the seal that was being cloned; a pull then fetches
-    missing files. Does nothing for other working copies."""
+    """Turn an interrupted clone into a working copy at the seal that was being cloned. A pull then fetches
+    the missing files. Does nothing for any other working copy."""
     begun = copy.db.text(CLONING)
     if begun is None or copy.last_seal is not None:
         return
@@ -46,11 +45,11 @@ def resume_clone(copy: WorkingCopy) -> None:
 
 
 def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:
-    """The stats of the files that an interrupted clone wrote completely, by path. `files`: what the seal
-    contains.
+    """The stats of the files that an interrupted clone wrote completely, by path. `files`: the files of the
+    seal.
 
-    Removes files whose write was cut short, and drops the entries of missing files, so that these do not
-    count as deleted."""
+    Removes files whose write was cut short. Drops the entries of missing files, so that these do not count as
+    deleted."""
     scan = copy.scan()
     torn = _torn_files(copy, files, scan)
     missing = [path for path in files if path in copy.entries and scan.find(path) is None]

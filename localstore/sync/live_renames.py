@@ -1,8 +1,8 @@
 """Follows renames in live sync: an edit is moved into the file that the other side renamed.
 
 An update names one path, so a rename arrives as a removal and a new file. If an edit would be left without a
-file, the new path is searched for among the files added since the last seal, as in merges
-(`localstore.core.merge.moves`). If it is not found, both files stay."""
+file, the new path is searched for among the files that were added since the last seal, as in merges
+(`localstore.core.merge.moves`). If the new path is not found, both files stay."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ MEMORY = 600.0  # seconds in which an editor may save a file under the name that
 
 
 def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str]) -> Ways:
-    """Of the `edited` files, those that the branch removed (`gone`) and has under another name now: old path
-    → new path."""
+    """Finds those of the `edited` files that the branch has renamed. `gone`: the paths that the branch
+    removed. Returns old path → new path."""
     followable = [path for path in edited if _can_follow(copy, path)]
     if not followable:
         return {}
@@ -77,8 +77,8 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 def _came_there(
     copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, Row]
 ) -> dict[str, TreeEntry]:
-    """The files that others created since the last seal, by path. A file that was created with the bytes of
-    one of `gone_files` is returned with those bytes, even if it was edited since."""
+    """The files that others created on the branch since the last seal, by path. If a file was created with
+    the bytes of one of `gone_files`, it is returned with those bytes, even if it was edited afterwards."""
     sealed, names = copy.db.sealed(), {file.digest for file in gone_files.values()}
     came = {}
     for path, row in rows.items():
@@ -100,8 +100,8 @@ def _as_made(copy: WorkingCopy, now: TreeEntry, path: str, gen: int, names: Coll
 
 
 def take_along(copy: WorkingCopy, old: str, new: str) -> None:
-    """Move the edit of the file `old`, which the branch removed, into the file `new`, to which it was
-    renamed, and remove `old`. If the edit does not fit, the edited file becomes a conflict copy."""
+    """Move the edit of the file `old`, which the branch renamed to `new`, into the file `new`. Then remove
+    `old`. If the edit does not fit, the edited file becomes a conflict copy."""
     entry, target = copy.entries.get(old), copy.entries.get(new)
     if entry is None:
         return  # it was moved aside with its folder, where the branch has a file
@@ -122,9 +122,9 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
-    """Make the edit of a text a pending edit of the target. Returns False if it does not fit there. The
-    edited file then counts as removed by the branch and unedited here, so that a crash in between does not
-    apply the edit twice."""
+    """Add the edit of a text to the pending edits of the target. Returns False if it does not fit there.
+    Afterwards the edited file counts as removed by the branch and unedited here, so that a crash cannot
+    cause the edit to be applied twice."""
     base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
     assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
     done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
@@ -145,9 +145,9 @@ def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool
 
 
 def _is_editable(copy: WorkingCopy, target: PathRecord) -> bool:
-    """Whether an edit of another file can be added to the text `target`: its lane (the text as the branch has
-    it) is known, no update of it except an edit is in flight, and its file shows the text that the record
-    has. An edit that was saved in the file is captured first."""
+    """Whether an edit of another file can be added to the text `target`. Three things are needed: its lane
+    (the text as the branch has it) is known, no update of it except an edit is in flight, and its file
+    shows the recorded text. An edit that was saved in the file is captured first."""
     if not target.gen or target.foreign or target.shadow is None:
         return False
     if copy.db.flight_kinds().get(target.path, "edit_text") != "edit_text":
@@ -175,9 +175,9 @@ def _take_bytes(copy: WorkingCopy, entry: PathRecord, new: str) -> bool:
 
 
 def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
-    """Apply the branch's edit of a file to the file's new path, to which it was renamed here. The branch's
-    version at the old path then counts as known, so that its removal can be sent. Returns False if this is
-    not possible; the caller then restores the file at the old path with the edit."""
+    """Apply the branch's edit of a file to the path to which the file was renamed here. The branch's version
+    at the old path then counts as known, so that its removal can be sent. Returns False if this is not
+    possible. Then the caller restores the file at the old path with the edit."""
     old, row = entry.path, remote.row
     waiting = copy.followed.later.pop(old, time.monotonic() + WAIT)
     if entry.shadow is None or not entry.gen or entry.foreign or copy.exists(old):
@@ -217,8 +217,8 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
 
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
-    """The path in this folder to which the missing file was renamed; None if it was not renamed. Files that
-    nobody else edited are preferred."""
+    """The path in this folder to which the missing file was renamed, None if it was not renamed. Paths with
+    edits of others are chosen only if no other path fits."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.sealed(), copy.db.rows()
@@ -242,7 +242,7 @@ def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
 
 
 def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
-    """The file that was on the disk at the path, according to the record; None if there was none."""
+    """The file that was at the path on the disk, according to the record. None if there was none."""
     entry, stat = copy.entries.get(path), copy.db.scan_record.single(path)
     if stat is None and entry is not None:
         return None if entry.shadow is None else TreeEntry(entry.kind, entry.shadow, entry.size)
@@ -251,10 +251,10 @@ def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    """Apply the branch's edit of the text at the old path to `target`, the file's new path here, as a pending
-    edit. The edit is the difference from the last text on the disk to the branch's text, merged with
-    unconfirmed edits. The same transaction records the branch's version at the old path as known. Returns
-    False if the texts conflict."""
+    """Apply the branch's edit of a text to `target`, the file to which the text was renamed here, as a
+    pending edit. The edit is the difference from the last text on the disk to the branch's text, merged
+    with unconfirmed edits. The same transaction records the branch's version at the old path as known.
+    Returns False if the texts conflict."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     base, theirs = copy.text(entry.shadow), text_of(copy, remote)
     if entry.pending:
@@ -276,9 +276,9 @@ def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: Pa
 
 
 def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str) -> bool:
-    """Write the branch's bytes to the new path, then record them as known at the old path: if the process
-    dies in between, the file already has them. Returns False if the file here was edited, or if the bytes are
-    not available."""
+    """Write the branch's bytes to the new path, then record them as known at the old path. If the process
+    dies in between, the file already has the bytes. Returns False if the file here was edited, or if the
+    bytes are not available."""
     row = remote.row
     if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
         return False
@@ -297,7 +297,7 @@ def _bring_bytes(copy: WorkingCopy, entry: PathRecord, remote: Remote, new: str)
 
 
 def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
-    """Remember the texts of these paths, which the branch removes, because an editor may have one open and
+    """Remember the texts of these paths, which the branch removes. An editor may have one of them open and
     save it again."""
     now = time.monotonic()
     removed = copy.followed.removed
@@ -310,9 +310,9 @@ def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
-    """If the file saved at the path `old` was renamed by others recently: move the save into the file with
-    the new name, and remove the saved file. If the same text is saved again, it is a new file; so are a copy
-    of the renamed file and the unchanged old text."""
+    """If a file was saved at the path `old` that others renamed recently, move the save into the renamed file
+    and remove the saved file. Three kinds of saves count as new files and stay: a repeated save of the
+    same text, the unchanged old text, and a copy of the renamed file."""
     removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
@@ -343,8 +343,8 @@ def follow_save(copy: WorkingCopy, old: str) -> None:
 def _find_successor(
     copy: WorkingCopy, old: str, removed: RemovedText, base: bytes, mine: bytes
 ) -> str | None:
-    """The path that the removed text was renamed to, if `mine`, the text saved at the old path, is based on
-    it; else None."""
+    """The path that the removed text was renamed to. `base`: the removed text; `mine`: the text saved at the
+    old path. None if `mine` is not based on `base`, or if the text was not renamed."""
     was, rows = {old: TreeEntry("text", removed.digest, len(base))}, copy.db.rows()
     saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}
     if not _find(copy, was, [old], saved, {removed.digest: base, blake3(mine): mine}, rows):
@@ -365,8 +365,8 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, Row],
 ) -> Ways:
-    """The `followable` files that were renamed to one of `came`: old path → new path. `gone_files`: all
-    removed files, by path. `texts`: digest → text."""
+    """Those `followable` files that were renamed to one of `came`, as old path → new path. `gone_files`: all
+    removed files, by path. `texts`: texts by digest."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
     search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)
@@ -380,7 +380,8 @@ def _find(
 def _texts(
     copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, Row]
 ) -> dict[bytes, bytes]:
-    """The texts that the search compares, by digest. Raises the errors of `WorkingCopy.text`."""
+    """The texts that the search for renames compares, by digest. `held`: texts that are already known. Raises
+    the errors of `WorkingCopy.text`."""
     digests = search.digests()
     texts = {name: text for name, text in held.items() if name in digests}
     for path, file in search.came.items():

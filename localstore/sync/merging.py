@@ -1,9 +1,8 @@
-"""Merges a captured edit with a lane that has changed meanwhile.
+"""Merges a captured edit (an edit found on disk) with a lane that has changed meanwhile.
 
-A captured edit contains the resulting text, not the typed characters. So it is merged as text
+A captured edit has only the resulting text, not the characters that were typed. So it is merged as text
 (`localstore.core.diff.text_merge`), and the result becomes updates of the current lane. If the merge fails,
-`TextsConflict` is raised (`localstore.sync.conflicts`).
-"""
+`TextsConflict` is raised (`localstore.sync.conflicts`)."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
     """Replace the confirmed lane of an entry by the relay's lane, and merge the pending edits into it, in one
-    transaction. Raises TextsConflict, with nothing changed, if they cannot be merged."""
+    transaction. If they cannot be merged, raises TextsConflict with nothing changed."""
     same_epoch = entry.epoch == remote.row.epoch
     if same_epoch and remote.state is None and entry.touched:
         return  # the relay sent no state, so the confirmed one stays
@@ -47,8 +46,8 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 
 def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
-    """Replace the confirmed lane by the relay's lane, and merge the pending typed edits character by
-    character. Returns False, with nothing changed, if they must be merged as texts."""
+    """Replace the confirmed lane by the relay's lane, and merge the pending typed edits into it character by
+    character. Returns False, with nothing changed, if they have to be merged as texts."""
     lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
     try:
         if same_epoch:
@@ -67,11 +66,11 @@ def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_ep
 
 
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
-    """Apply to `lane` the change from `base`, a text that was on the disk, to `mine`.
+    """Apply the change from `base` to `mine` to `lane`. `base`: a text that was on the disk. Returns the
+    update, or None if the lane already has the change. Raises TextsConflict, with the lane unchanged.
 
-    Returns the update, or None if the lane already has the change. In a folder that is synced live, texts
-    that both sides wrote at one place are put after each other, if neither side replaced anything there.
-    Raises TextsConflict, with the lane unchanged."""
+    In a folder that is synced live, texts that both sides wrote at one place are put one after the other, if
+    neither side replaced anything there."""
     theirs = lane.text()
     if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
@@ -100,8 +99,8 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
 def _adopt(
     copy: WorkingCopy, entry: PathRecord, remote: Remote, pending: list[bytes], text: bytes | None
 ) -> None:
-    """Record the relay's lane as confirmed. `pending`: the updates on top of it, with which its text is
-    `text`."""
+    """Record the relay's lane as confirmed. `pending`: the pending updates to apply after it. `text`: the
+    text that results."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None
     entry.want, entry.size = remote.row.digest, remote.row.size

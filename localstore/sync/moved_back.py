@@ -1,9 +1,9 @@
 """Handles a branch that moved back to an older state: the relay lacks updates that it had confirmed to this
-folder, for example after it was restored from an older backup.
+folder. This happens, for example, after the relay was restored from a backup.
 
 The relay's files are older than the files here, or were sent by others since. So the folder starts again as
-another replica. For each path the base is the version that both have in common: the relay's text, if this
-folder once had it; else the file of the newest seal that both have. Everything beyond that base is an edit,
+another replica. For each path the base is a version that both sides have: the relay's text, if this folder
+once had it, otherwise the file of the newest seal that both have. Everything beyond the base is an edit,
 which is merged with newer changes of others and sent again. Nothing here is overwritten by an older
 version."""
 
@@ -22,7 +22,7 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
-    """Whether the relay's answer to a request for newer rows shows an older state than the relay had
+    """Whether the relay's answer to a request for new rows shows a state that is older than one it had
     confirmed before."""
     if not copy.replica or answer.branch_id != copy.branch_id:
         return False
@@ -32,7 +32,7 @@ def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
 
 
 def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
-    """Whether the relay has this seal; True for None."""
+    """Whether the relay has this seal. True if `seal` is None."""
     try:
         return seal is None or bool(copy.transport.seal(seal))
     except NotFound:
@@ -40,8 +40,8 @@ def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
 
 
 class Before:
-    """What the folder's record said of the branch before the branch moved back. Call `begin_anew`, read the
-    frontier, then call `rebase`."""
+    """The folder's record of the branch from the time before the branch moved back. Call `begin_anew`, read
+    the frontier, then call `rebase`."""
 
     def __init__(self, copy: WorkingCopy) -> None:
         from localstore.sync.settle import write_hidden_edits  # which needs the module that calls this one
@@ -56,9 +56,8 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch, and record the newest seal that relay and folder both have as the folder's last
-        seal. Without such a seal, the files are recognised by the branch's seals
-        (`localstore.sync.recognise`)."""
+        """Forget the branch. The newest seal that relay and folder both have becomes the folder's last seal.
+        If there is none, the files are recognised by the branch's seals (`localstore.sync.recognise`)."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:
@@ -76,8 +75,10 @@ class Before:
         copy.db.put(SEALED_AT, sealed_at)
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
-        """(id, files by path) of the newest seal of the branch that is not younger than the folder's last
-        seal; younger seals were made after the branch moved back. None if there is none."""
+        """The newest seal that relay and folder both have, as (id, files by path); None if there is none. It
+        is the folder's last seal if the relay has that one. Otherwise it is the newest seal of the branch
+        that is not younger than the folder's last seal, because younger seals were made after the branch
+        moved back."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
             return last, copy.db.sealed()
@@ -94,7 +95,7 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[Row]) -> None:
-        """Record for each path the text that the folder's file is an edit of, where that is known and newer
+        """Record for each path the text from which the folder's file was edited, if this is known and newer
         than the text of the last seal. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
@@ -106,8 +107,8 @@ class Before:
                 copy.save(known_by_bytes(row.path, "text", base, row.size))
 
     def _base(self, row: Row, sealed: SealedFile | None) -> bytes | None:
-        """The digest of the text that the folder's file is an edit of. None: it is the text of the last
-        seal."""
+        """The digest of the text from which the folder's file was edited. None stands for the text of the
+        last seal."""
         copy = self._copy
         if copy.objects.has(row.digest):
             return row.digest  # it was here once, so the file comes from it

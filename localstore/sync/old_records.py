@@ -1,8 +1,8 @@
 """Rescues temporary files that a killed process left in this folder while the folder had an earlier record.
 
-The folder has a new record because `.svc` was deleted or the folder came from a backup; the journal that
+The folder has a new record because `.svc` was deleted or the folder came from a backup. The journal that
 explains the temporary files is in the older record. The edits in that record cannot be merged, because its
-lanes belong to another replica. A temporary file whose bytes are not known to exist elsewhere becomes a
+lanes belong to another replica. So a temporary file whose bytes are not known to exist elsewhere becomes a
 conflict copy."""
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rescue(copy: WorkingCopy) -> None:
-    """Restore the files that the journals of earlier records of this folder name, once for each record."""
+    """Restore the files that are named in the journals of earlier records of this folder. Each record is
+    handled once."""
     done = (copy.db.text(RESCUED) or "").split()
     for record in copy.home.previous_records(copy.folder):
         if record.name in done or not (record / "state.db").exists():
@@ -38,7 +39,7 @@ def rescue(copy: WorkingCopy) -> None:
 
 
 class _OldRecord:
-    """An earlier record of the folder. It is only read, because it may be the record of another folder now.
+    """An earlier record of the folder. It is only read, because it may now be the record of another folder.
     Only temporary files in this folder are changed."""
 
     def __init__(self, copy: WorkingCopy, record: Path) -> None:
@@ -48,8 +49,8 @@ class _OldRecord:
         self._objects = Objects(record / "objects", self._db)
 
     def restore_files(self) -> None:
-        """Restore the temporary files that the journal names, and edits that were captured but never written
-        to a file."""
+        """Restore the temporary files that the journal names. Also restore edits that were captured but never
+        written to a file."""
         try:
             for intent in self._db.intents():
                 if intent.state == MOVING:
@@ -66,8 +67,8 @@ class _OldRecord:
             self._copy.files.forget()
 
     def _restore_temporary(self, intent: Intent, regular: bool) -> None:
-        """Remove the temporary file if its bytes exist elsewhere; otherwise move it to a conflict name.
-        `regular`: it is a regular file."""
+        """Remove the temporary file if its bytes exist elsewhere. Otherwise move it to a conflict name.
+        `regular`: whether it is a regular file."""
         entry = self._entries.get(intent.path)
         digests = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         digests.discard(None)
@@ -92,8 +93,8 @@ class _OldRecord:
         return True
 
     def _restore_edit(self, path: str, shadow: bytes | None, want: bytes) -> None:
-        """Write the text of a captured edit to a conflict copy, if the file still has the text before the
-        edit."""
+        """Write the text of a captured edit to a conflict copy. This is done only if the file still has the
+        text from before the edit."""
         on_disk = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
         if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:

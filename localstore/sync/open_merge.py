@@ -1,5 +1,5 @@
-"""A merge of another branch that was written into the folder and is not sealed yet; the record stores it
-until then."""
+"""A merge of another branch that was written into the folder and is not sealed yet. The record stores the
+merge until it is sealed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ KEY = "merge"
 
 class OpenMerge(msgspec.Struct, frozen=True):
     """A merge that is not sealed yet. `source`: the merged seal; `name`: the branch, tag or seal that the
-    user named. `ours`: the folder's seal before it, on `branch` (a branch id). `written`, `removed`: paths.
-    `copies`: path → conflict copy with this branch's version. `whole`: the merge was written completely."""
+    user named. `ours`: the folder's seal before the merge, on `branch` (a branch id). `written`,
+    `removed`: the paths that the merge wrote and removed. `copies`: path → conflict copy with this
+    branch's version. `whole`: whether the merge was written completely."""
 
     source: str
     name: str
@@ -37,7 +38,7 @@ def open_merge(copy: WorkingCopy) -> OpenMerge | None:
 
 
 def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:
-    """Record the open merge; None: no merge is open any more."""
+    """Record the open merge. None records that no merge is open any more."""
     with copy.db.step():
         copy.db.put(KEY, None if merge is None else msgspec.json.encode(merge))
 
@@ -49,8 +50,8 @@ def unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
 
 def sources_to_seal(copy: WorkingCopy) -> list[str]:
     """The seals that the next seal of this folder has to record as merged; [] without an open merge. Raises
-    MergeInterrupted if the merge is not complete, and MergeUnresolved while a conflict of it is unresolved.
-    If the folder's last seal already records the merge, the merge is over."""
+    MergeInterrupted if the merge is not complete, MergeUnresolved while a conflict of it is unresolved. A
+    merge that the folder's last seal already records is no longer open."""
     merge = open_merge(copy)
     if merge is None:
         return []
@@ -65,8 +66,8 @@ def sources_to_seal(copy: WorkingCopy) -> list[str]:
 
 
 def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
-    """Raise unless a merge can be sealed: MergeInterrupted if it is not complete, MergeUnresolved if files
-    are in conflict."""
+    """Raise an error if the merge cannot be sealed: MergeInterrupted if it is not complete, MergeUnresolved
+    if files are in conflict."""
     if not merge.whole:
         raise MergeInterrupted(merge.name)
     paths = unresolved(copy, merge)

@@ -1,8 +1,8 @@
 """Opens a working copy: owned (locked) for one command, owned in rounds, or only for reading.
 
 A command owns its folder from beginning to end. A longer-lived process (`Rounds`) keeps the working copy open
-and owns it for one round at a time; it drops cached values if another process wrote in between, which it
-learns from SQLite's `data_version`. Reading (`looked_at`) needs no ownership."""
+and owns it for one round at a time. If another process wrote in between, which SQLite's `data_version` shows,
+cached values are dropped. Reading (`looked_at`) needs no ownership."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LEFT_SECONDS = 3600  # after which the copy of a look is one that was killed
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """How a command waits for a folder. `command`: its name, shown to others that wait. It waits for at most
-    `seconds`; `waiting` is called if that takes a while. `link`: the link that the command expects the folder
-    to have, None for any."""
+    """How a command waits until it can own a folder. `command`: its name, shown to others that wait.
+    `seconds`: how long it waits at most. `waiting`: called if the wait takes a while. `link`: the link
+    that the command expects the folder to have, None for any."""
 
     command: str = ""
     seconds: float = lock.PATIENCE
@@ -62,8 +62,8 @@ def opened(
 ) -> Iterator[WorkingCopy]:
     """A context with the working copy linked at `folder`, locked by this process.
 
-    Raises NotLinked, LinkDamaged, CopyBusy, FolderTurned; DiskError for errors of the disk inside the block.
-    """
+    Raises NotLinked, LinkDamaged, CopyBusy or FolderTurned. Inside the context, DiskError is raised for
+    errors of the disk."""
     before = turn.link or link.read_repo(folder)
     record = _record(folder, home, before)
     with translated_disk_errors(folder, record), turn.owning(record, folder):
@@ -84,8 +84,8 @@ def looked_at(
     turn: Turn = Turn(),  # noqa: B008 - frozen
 ) -> Iterator[WorkingCopy]:
     """A context with the working copy for reading. If the lock is not free within LOOK_SECONDS,
-    `turn.waiting` is called, and the working copy is on a snapshot of the record, whose changes are
-    discarded."""
+    `turn.waiting` is called, and the working copy uses a snapshot of the record. Changes of the snapshot
+    are discarded."""
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
@@ -100,8 +100,8 @@ def looked_at(
 def _copy_record(
     folder: Path, home: Home, transport: Transport, progress: Progress, before: RepoLink | None
 ) -> Iterator[WorkingCopy]:
-    """A context with a working copy on a temporary copy of the record, without the lock. Its changes are
-    discarded. `before`: the folder's link if it was read already."""
+    """A context with a working copy that uses a temporary copy of the record, without the lock. Its changes
+    are discarded. `before`: the folder's link, if it was already read."""
     from localstore.sync.dry_run import scratch_copy  # few commands need it
 
     repo = before or link.read_repo(folder)
@@ -117,11 +117,11 @@ def _copy_record(
 
 
 class Rounds:
-    """A working copy that stays open, and that this process owns (locks) only during rounds.
+    """A working copy that stays open. This process owns (locks) it only during rounds.
 
-    `bind`: returns relay and key for a link; called before the first round and after the folder was switched
-    to another branch, seal or repository. Use it from one thread. A round should last 200 ms at most; end it
-    earlier if another process waits for the folder (`wanted`)."""
+    `bind`: returns relay and key for a link. It is called before the first round, and after the folder was
+    switched to another branch, seal or repository. Use this class from one thread. A round should last 200 ms
+    at most; end it earlier if another process waits for the folder (`wanted`)."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Rounds:
         return self._copy is not None and lock.wanted(self._copy.record / "lock")
 
     def close(self) -> None:
-        """Close the working copy. Not inside a round."""
+        """Close the working copy. Must not be called inside a round."""
         if self._copy is not None:
             self._copy.close()
         self._copy = self._version = None
@@ -176,8 +176,8 @@ class Rounds:
         return _record(self.folder, self._home, repo)
 
     def _ready(self, record: Path, repo: RepoLink, bound: Bound) -> WorkingCopy:
-        """The working copy, opened if necessary, without cached values that another process may have
-        changed."""
+        """The working copy, opened if it is not open yet. Cached values that another process may have changed
+        are dropped."""
         if self._copy is None or self._copy.record != record:
             self.close()
             self._identity = identify(self.folder)
@@ -201,7 +201,7 @@ def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
 
 
 def _sweep(record: Path) -> None:
-    """Remove old snapshots of the record that killed processes left."""
+    """Remove old snapshots of a record that killed processes left."""
     for snapshot in record.glob(f"{LOOK}*"):
         with suppress(OSError):
             if time.time() - snapshot.stat().st_mtime > LEFT_SECONDS:

@@ -1,10 +1,9 @@
-"""Saves of editor plugins that have lost their agent.
+"""Handles saves of editor plugins that have lost their agent.
 
-A plugin sends typed changes to the agent, and saves the file itself if the agent is gone. That save contains
-letters that already became an edit of the lane. So the save must be compared with the text that the plugin
-showed when it sent its last edit; the record stores that text (`localstore.record.arrivals`). Compared with
-an older text, the save would insert the letters a second time, or conflict with them.
-"""
+A plugin sends typed changes to the agent, and saves the file itself if the agent is gone. Such a save
+contains letters that already became an edit of the lane. So the save must be compared with the text that the
+plugin showed when it sent its last edit. The record stores that text (`localstore.record.arrivals`). Compared
+with an older text, the save would insert the letters a second time, or conflict with them."""
 
 from __future__ import annotations
 
@@ -15,9 +14,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
-    """Set the entry's shadow, with which the save `data` is compared, to a text that a plugin showed. Done
-    only if the file does not have the lane's text yet and the save contains everything that the plugin
-    sent."""
+    """Set the entry's shadow to a text that a plugin showed, so that the save `data` is compared with that
+    text. This is done only if the save contains everything that the plugin sent after the present shadow."""
     arrivals = copy.db.arrivals.get(entry.path)
     if arrivals is None or not arrivals.plugin_texts or entry.shadow is None:
         return
@@ -32,6 +30,6 @@ def rebase_on_plugin_text(copy: WorkingCopy, entry: PathRecord, data: bytes) -> 
 
 
 def has_what_was_typed(old: bytes, typed: bytes, data: bytes) -> bool:
-    """Whether text was inserted between `old` and `typed`, and the save `data` contains all of it. Then the
-    save is not based on `old`."""
+    """Whether text was inserted between `old` and `typed` and the save `data` contains all of it. If so, the
+    save was not made from `old`."""
     return any(edit.inserted for edit in edits(old, typed)) and keeps(old, typed, data)

@@ -1,4 +1,5 @@
-"""Finds the seal that the files of a folder are based on, if the folder has no record (docs/design/007)."""
+"""Finds the seal from which the files of a folder were edited, if the folder has no record
+(docs/design/007)."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
 
 class Recognised(msgspec.Struct):
-    """What `recognise` found out. `base`: the seal that most files match, None if none does; `head`: the
-    newest seal of the branch. `known`: how many files equal a sealed version of their path. `unknown`: paths
-    with other content; a pull keeps their files as conflict copies."""
+    """The result of `recognise`. `base`: the seal that most files match, None if no seal matches any; `head`:
+    the newest seal of the branch. `known`: how many files equal a sealed version of their path. `unknown`:
+    the paths of all other files, which a pull keeps as conflict copies."""
 
     base: str | None
     head: str | None
@@ -30,8 +31,8 @@ class Recognised(msgspec.Struct):
 
 
 def recognise(copy: WorkingCopy) -> Recognised:
-    """Begin a new record for a folder that has files already. Of the last SEALS_COMPARED seals, the one that
-    most files match becomes the base; of several, the newest."""
+    """Begin a new record for a folder that already has files. Of the last SEALS_COMPARED seals, the one that
+    most files match becomes the base. If several match equally, the newest of them does."""
     head = copy.transport.head()
     files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None
@@ -58,8 +59,8 @@ def recognise(copy: WorkingCopy) -> Recognised:
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
-    """If the record is new and the folder has a `state.json` (it was copied with its link), use the seal in
-    it as base, after verifying it. Does nothing if the repository does not have that seal."""
+    """Use the seal in `state.json` as base, after verifying it. This is done only if the record is new, as
+    after the folder was copied with its link, and if the repository has that seal."""
     named = _unrecorded(copy)
     if named is None:
         if _is_new(copy):
@@ -84,8 +85,8 @@ def adopt_state_file(copy: WorkingCopy) -> None:
 def changes_since_last_seal(
     copy: WorkingCopy, scan: Scan
 ) -> tuple[str | None, list[str], list[str], list[str]]:
-    """(last seal of the folder, changed paths, new paths, removed paths), each list sorted. They come from
-    the record, or from `state.json` if the record is new. `scan`: a scan that was just made."""
+    """(last seal of the folder, changed paths, new paths, removed paths), with each list sorted. They come
+    from the record, or from `state.json` if the record is new. `scan`: a scan that was just made."""
     if _unrecorded(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files
@@ -99,8 +100,8 @@ def changes_since_last_seal(
 
 
 def repair_state_file(copy: WorkingCopy) -> None:
-    """Write `state.json` again if it differs from the record, because a process was killed or the file was
-    edited."""
+    """Write `state.json` again if it differs from the record. It may differ if a process was killed, or if
+    somebody edited the file."""
     link.sweep(copy.folder)
     if copy.last_seal is not None and not copy.state.is_written():
         copy.state.rewrite()

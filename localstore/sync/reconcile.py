@@ -1,5 +1,5 @@
-"""Brings the branch's live frontier (its files now, with unsealed edits) into the folder, path by path, by
-the rules in the table of docs/design/004."""
+"""Brings the branch's live frontier (its files now, with unsealed edits) into the folder. It works path by
+path, according to the table in docs/design/004."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ Here = Callable[[Row], Remote | None]
 
 
 def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
-    """Write the frontier into the folder. Call it after every edit is captured, with nothing in flight.
+    """Write the frontier into the folder. Call this when every edit is captured and nothing is in flight.
 
-    Returns the changed paths, removals first. Raises ServerMisbehaved, after all other paths were written, if
-    the relay sent lanes that cannot be loaded.
-    """
+    Returns the changed paths, removals first. If the relay sent lanes that cannot be loaded, all other paths
+    are written, and then ServerMisbehaved is raised."""
     try:
         changed = _reconcile(copy, scan)
     except (NotFound, PayloadMissing, ServerMisbehaved):
@@ -51,9 +50,9 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
 
 
 def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], local: Here) -> list[str]:
-    """Write the frontier at these paths into the folder, as `reconcile` does for all paths. `local`: returns
-    the lane's state for a row if it is known here, so that it need not be requested. Returns the changed
-    paths. Lanes that cannot be loaded are added to `WorkingCopy.unreadable`."""
+    """Write the frontier at these paths into the folder, as `reconcile` does for all paths. Returns the
+    changed paths. `local`: returns the state of the lane for a row if it is known here, so that it need
+    not be requested. Lanes that cannot be loaded are added to `WorkingCopy.unreadable`."""
     if _folds_case(copy):  # which file of two stays depends on all of them
         return _reconcile(copy, scan)
     rows = {path: row for path in paths if (row := copy.db.row(path)) is not None}
@@ -112,8 +111,8 @@ def _reconcile_rows(
 
 
 def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
-    """In a folder that is synced live: the texts that were edited here and that the branch replaced by other
-    files."""
+    """The paths of texts that were edited here and that the branch replaced by other files. Only in a folder
+    that is synced live."""
     if not copy.live:
         return []
     replaced = []
@@ -182,7 +181,8 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
 
 
 def _same_text(entry: PathRecord, row: Row) -> bool:
-    """Whether entry and row differ only in the epoch: no pending edits, no live edits, the same text."""
+    """Whether entry and row differ only in the epoch: the text is the same, and there are neither pending nor
+    live edits."""
     return (
         entry.gen == row.gen
         and entry.kind == row.kind == "text"
@@ -200,7 +200,7 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-    """The ones of `paths` that `reconcile` would change or remove."""
+    """Those of `paths` that `reconcile` would change or remove."""
     copy.entries.load(paths)
     index = copy.db.number("since")
     changed = []
@@ -213,7 +213,7 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
 
 def _is_gone(entry: PathRecord, index: int) -> bool:
     """Whether the branch removed the file of an entry that has no row. `index`: the number of the frontier up
-    to which rows are known; a file that was accepted later may still lack its row."""
+    to which rows are known. A file that was accepted after this number may still lack its row."""
     return entry.gen > 0 and entry.seen <= index
 
 
@@ -227,8 +227,8 @@ def _is_behind(entry: PathRecord | None, row: Row) -> bool:
 
 
 def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
-    """Paths that this file system cannot store beside others because it ignores case. They are recorded as
-    such, and never count as removed."""
+    """The paths that this file system cannot store beside others, because it ignores case. They are recorded
+    as unwritable, so that they never count as removed."""
     recorded = copy.db.unwritable()
     blocked = set()
     if _folds_case(copy):
@@ -248,10 +248,10 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 
 def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
-    """The removed paths that may only be removed later: unchanged binary files in `gone` whose bytes the
-    branch has under another path now. The file at that path is written first, by copying the old one
-    (`localstore.sync.settle`) instead of fetching its bytes. Files that are in the way of the branch's paths
-    are not among them."""
+    """The removed paths whose files must not be removed yet. They are unchanged binary files in `gone` whose
+    bytes the branch has under another path now. The file at the other path is written first, by copying
+    the old file (`localstore.sync.settle`) instead of fetching its bytes. Files that block a path of the
+    branch are not in the result."""
     records = {path: copy.entries[path] for path in gone}
     shadows = {path: entry.shadow for path, entry in records.items() if entry.kind != "text"}
     digests = set(shadows.values())
@@ -274,12 +274,13 @@ def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[st
 
 
 def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -> tuple[list[str], Ways]:
-    """Remove files that the branch removed and that are unchanged here, except those in `later`. Returns
-    (paths of the removed files, old path → new path of edited files that the branch renamed, if the folder is
-    synced live). Renamed files are left in place. Any other edited file becomes a recorded conflict copy,
-    because sending it would bring the file back for everybody. Anything else at such a path, such as a
-    directory, stays, because it is new and conflicts with nothing. On a branch that may never have had the
-    file, the file stays and counts as new."""
+    """Remove the files that the branch removed and that are unchanged here, except those in `later`. Returns
+    (paths of the removed files, renames). `renames` is old path → new path of edited files that the branch
+    renamed, found only if the folder is synced live; these files stay where they are.
+
+    Any other edited file becomes a recorded conflict copy, because sending it would bring the file back for
+    everybody. Something else at such a path, such as a directory, stays, because it is new and conflicts with
+    nothing. If the branch may never have had the file, it stays and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:
@@ -343,7 +344,8 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
 
 def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
     """Record a conflict and move the local text to a conflict copy. Returns whether the branch's version must
-    be written to the path. Pending edits of a file that was deleted or became binary are dropped."""
+    be written to the path. If the branch deleted the file or made it binary, the pending edits are
+    dropped."""
     path = entry.path
     if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])
@@ -360,7 +362,7 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
 
 
 def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
-    """Record the relay's version of a path; a file on the disk there becomes a conflict copy."""
+    """Record the relay's version of a path. A file on the disk at this path becomes a conflict copy."""
     path = remote.row.path
     _move_mine_aside(copy, remote)
     with copy.db.step():
@@ -370,7 +372,7 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
     """Update the record of a path whose file is new on the branch, or was replaced there. A different local
-    file becomes a conflict copy. Returns whether the file must be written, which is always the case."""
+    file becomes a conflict copy. Always returns True, because the file must be written."""
     path = remote.row.path
     entry = copy.entries.get(path)
     now = copy.digest_on_disk(path)
@@ -385,7 +387,7 @@ def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
 
 def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
     """Record a conflict with the relay's version, drop the entry of the path, then rename its file to a
-    conflict name. In this order, a crash in between does not look like a deletion."""
+    conflict name. In this order, a crash between the steps does not look like a deletion."""
     path = remote.row.path
     mine = copy.digest_on_disk(path)
     with copy.db.step():
@@ -395,8 +397,9 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
 
 
 def attach_lanes(copy: WorkingCopy) -> None:
-    """For each file whose lane on this branch is unknown (`PathRecord.foreign`), set that lane. Its recorded
-    bytes count as an older version of the lane's text, so that later edits are merged into it."""
+    """Set the lane of each file whose lane on this branch is unknown (`PathRecord.foreign`). The bytes that
+    the record has count as an older version of the lane's text, so that later edits are merged into the
+    lane."""
     foreign = copy.db.foreign()
     if not foreign:
         return

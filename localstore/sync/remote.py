@@ -1,5 +1,5 @@
-"""Reads the branch's live frontier (its files now, with unsealed edits) from the relay, checks it and stores
-it."""
+"""Reads the branch's live frontier (its files now, with unsealed edits) from the relay. The frontier is
+checked and stored."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from localstore.sync.working_copy import REUSED, WorkingCopy
 
 
 class Remote(msgspec.Struct):
-    """One path of the frontier with what a merge needs. `genesis`: digest of the text with which the lane
-    began; `state`: the lane's CRDT state, None if the lane still has that text."""
+    """One path of the frontier, with the data that a merge needs. `genesis`: digest of the text with which
+    the lane began. `state`: the lane's CRDT state, None if the lane still has that text."""
 
     row: Row
     genesis: bytes
@@ -40,8 +40,8 @@ class Remote(msgspec.Struct):
 
 class Connected(msgspec.Struct, frozen=True):
     """The result of `connect`. `head`: last seal of the branch. `rows`: rows that are new since the last
-    call. `gone`: paths removed since then. `moved_back`: the branch went back to an older state, and the
-    record was started over."""
+    call. `gone`: paths that were removed since then. `moved_back`: the branch went back to an older state,
+    and the record was begun again."""
 
     head: str | None
     rows: list[Row]
@@ -52,8 +52,8 @@ class Connected(msgspec.Struct, frozen=True):
 def connect(copy: WorkingCopy) -> Connected:
     """Read what is new on the branch from the relay, and store it in the record.
 
-    If the record is older than the relay's state of this replica, or if the branch moved back, the record
-    starts over under a new replica id, and the files are recognised by the branch's seals. Raises
+    If the record is older than the relay's state of this replica, or if the branch moved back, the record is
+    begun again under a new replica id, and the files are recognised by the branch's seals. Raises
     Unauthorized without a device key, BranchReplaced if another branch has the name now."""
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
@@ -84,8 +84,8 @@ def connect(copy: WorkingCopy) -> Connected:
 
 
 def _connect_anew(copy: WorkingCopy, answer: Bootstrap) -> Connected:
-    """Connect as a new replica, because the relay's branch lacks updates that it had confirmed to this one.
-    `answer`: the relay's answer that showed it."""
+    """Connect as a new replica, because the relay's branch lacks updates that it had confirmed to the old
+    one. `answer`: the relay's answer that showed this."""
     lost = is_moved_back(copy, answer)
     before = Before(copy)
     before.begin_anew(answer.sealed_head)
@@ -109,8 +109,8 @@ def _request(copy: WorkingCopy) -> BootstrapRequest:
 
 
 def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
-    """Store the relay's answer in one transaction. Returns (rows of files with valid paths, paths that are
-    gone)."""
+    """Store the relay's answer in one transaction. Returns (rows of the files with valid paths, removed
+    paths)."""
     since = copy.db.number("since")
     unb64u(answer.tree_key, 32)
     with copy.db.step():
@@ -146,8 +146,8 @@ def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
-    """The handles of the authors of each path's unsealed edits, according to the relay; escaped for a
-    terminal."""
+    """The handles of the authors of each path's unsealed edits, according to the relay. They are escaped for
+    a terminal."""
     encoded = copy.db.get("live_by")
     authors = msgspec.json.decode(encoded, type=dict[str, list[str]]) if isinstance(encoded, bytes) else {}
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}
@@ -167,10 +167,9 @@ def state_bytes(state: str | None) -> bytes | None:
 
 
 def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
-    """Yields each row with the state of its lane that a merge needs.
-
-    Leaves out paths that were removed since (the next pull handles them), and lanes that cannot be loaded,
-    which are added to `WorkingCopy.unreadable`."""
+    """Yields each row, with the state of its lane that a merge needs. Paths that were removed meanwhile are
+    left out; the next pull handles them. Lanes that cannot be loaded are left out too, and added to
+    `WorkingCopy.unreadable`."""
     incomplete: list[Row] = []
     for row in rows:
         if row.path in copy.unreadable:
@@ -205,8 +204,8 @@ def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
 
 
 def require_readable(copy: WorkingCopy) -> None:
-    """Raises ServerMisbehaved, naming a file, if some lanes could not be loaded
-    (`WorkingCopy.unreadable`)."""
+    """Raises ServerMisbehaved if some lanes could not be loaded (`WorkingCopy.unreadable`). The message names
+    one of their files."""
     if not copy.unreadable:
         return
     path = min(copy.unreadable)

@@ -1,4 +1,4 @@
-"""Counts the files that a push, or live sync, would remove from the branch."""
+"""Counts the files that a push or live sync would remove from the branch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[str]:
-    """The ones of `paths` whose file the branch accepted and this folder had, and that are no longer on the
-    disk."""
+    """Those of `paths` whose file is no longer on the disk, although the branch accepted it and this folder
+    had it."""
     missing = []
     for path in paths:
         if scan.find(path) is not None or scan.unknown(path):
@@ -27,7 +27,7 @@ def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[s
 
 
 def lost_among(copy: WorkingCopy, scan: Scan, missing: Collection[str]) -> int:
-    """How many of the missing files were not just renamed: no new file has their bytes."""
+    """How many of the missing files were not just renamed. A file was renamed if a new file has its bytes."""
     sealed = copy.db.sealed()
     gone = [entry.shadow for path in missing if (entry := copy.entries.get(path)) and entry.shadow]
     new = {stat.path: stat.digest for stat in scan.files.values() if stat.path not in sealed}

@@ -1,4 +1,4 @@
-"""Follows renames before a pull: an edit of the branch is moved into the file that was renamed here, and an
+"""Follows renames before a pull. An edit of the branch is moved into the file that was renamed here, and an
 edit made here into the file that the branch renamed. Renames are found as in a merge of two seals
 (`localstore.core.merge.moves`)."""
 
@@ -29,9 +29,11 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
-    """Follow the renames of both sides since this folder and the branch were last equal. It is part of a pull
-    that merges, and runs before edits are captured. Returns the files that both sides renamed differently, of
-    which both versions stay: old path → (new path here, new path on the branch)."""
+    """Follow the renames of both sides since this folder and the branch were last equal. This is part of a
+    pull that merges, and runs before edits are captured.
+
+    Returns old path → (new path here, new path on the branch) for each file that the sides renamed
+    differently. Both versions of such a file stay."""
     ours = _ours(copy, scan)
     if not ours:
         return {}
@@ -56,8 +58,8 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
 
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
-    """The changes of this folder that the branch lacks, by path. Files that the branch has and the last seal
-    lacks count as new, because such a file may be the new name of a file whose removal was refused."""
+    """The changes of this folder that the branch lacks, by path. A file that the branch has and the last seal
+    lacks counts as new here, because it may be the new name of a file whose removal was refused."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.sealed()
     changes: dict[str, Change] = {}
@@ -100,8 +102,8 @@ def _tree_entry(row: Row) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
-    """The files that one side moved: old path → new path. If a text is not available, only moves with equal
-    bytes are found."""
+    """The files that one side moved, as old path → new path. If a text is not available, only moves with
+    equal bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
     for path in search.came if digests else ():
@@ -125,8 +127,8 @@ def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
 def _bring_edit(
     copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
-    """Apply the branch's edit of a file to the file's new path, to which it was renamed here. The branch's
-    version at the old path then counts as known, so that its removal can be sent. If the edits conflict, the
+    """Apply the branch's edit of a file to the path to which the file was renamed here. The branch's version
+    at the old path then counts as known, so that its removal can be sent. If the edits conflict, the
     branch's version stays and this folder's version becomes a conflict copy."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or base is None or mine is None:
@@ -157,8 +159,8 @@ def _bring_edit(
 
 
 def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
-    """Write `content` to the path, as if this folder's user had saved it. `base`: digest of the text that was
-    edited. Returns whether the file has the content now."""
+    """Write `content` to the path as if the user had saved it. `base`: digest of the text that was edited.
+    Returns whether the file has the content now."""
     name = blake3(content)
     if name == base:
         return True
@@ -171,9 +173,10 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
     """Rename an edited file as the branch renamed it. The text from which the edit was made is then recorded
-    as an older version of the branch's file, so that the edit is merged into the branch's version. The file
-    is renamed before anything is recorded: if the process ends in between, it counts as a new file at a path
-    that the branch has, and nothing is lost."""
+    as an older version of the branch's file, so that the edit is merged into the branch's version.
+
+    The file is renamed before anything is recorded. If the process ends in between, the file counts as new at
+    a path that the branch has, and nothing is lost."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

@@ -1,5 +1,5 @@
-"""The tree of the folder's last seal, stored as directory objects, so that the digest of the next tree can be
-computed from the changes only."""
+"""The tree of the folder's last seal, stored as directory objects. With them the digest of the next tree can
+be computed from the changes alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ Changes = Mapping[str, SealedFile | None]
 def tree_after(
     copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
 ) -> SealedTree | None:
-    """The tree that results from applying `changes` (path → file, None: removed) to the last seal's tree.
-    None if its root digest differs from `expected`. `opaque`: entries of that tree that are known only as
-    digests."""
+    """The last seal's tree with `changes` (path → file, None to remove it). Returns None if its root digest
+    is not `expected`. `opaque`: entries of that tree that are known only as digests."""
     candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
         candidate = _rebuild_tree(copy, changes, opaque)
@@ -30,7 +29,7 @@ def tree_after(
 
 
 def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
-    """The tree with the changes, computed from the stored directories. None if they are missing or
+    """The tree with the changes, computed from the stored directories. None if directories are missing or
     damaged."""
     root = copy.db.sealed_root()
     if root is None:

@@ -1,4 +1,5 @@
-"""Sealing: the relay prepares the bytes of the seal; the client checks every field, then signs."""
+"""Sealing: the relay prepares the bytes of the seal, then the client checks every field and signs the
+bytes."""
 
 from __future__ import annotations
 
@@ -27,10 +28,13 @@ KINDS = get_args(Kind)
 
 
 class Sealed(msgspec.Struct):
-    """The result of `seal`. `seal`: the new seal; None if the tree equals the head's, so that nothing was
-    sealed. `changed`: sorted paths; `removed`: the ones of these that have no file now. `live_by`: path →
-    handles of others whose live edits are in the seal. `lacking`: paths of `live_by` whose sealed version is
-    not on this disk."""
+    """The result of `seal`.
+
+    - `seal`: the new seal. None if nothing was sealed, because the tree equals the head's tree.
+    - `changed`: the changed paths, sorted.
+    - `removed`: those of the changed paths that have no file now.
+    - `live_by`: path → handles of others whose live edits are in the seal.
+    - `lacking`: those paths of `live_by` whose sealed version is not on this disk."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -40,8 +44,8 @@ class Sealed(msgspec.Struct):
 
 
 class _UnconfirmedSeal(msgspec.Struct):
-    """A seal that was signed and sent, with no answer yet. It is stored, so that the next command recognises
-    it if it became the head."""
+    """A seal that was signed and sent, and whose answer has not arrived. It is stored, so that the next
+    command recognises the seal if it became the head."""
 
     seal: str
     parent: str | None
@@ -49,11 +53,10 @@ class _UnconfirmedSeal(msgspec.Struct):
 
 
 def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Sequence[str] = ()) -> Sealed:
-    """Seal the branch's live frontier. `merged`: seals that were merged into it.
+    """Seal the branch's live frontier. `merged`: seals that were merged into the frontier.
 
-    Raises StaleHead if another seal came first, and ServerMisbehaved, with nothing signed, if a prepared
-    field differs from the request.
-    """
+    Raises StaleHead if another seal was made first. Raises ServerMisbehaved, with nothing signed, if a
+    prepared field differs from the request."""
     if copy.key is None:
         raise Unauthorized("sealing needs a device key; run: svc login")
     request = PrepareRequest(
@@ -97,8 +100,8 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
 
 
 def _has_sealed_text(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
-    """Whether the folder has the sealed version of this path, according to the record. `sealed`: that
-    version, None if the seal has no file there."""
+    """Whether the folder has the sealed version of this path, according to the record. `sealed`: the sealed
+    version, None if the seal has no file at the path."""
     entry = copy.entries.get(path)
     if entry is None or sealed is None:
         return entry is None and sealed is None
@@ -116,7 +119,7 @@ def _settled(copy: WorkingCopy) -> int:
 
 
 def adopt_unconfirmed_seal(copy: WorkingCopy, head: str | None) -> None:
-    """If the head is the seal whose answer was lost, record it as the folder's last seal."""
+    """If the head is the seal whose answer was lost, record this seal as the folder's last one."""
     encoded = copy.db.get("prepared")
     if head is None or head == copy.last_seal or not isinstance(encoded, bytes):
         return
@@ -173,8 +176,8 @@ def _check_payload(copy: WorkingCopy, prepared: Prepared, raw: bytes, request: P
 def _check_content(
     copy: WorkingCopy, prepared: Prepared, changes: dict[str, SealedFile | None]
 ) -> SealedTree:
-    """Check that the prepared tree is the last seal's tree with the changes, and that it contains the bytes
-    that this working copy sent. Returns the tree. Raises ServerMisbehaved."""
+    """Check that the prepared tree is the last seal's tree with the changes. Also check that it contains the
+    bytes that this working copy sent. Returns the tree. Raises ServerMisbehaved."""
     expected = unhex(prepared.content_digest)
     tree = sealed_tree.tree_after(copy, changes, expected)
     if tree is None and copy.last_seal is not None:  # it may have entries of which nobody here sees more

@@ -53,8 +53,8 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish the writes and moves of a killed process (device rule 5), also those in an earlier record of
-    this folder."""
+    """Finish the writes and moves that a killed process had begun (device rule 5), also those in an earlier
+    record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     finish_moves(copy)
     rescue(copy)
@@ -66,10 +66,10 @@ def is_interrupted(copy: WorkingCopy) -> bool:
 
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
-    """Write edits to their files that only the record contains, and return their paths. Such an edit comes
-    from a save that happened during a write and was merged with the written text; if that is interrupted, no
-    file contains the edit, so it must be written before it can be dropped or replaced. Texts that are not
-    available now are left for later."""
+    """Write the edits that exist only in the record to their files, and return the paths. Such an edit comes
+    from a save during a write by svc: it was merged with the written text, but if svc was interrupted, no
+    file contains it. It must be written before it can be dropped or replaced. Texts that are not available
+    now are left for later."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
@@ -80,9 +80,9 @@ def write_hidden_edits(copy: WorkingCopy) -> list[str]:
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
     """Write `content`, whose BLAKE3 is `new`, at `path` as an edit of the user.
 
-    An existing file is first copied to the folder `trash`, or to a new trash folder if that is None. Returns
-    the trash folder that was used; without an existing file, `trash`. Raises Conflict if a directory or a
-    link is at `path`."""
+    An existing file is first copied to the folder `trash`, or to a new trash folder if `trash` is None.
+    Returns the trash folder that was used; if there was no file, returns `trash`. Raises Conflict if a
+    directory or a link is at `path`."""
     copied = copy_to_trash(copy, path, trash)
     if copied is not None:
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
@@ -96,8 +96,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
-    """The error for a path that cannot be written, because something that is not a file is there, or a file
-    is above it (`file`)."""
+    """The error for a path that cannot be written because of something that is not a file. `file`: a file
+    above the path, if this is the reason instead."""
     name = paths.terminal_safe(path)
     if file is not None:
         return Conflict(
@@ -107,16 +107,16 @@ def in_the_way(path: str, file: str | None = None) -> Conflict:
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:
-    """The digest of the file that a killed `replace` was overwriting, if the trash has its copy; as a list
-    with at most one digest."""
+    """The digest of the file that an interrupted `replace` was overwriting, as a list with one item. The list
+    is empty if the trash has no copy of such a file."""
     digest, _, trashed = (copy.db.text(TRASHED) or "").partition(" ")
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
 def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
-    """The next journal state for a write that replaced a file because the user asked for it: `aside` if the
-    replaced bytes are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in the
-    trash."""
+    """The next journal state for a finished write that the user had asked for. It is `aside` if the bytes of
+    the replaced file are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in
+    the trash."""
     entry = copy.entries.get(outcome.path)
     saved = {*trashed, outcome.new, entry.shadow if entry else None}
     unknown = outcome.not_a_file or (outcome.displaced is not None and outcome.displaced.digest not in saved)
@@ -124,8 +124,8 @@ def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -
 
 
 def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
-    """Write the texts of the lanes to the files at these paths. Files that are in the way are moved to
-    conflict names; saves made meanwhile are captured."""
+    """Write the texts of the lanes to the files at these paths. Files that block a path are moved to conflict
+    names. Saves made meanwhile are captured."""
     todo = list(targets)
     for _ in range(ROUNDS):
         capture(copy, todo)
@@ -154,8 +154,8 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 
 
 def _change(copy: WorkingCopy, path: str) -> list[Change]:
-    """The write that the path needs, as a list with at most one, after everything in its way was moved. Empty
-    if the path cannot be written."""
+    """The write that the path needs, as a list of at most one item. Whatever blocks the path is moved away
+    first. The list is empty if the path cannot be written."""
     try:
         with copy.files.unwritten(path) as awaited:
             return _change_of(copy, path, awaited) if _clear_path(copy, path) else []
@@ -164,9 +164,9 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 
 
 def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
-    """The write that the path needs, as a list with at most one, computed while no program writes the file.
-    `awaited`: returns whether a program waits to write it. Empty if a program does, so that a save comes
-    next, or if the path has no entry any more."""
+    """The write that the path needs, as a list of at most one item. It is computed while no program writes
+    the file. `awaited`: returns whether a program waits to write the file. The list is empty if a program
+    waits, because its save comes next, or if the path has no entry any more."""
     entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
@@ -180,8 +180,8 @@ def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> lis
 
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Move a file to a conflict name, because its text cannot be merged into the lane. The shadow is cleared
-    first, so that a crash in between does not look like a deletion."""
+    """Move a file to a conflict name, because its text cannot be merged into the lane. The entry's shadow is
+    cleared first, so that a crash in between does not look like a deletion."""
     clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():
@@ -208,9 +208,9 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move directories and files out of the way of the path. Returns False if something is there that a
-    repository cannot contain (a nested repository, a link, a socket, a file over a cap): that stays, and the
-    branch's file is not written."""
+    """Move the directories and files that block the path out of its way. Returns False if something blocks it
+    that a repository cannot contain: a nested repository, a link, a socket or a file over a cap. Then that
+    stays, and the branch's file is not written."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:
@@ -299,8 +299,8 @@ def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
 
 
 def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Record what each write replaced. Returns the next journal state for each temporary file, by its
-    path."""
+    """Record what each write replaced. Returns the next journal state of each write, by the path of its
+    temporary file."""
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
@@ -316,8 +316,8 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
-    """The stat of the file that was written, with its digest; None if it is gone. An unchanged text is not
-    read, because that would count as a read by a program (`localstore.live.reads`)."""
+    """The stat of the file that was written, with its digest. None if the file is gone. An unchanged text is
+    not read again, because reading it would look like a read by a program (`localstore.live.reads`)."""
     info, placed, entry = copy.files.stat(outcome.path), outcome.placed, copy.entries.get(outcome.path)
     if info is None or placed is None or entry is None or entry.kind != "text":
         return read_stat(copy.files, outcome.path)
@@ -359,7 +359,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
 
 
 def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes | None:
-    """The text of a save that happened while svc wrote the file; it is in the file that the write replaced.
+    """The text of a save that happened while svc wrote the file. It is in the file that the write replaced.
     None if there was no such save, or if it is not text."""
     if entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return None

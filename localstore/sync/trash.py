@@ -1,4 +1,5 @@
-"""The trash: replaced files and directories are moved there durably, and keep their relative paths."""
+"""The trash: a folder to which replaced files and directories are moved durably. They keep their relative
+paths."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None) -> Path | None:
-    """Move files and directories to the folder `trash`, or to a new trash folder. Returns the trash folder;
-    None if none of them exists. Raises Conflict if a directory contains something that cannot be copied; then
-    nothing of that directory is moved."""
+    """Move files and directories to the folder `trash`, or to a new trash folder. Returns the trash folder,
+    None if none of the paths exists. Raises Conflict if a directory contains something that cannot be
+    copied. Then nothing of that directory is moved."""
     present = [path for path in paths if copy.exists(path)]
     if not present:
         return None
@@ -37,13 +38,14 @@ def move_to_trash(copy: WorkingCopy, paths: list[str], trash: Path | None = None
 
 
 def _mode(copy: WorkingCopy, path: str) -> int:
-    """The mode of the entry at the path (kind and rights, `st_mode`); 0 if there is none."""
+    """The `st_mode` of the entry at the path, which is its kind and its rights. 0 if there is no entry."""
     info = copy.files.stat(path)
     return info.st_mode if info is not None else 0
 
 
 def _move_link(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Rename the symlink into the trash; if the trash is on another file system, create it there again."""
+    """Rename the symlink into the trash. If the trash is on another file system, create the same symlink
+    there instead."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if copy.files.move_out(path, target):
         return
@@ -52,7 +54,8 @@ def _move_link(copy: WorkingCopy, path: str, target: Path) -> None:
 
 
 def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
-    """Rename the directory into the trash; if the trash is on another file system, move its files instead."""
+    """Rename the directory into the trash. If the trash is on another file system, move its files one by one
+    instead."""
     (trash / path).parent.mkdir(parents=True, exist_ok=True)
     copy.files.forget()
     if copy.files.move_out(path, trash / path):
@@ -76,8 +79,8 @@ def _move_folder(copy: WorkingCopy, path: str, trash: Path) -> None:
 
 
 def _move(copy: WorkingCopy, path: str, target: Path) -> None:
-    """Move the file to the trash. It is renamed first, so that a save made meanwhile is a new file and stays.
-    If a crash prevents the copy, the name is restored (`Writer.recover`)."""
+    """Move the file to the trash. The file is renamed first, so that a save made meanwhile is a new file and
+    stays. If a crash prevents the copy, the name is restored (`Writer.recover`)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = temp_name(path)
     with copy.db.step():
@@ -100,7 +103,7 @@ def _move(copy: WorkingCopy, path: str, target: Path) -> None:
 
 def copy_to_trash(copy: WorkingCopy, path: str, trash: Path | None) -> tuple[Path, bytes] | None:
     """Copy the regular file at `path` durably to the folder `trash`, or to a new trash folder. Returns (trash
-    folder, digest of the file); None if there is no such file."""
+    folder, digest of the file), or None if there is no such file."""
     if copy.digest_on_disk(path) is None:
         return None
     trash = trash or copy.home.new_trash(copy.now())
@@ -122,8 +125,8 @@ def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
 
 
 def _give_back(copy: WorkingCopy, temp: str, path: str, target: Path) -> None:
-    """Give a file its name `path` back, after copying it to the trash has failed. If another file has the
-    name, `Writer.recover` chooses a conflict name later."""
+    """Rename a file back to `path`, after copying it to the trash has failed. If another file has the name
+    now, `Writer.recover` chooses a conflict name later."""
     target.unlink(missing_ok=True)
     with suppress(OSError):
         copy.files.move(temp, path)

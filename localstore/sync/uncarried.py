@@ -1,6 +1,6 @@
-"""Finds files that are missing in the folder and must stay on the branch, because something that svc cannot
-send has replaced them: a link or a socket at their path, a file over a cap, or a file whose new name no
-repository accepts."""
+"""Finds files that are missing in the folder and must stay on the branch. Something that svc cannot send has
+replaced them: a link or a socket at their path, a file over a cap, or a file whose new name no repository
+accepts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OverCap = Callable[[str, Stat], Skipped | None]
 
 
 class Uncarried:
-    """Finds out what replaced a missing file, if svc cannot send that."""
+    """Finds out what replaced a missing file, if svc cannot send the replacement."""
 
     def __init__(self, copy: WorkingCopy, scan: Scan, over: OverCap) -> None:
         self._copy, self._scan, self._over = copy, scan, over
@@ -31,16 +31,17 @@ class Uncarried:
         self._above: dict[str, bool] = {}
 
     def leave_out(self, path: str, digest: bytes, new: bool) -> None:
-        """Record that the file at `path` is not sent. `new`: the branch has no file there, so it may be a
-        renamed file."""
+        """Record that the file at `path` is not sent. `new`: the branch has no file at this path, so the file
+        may be a renamed one."""
         if new:
             self._unsent.setdefault(digest, path)
         for folder in parents(path):
             self._below.setdefault(folder, path)
 
     def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
-        """The path of the entry that replaced the missing file at `path` and cannot be sent; None if there is
-        none, so that the file was removed. `digest`, `size`: of the missing file."""
+        """The path of the entry that replaced the missing file at `path` and cannot be sent. None if there is
+        no such entry, which means that the file was removed. `digest`, `size`: digest and size of the
+        missing file."""
         hiding = self._scan.hiding(path)
         if hiding is not None:
             return hiding
@@ -56,8 +57,8 @@ class Uncarried:
 
     @cached_property
     def _new_digests(self) -> set[bytes]:
-        """Digests of the files that are new here and can be sent. A missing file with one of these digests
-        was renamed to that file, not to an entry that was left out."""
+        """Digests of the files that are new here and can be sent. If a missing file has one of these digests,
+        it was renamed to that new file, and not to an entry that was left out."""
         entries, unsent = self._copy.entries, set(self._unsent.values())
         return {
             file.digest
@@ -66,8 +67,8 @@ class Uncarried:
         }
 
     def _only_unsent(self, folder: str) -> bool:
-        """Whether the folder contains no file that can be sent. If so, a file of the branch with the folder's
-        name can stay there."""
+        """Whether the folder contains no file that can be sent. If so, a file of the branch that has the
+        folder's name can stay on the branch."""
         unsent = {*self._below.values(), *self._unsent.values()}
         below = (path for path in self._scan.files if path.startswith(f"{folder}/"))
         return all(path in unsent for path in below)
@@ -92,8 +93,8 @@ class Uncarried:
 
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
-        """The files with names that no repository accepts, and the files below folders with such names, by
-        their size in bytes."""
+        """The files that cannot be sent because of their names, by size in bytes. No repository accepts their
+        own name, or the name of a folder above them."""
         by_size: dict[int, list[str]] = {}
         roots = [hidden for hidden in sorted(self._scan.hidden) if fault_of(hidden.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):
@@ -120,8 +121,8 @@ class Uncarried:
 
 
 def with_kept(skipped: Iterable[Skipped], kept_by: dict[str, list[str]]) -> list[Skipped]:
-    """The skipped entries, each with the files that stay on the branch because of it. `kept_by`: path of an
-    entry → these files. An entry whose path is not among `skipped` is added."""
+    """The skipped entries, each with the files that stay on the branch because of the entry. `kept_by`: these
+    files, by the path of the entry. An entry of `kept_by` that is not in `skipped` is added."""
     by_path = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept_by.items()}
     named = []
     for item in skipped:
@@ -135,5 +136,5 @@ def _keeping(item: Skipped, keeps: tuple[str, ...]) -> Skipped:
 
 
 def readable(path: str) -> str:
-    """The path, escaped for a terminal; bytes that are not UTF-8 are escaped too."""
+    """The path, escaped for a terminal. Bytes that are not UTF-8 are escaped too."""
     return terminal_safe(os.fsencode(path).decode("utf-8", "backslashreplace"))

@@ -23,9 +23,11 @@ CHAIN_MAX = 100_000
 
 def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match. `named`: a seal that is verified already names it as a parent; then it may be of
-    another repository, such as the one that was forked. If not `named`, it is only on the relay's word that a
-    seal of another repository (`origin`) belongs to this one; see `head`."""
+    repository do not match.
+
+    `named`: a verified seal names this one as a parent. Then the seal may be of another repository, such as
+    the one that was forked. Without `named`, only the relay says that a seal of another repository (`origin`)
+    belongs to this one; `head` checks more."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -46,9 +48,9 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
 
 
 def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
-    """Verify the head of a branch and return its payload. A head that was sealed in another repository must
-    share history with `last`, which the folder has verified; without `last`, the relay alone says that it
-    belongs to this repository. Raises ServerMisbehaved."""
+    """Verify the head of a branch and return its payload. Raises ServerMisbehaved. A head that was sealed in
+    another repository must share history with `last`, a seal that the folder has verified. If `last` is
+    None, only the relay says that the head belongs to this repository."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     if (
         payload.repo_id != repo_id
@@ -62,7 +64,7 @@ def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> 
 
 
 def _are_related(transport: Transport, first: str, second: str, repo_id: str) -> bool:
-    """Whether both seals have a common ancestor along first parents; both histories are walked at the same
+    """Whether the two seals have a common ancestor along first parents. Both histories are walked at the same
     time."""
     seen: tuple[set[str], set[str]] = ({first}, {second})
     tips: list[str | None] = [first, second]
@@ -81,10 +83,11 @@ def _are_related(transport: Transport, first: str, second: str, repo_id: str) ->
 
 
 def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
-    """The seals from `head` back to `last` (without `last`), verified, newest first, along first parents.
+    """The verified seals from `head` back to `last` along first parents, newest first. `last` itself is left
+    out.
 
-    If `last` is None, only the head. If the branch was reset or comes from elsewhere, the list ends at the
-    first seal of the history without reaching `last`."""
+    If `last` is None, the result is only the head. If the branch was reset or comes from elsewhere, the list
+    ends at the first seal of the history without reaching `last`."""
     verified: list[Seal] = []
     seal_id: str | None = head
     while seal_id is not None and seal_id != last and len(verified) < CHAIN_MAX:
@@ -108,14 +111,15 @@ class Shown(msgspec.Struct, frozen=True):
 def files(
     transport: Transport, seal_id: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
-    """The files of a seal that this account sees, verified against the seal's content digest; if paths are
-    hidden, by a proof. `answer`: the seal's tree, if it was requested already. Raises ServerMisbehaved."""
+    """The files of a seal that this account sees, verified against the seal's content digest. If paths are
+    hidden, a proof is used for this. `answer`: the seal's tree, if it was already requested. Raises
+    ServerMisbehaved."""
     answer = answer or transport.tree(seal_id)
     return by_proof(transport.proof(seal_id), payload).files if answer.filtered else tree(answer, payload)
 
 
 def opaque(transport: Transport, seal_id: str, repo_id: str) -> Hidden:
-    """The entry digests of the files of a seal that this account does not see, verified. Raises
+    """The verified entry digests of those files of a seal that this account does not see. Raises
     ServerMisbehaved."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     return by_proof(transport.proof(seal_id), payload).opaque
@@ -136,8 +140,9 @@ def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
-    """The files of a seal, verified against its content digest. Raises FilteredView if paths are hidden;
-    ServerMisbehaved for unsafe paths, and for an answer without tree key, whose digest cannot be computed."""
+    """The files of a seal, verified against its content digest. Raises FilteredView if paths are hidden.
+    Raises ServerMisbehaved for unsafe paths, and for an answer without tree key, because the digest cannot
+    be computed without it."""
     if answer.filtered:
         raise FilteredView(
             "some paths of this repository are for its writers only, and without them its tree cannot be "
@@ -164,7 +169,7 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
 
 
 def content_digest(files: dict[str, SealedFile], key: bytes, opaque: Hidden = NONE_HIDDEN) -> bytes:
-    """Root digest of a tree of these files, salted with the tree key (32 bytes), and of the entry digests
-    `opaque`."""
+    """Root digest of a tree that has these files and the hidden entries `opaque`, salted with the tree key
+    (32 bytes)."""
     entries = {path: TreeEntry(file.kind, file.digest, file.size) for path, file in files.items()}
     return root_digest(entries, key, opaque)

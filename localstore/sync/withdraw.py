@@ -1,12 +1,13 @@
 """Withdraws updates in flight whose change is no longer in the folder.
 
-An update stays in flight until it is answered: after a push that was killed, and while the relay is
-unreachable. (Refused updates are answered, and dropped by `drop_refused`.) Its file may be restored or edited
-before the next command runs, and then the old change must not be published. Its answer may be lost, so it is
-unknown whether the relay has it. Therefore its number is used for another update, which changes nothing. The
-relay answers a number once: the answer shows that the first update had arrived, or ensures that it can never
-be accepted. A captured edit that no update contains yet is dropped (`drop_undone`).
-"""
+An update stays in flight until it is answered, for example while the relay is unreachable, or after a push
+that was killed. (Refused updates are answered, and dropped by `drop_refused`.) If its file is restored or
+edited before the next command, the old change must not be published. But the relay may already have the
+update, because only its answer may be lost.
+
+Therefore the number of the update is used for another update, which changes nothing. The relay answers each
+number once. So the answer shows that the first update had arrived, or ensures that it can never be accepted.
+A captured edit that no update contains yet is dropped (`drop_undone`)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 class Withdrawn(msgspec.Struct):
-    """The result of `withdraw`. `taken`: paths whose update was withdrawn; `arrived`: paths whose update the
+    """The result of `withdraw`. `taken`: paths whose update was withdrawn. `arrived`: paths whose update the
     relay already had."""
 
     taken: list[str] = msgspec.field(default_factory=list)
@@ -42,9 +43,9 @@ def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
 
 
 def withdraw(copy: WorkingCopy) -> Withdrawn:
-    """Withdraw the updates in flight whose change is no longer in the folder. What then differs from the
-    relay's version counts as an edit. If a request fails, its error is raised, and the updates are still in
-    flight."""
+    """Withdraw the updates in flight whose change is no longer in the folder. Afterwards every difference
+    from the relay's version counts as an edit. If a request fails, its error is raised, and the updates
+    are still in flight."""
     done = Withdrawn()
     if copy.key is None:
         return done
@@ -57,7 +58,7 @@ def withdraw(copy: WorkingCopy) -> Withdrawn:
 
 def drop_undone(copy: WorkingCopy) -> None:
     """Drop captured edits that no update contains yet and whose files were changed back to the confirmed
-    text: nothing that was undone may be sent."""
+    text. An edit that was undone must not be sent."""
     in_flight = copy.db.flight_kinds()
     for path in copy.db.may_need_update():
         entry = copy.entries.get(path)
@@ -71,8 +72,9 @@ def drop_undone(copy: WorkingCopy) -> None:
 
 
 def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
-    """Drop the updates in flight, except those with the numbers `earlier`: the relay refused their whole
-    request, or they were not sent. The relay does not have them; their changes stay on the disk, as edits."""
+    """Drop the updates in flight, except those with the numbers `earlier`. The relay does not have these
+    updates: it refused their whole request, or they were not sent. Their changes stay on the disk, as
+    edits."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     leaving = [update for update in flights if update.n not in earlier]
     settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
@@ -83,9 +85,9 @@ def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
 
 
 def forget_flights(copy: WorkingCopy) -> None:
-    """Forget all updates in flight, for a relay that accepts no update which would show whether they arrived.
+    """Forget all updates in flight. Used if the relay accepts no update that would show whether they arrived.
     The folder continues as another replica, so that numbers and operations of the old replica cannot be
-    confused with its own. Edits stay on the disk."""
+    confused with the new ones. Edits stay on the disk."""
     last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
@@ -130,7 +132,8 @@ def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn)
 
 
 def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
-    """An update with the same number that changes nothing: it removes a file that the relay does not have."""
+    """An update with the same number that changes nothing, because it removes a file that the relay does not
+    have."""
     assert copy.key is not None  # noqa: S101 - `withdraw` needs it
     bare = LiveUpdate(
         n=update.n, settled=update.settled, path=update.path, kind="delete", gen=FOREIGN, base=0, signature=""
@@ -140,15 +143,15 @@ def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
 
 
 def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
-    """Whether the answer shows that `update` itself had been accepted before. The result `settled` shows this
-    too, because it means that the number was already used."""
+    """Whether `update` itself had been accepted before. `answer`: the relay's answer to the update that
+    replaced it. The result `settled` shows this too, because it means that the number was already used."""
     if answer.result != "ok":
         return answer.result == "settled"
     return update.kind == "delete" or bool(answer.digest)
 
 
 def _undo(copy: WorkingCopy, path: str) -> None:
-    """Reset the entry of the path to the version that the relay confirmed. Part of the caller's
+    """Reset the entry of the path to the version that the relay confirmed. Runs in the caller's
     transaction."""
     entry = copy.entries.get(path)
     if entry is None:
@@ -162,8 +165,7 @@ def _undo(copy: WorkingCopy, path: str) -> None:
 
 
 def _drop_pending(copy: WorkingCopy, entry: PathRecord) -> None:
-    """Drop captured edits from the record. If the file on the disk still has them, it counts as edited
-    again."""
+    """Drop captured edits from the record. A file on the disk that still has them counts as edited again."""
     text = copy.confirmed_lane(entry).text()
     name = blake3(text)
     copy.objects.add([(name, text)])

@@ -1,5 +1,5 @@
-"""An opened working copy: its folder, record, branch and connection to the relay. Everything in
-`localstore.sync` works on one."""
+"""An opened working copy: its folder, record, branch and connection to the relay. All functions of
+`localstore.sync` work on an opened working copy."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def utc_now() -> datetime:
 
 
 class WorkingCopy:
-    """An opened working copy; open one with `localstore.sync.owning`. `transport`: None for offline commands.
-    `key`: None for commands that sign nothing."""
+    """An opened working copy. Use `localstore.sync.owning` to open one. `transport`: None for offline
+    commands. `key`: None for commands that sign nothing."""
 
     def __init__(
         self,
@@ -119,8 +119,8 @@ class WorkingCopy:
         self.edited_lanes = EditedLanes()
 
     def begin_report(self) -> None:
-        """Begin a round: empty the lists of what is reported about it (conflicts, merges), and close
-        directories that an earlier round left open."""
+        """Begin a round. Empties the lists of conflicts and merges to report, and closes directories that an
+        earlier round left open."""
         self.conflicts, self.sealed_by = [], []
         self.merged, self.unreadable = set(), {}
         self.entries.begin_round()
@@ -141,7 +141,7 @@ class WorkingCopy:
         return self._transport
 
     def use_transport(self, transport: Transport) -> None:
-        """Use this transport, of another branch, from now on."""
+        """Use this transport, which belongs to another branch, from now on."""
         self._transport = transport
 
     @property
@@ -154,7 +154,8 @@ class WorkingCopy:
 
     @property
     def last_seal(self) -> str | None:
-        """The id of the folder's last seal: the newest seal whose tree the folder has; None without one."""
+        """The id of the folder's last seal, which is the newest seal whose tree the folder has. None without
+        a seal."""
         return self.db.text("last")
 
     @property
@@ -184,15 +185,15 @@ class WorkingCopy:
         self.db.put_entries([entry])
 
     def forget(self, path: str) -> None:
-        """Drop the entry of a path; a file there then counts as new."""
+        """Drop the entry of a path. A file at the path then counts as new."""
         if self.entries.pop(path, None) is not None:
             self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
         drop_typed(self.db, path)
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
-        """Store (entry, lane state) for each path, and drop pending updates and older states there. None of
-        the paths may have an update in flight."""
+        """Store an entry and a lane state for each path. Pending updates and older states of the paths are
+        dropped. None of the paths may have an update in flight."""
         stored = [entry for entry, _ in entries.values()]
         if not all(path in self.entries for path in entries):
             self.db.scan_record.put_last_scan(None)
@@ -203,7 +204,7 @@ class WorkingCopy:
                 self.db.put_lane_state(path, state)
 
     def confirmed_lane(self, entry: PathRecord) -> Lane:
-        """The lane of an entry as confirmed by the relay; this replica can edit it."""
+        """The lane of an entry as the relay confirmed it. This replica can edit it."""
         state = self.confirmed_state(entry)
         if state is not None:
             return Lane.load(state, self.replica)
@@ -211,8 +212,8 @@ class WorkingCopy:
         return self.genesis(entry.gen, entry.epoch, self.text(entry.genesis))
 
     def confirmed_state(self, entry: PathRecord) -> bytes | None:
-        """The CRDT state of the lane as confirmed by the relay; None if it still has the text with which it
-        began."""
+        """The CRDT state of the lane as the relay confirmed it. None if the lane still has the text with
+        which it began."""
         stored = self.db.lane_state(entry.path) if entry.touched else None
         if stored is None or entry.genesis is None:
             return None
@@ -235,8 +236,8 @@ class WorkingCopy:
     # --- bytes
 
     def text(self, digest: bytes) -> bytes:
-        """The text with this digest, from the record or else from the relay. Raises ServerMisbehaved if the
-        relay does not send it."""
+        """The text with this digest, from the record or otherwise from the relay. Raises ServerMisbehaved if
+        the relay does not send it."""
         stored = self.objects.get(digest)
         if stored is not None:
             return stored
@@ -247,13 +248,14 @@ class WorkingCopy:
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         """Yields verified objects (digest, bytes) from the relay, each once. `keep`: also store them in the
-        record. `sizes`: the requested digests with their sizes in bytes, which decide how they are divided
-        into requests."""
+        record. `sizes`: the requested digests with their sizes in bytes, which decide how the objects are
+        divided into requests."""
         return fetch(self.transport, self.objects if keep else None, sizes)
 
     def copies_of(self, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) for the ones of the binary files `sizes` (digest → bytes) that are somewhere
-        in this folder, as after a rename or a copy on the branch; each once."""
+        """Yields (digest, bytes) of binary files that are somewhere in this folder, as after a rename or a
+        copy on the branch. Each is yielded once. `sizes`: the digests to look for, with their sizes in
+        bytes."""
         for digest, size in sizes.items():
             for path in self.paths_of_binaries.get(digest, ()):
                 data = self.files.read_up_to(path, size)
@@ -262,8 +264,8 @@ class WorkingCopy:
                     break
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
-        """A placeholder for a large file that need not be fetched; None if it must be. Here always None; a
-        dry run overrides it."""
+        """A placeholder for a large file that need not be fetched. None if the file must be fetched, which is
+        always so here; a dry run overrides this method."""
         return None
 
     # --- the folder
@@ -271,8 +273,8 @@ class WorkingCopy:
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
         """Scan the folder, store the changes, and return the scan.
 
-        `lean` or `heard`: visit only the folders that a running watcher names. Without `lean`, changed texts
-        are cached, and the chunks of large files are remembered for sending."""
+        `lean`, `heard`: with either, visit only the folders that a running watcher names. Without `lean`,
+        changed texts are cached, and the chunks of large files are remembered for sending."""
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         sinks = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
         now = int(self.now().timestamp())
@@ -283,7 +285,7 @@ class WorkingCopy:
         return self.files.stat(path) is not None
 
     def free_name(self, path: str, claimed: Collection[str] = ()) -> str:
-        """A conflict name for the file at `path` that is free: neither taken nor in `claimed`."""
+        """A conflict name for the file at `path` that is neither taken nor in `claimed`."""
         when = self.now()
         name = paths.conflict_name(path, when, self.device_id)
         while self.is_taken(name) or name in claimed:
@@ -292,17 +294,17 @@ class WorkingCopy:
         return name
 
     def is_taken(self, name: str) -> bool:
-        """Whether a file has the name, or the record has an entry of that name."""
+        """Whether the name is taken: a file has it, or the record has an entry with it."""
         return self.exists(name) or name in self.entries
 
     def digest_on_disk(self, path: str) -> bytes | None:
-        """The digest of the regular file at the path now; None if there is none."""
+        """The digest of the regular file that is now at the path. None if there is none."""
         stat = self.stat_on_disk(path)
         return stat.digest if stat else None
 
     def stat_on_disk(self, path: str) -> Stat | None:
-        """The stat, with digest, of the regular file at the path now; None if there is none. A file that is
-        still as svc wrote it is not read (`ours`)."""
+        """The stat, with digest, of the regular file that is now at the path. None if there is none. A file
+        that is still as svc wrote it (`ours`) is not read."""
         return self.ours(path) or read_stat(self.files, path)
 
     # --- the seal
@@ -315,7 +317,8 @@ class WorkingCopy:
         tree: SealedTree | None = None,
     ) -> None:
         """Record the folder's last seal, then write `state.json`. `changes`: the files that differ from the
-        seal before, or with `whole` all its files. `tree`: its directory objects, None if unknown."""
+        previous seal, or all files if `whole` is set. `tree`: the directory objects of the seal's tree,
+        None if unknown."""
         with self.db.step():
             if whole:
                 self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
@@ -342,11 +345,11 @@ class WorkingCopy:
         self.entries = Entries(self.db)
 
     def detach(self) -> None:
-        """Forget branch and replica, because the folder gets another branch or key. It stays recorded which
-        bytes of the branch each file has.
+        """Forget branch and replica, because the folder gets another branch or key. The record still knows
+        which bytes of the branch each file has.
 
-        Paths with an update in flight are forgotten, because it is unknown whether the update was accepted;
-        other edits stay on the disk as edits of the confirmed text."""
+        Paths with an update in flight are forgotten, because nobody knows whether the update was accepted.
+        Other edits stay on the disk as edits of the confirmed text."""
         flying = self.db.flight_kinds()
         records = []
         for entry in self.entries.values():
@@ -362,8 +365,8 @@ class WorkingCopy:
         self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
-        """Forget the branch, because it was deleted, and every entry that is not in the last seal. What
-        differs on the disk from that seal then counts as an edit."""
+        """Forget the branch, because it was deleted, and every entry that is not in the last seal. Afterwards
+        each difference between the disk and that seal counts as an edit."""
         sealed = self.db.sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]

@@ -1,5 +1,5 @@
-"""Linux's inotify for directories. When a system call has changed something, its event is in the queue before
-the call returns."""
+"""Linux's inotify for directories. When a system call that changed something returns, the event is already in
+the queue."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _LIMITS = Path("/proc/sys/fs/inotify")
 
 
 class Event(NamedTuple):
-    """One event of inotify. `watch`: number of the watch; −1: the queue overflowed. `mask`: what happened.
-    `name`: the entry in the watched directory; "" if the event is about the directory itself."""
+    """One event of inotify. `watch`: number of the watch, −1 if the queue overflowed. `mask`: what happened.
+    `name`: the entry in the watched directory, "" if the event is about the directory itself."""
 
     watch: int
     mask: int
@@ -80,11 +80,11 @@ class Inotify:
         raise _refused(code, "max_user_watches")
 
     def remove(self, watch: int) -> None:
-        """End a watch; does nothing if the kernel has already ended it."""
+        """End a watch. Does nothing if the kernel has already ended it."""
         self._libc.inotify_rm_watch(self.fd, watch)
 
     def events(self) -> Iterator[Event]:
-        """Yields the events that are in the queue when this is called; later ones are left for the next
+        """Yields the events that are in the queue at the time of the call. Later events are left for the next
         call."""
         waiting = _waiting(self.fd)
         while waiting > 0:
@@ -99,15 +99,15 @@ class Inotify:
 
 
 def _waiting(fd: int) -> int:
-    """The number of bytes in the queue."""
+    """The number of bytes of events that wait in the queue."""
     size = array.array("i", [0])
     fcntl.ioctl(fd, termios.FIONREAD, size)
     return size[0]
 
 
 def _refused(code: int, limit: str) -> NotWatchable:
-    """The error for a refusal of the kernel. If a limit is the reason, it contains the command that raises
-    it."""
+    """The error for a refusal of the kernel. If a limit of the system is the reason, the message contains the
+    command that raises the limit."""
     if code not in (errno.ENOSPC, errno.EMFILE):
         return NotWatchable(f"the system refuses to watch folders: {os.strerror(code)}")
     try:

@@ -23,7 +23,7 @@ _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """A mounted file system. `point`: where; `kind`: its type."""
+    """A mounted file system. `point`: where it is mounted; `kind`: its type."""
 
     point: str
     kind: str

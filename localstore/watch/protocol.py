@@ -1,7 +1,9 @@
-"""Questions of a command to the watcher, and its answers, over a Unix socket beside the record.
+"""The questions of a command to the watcher, and the watcher's answers, over a Unix socket in the record's
+folder.
 
-One question per connection: MessagePack up to the end of the stream, both ways. Paths are raw bytes. The
-socket is addressed through the record's open folder, because the kernel allows only 107 bytes of path."""
+A connection carries one question and one answer, each as MessagePack up to the end of the stream. Paths are
+raw bytes. The socket is addressed through the record's open folder, because the kernel allows only 107 bytes
+of path."""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
-    """A point in time, up to which a watcher has reported all changes. `watcher`: id of the watcher;
-    `serial`: how many changes it had counted."""
+    """A point in time up to which a watcher has reported all changes. `watcher`: id of the watcher. `serial`:
+    how many changes it had counted by then."""
 
     watcher: bytes
     serial: int
@@ -50,9 +52,9 @@ class StopQuestion(msgspec.Struct, frozen=True, tag="stop-1", forbid_unknown_fie
 
 class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
     """The answer: what changed since the token of the question, as folder paths with a trailing slash.
-    `token`: the current token. `files`: folders whose files changed; `all`: folders below which anything may
-    have changed. `known` False: anything anywhere may have changed. Every change before the question is in
-    this answer or an earlier one."""
+    `token`: the current token. `files`: folders whose files changed. `all`: folders below which anything
+    may have changed. `known`: False if anything anywhere may have changed. Every change before the
+    question is in this answer or in an earlier one."""
 
     token: Token
     known: bool
@@ -61,8 +63,9 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
-    """What a running watcher says about itself. `since`: Unix seconds; `directories`: number of watched
-    directories. `live`: the agent runs it for `svc watch`, and it ends with that."""
+    """What a running watcher says about itself. `since`: when it started, in Unix seconds. `directories`:
+    number of watched directories. `live`: the agent runs it for `svc watch`, and it ends together with
+    that."""
 
     folder: bytes
     pid: int
@@ -76,26 +79,27 @@ ENCODE = msgspec.msgpack.Encoder().encode
 
 
 def ask_changes(record: Path, token: Token | None) -> Changes | None:
-    """The changes in the folder of this record since the token; None if no watcher answers."""
+    """The changes in the folder of this record since the token. None if no watcher answers."""
     answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
     return answer if isinstance(answer, Changes) else None
 
 
 def ask_info(record: Path) -> WatcherInfo | None:
-    """What the watcher of this record says about itself; None if none answers."""
+    """What the watcher of this record says about itself. None if no watcher answers."""
     answer = _ask(record, InfoQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 
 
 def ask_stop(record: Path) -> WatcherInfo | None:
-    """End the watcher. Returns its description, None if none answers."""
+    """End the watcher. Returns its description, None if no watcher answers."""
     answer = _ask(record, StopQuestion(), CONTROL_SECONDS)
     return answer if isinstance(answer, WatcherInfo) else None
 
 
 @contextmanager
 def socket_path(record: Path) -> Iterator[str]:
-    """A context with a short path of the socket in the record's folder, valid only inside it."""
+    """A context with a short path of the socket in the record's folder. The path is valid only inside the
+    context."""
     folder = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{SOCKET_NAME}"
@@ -104,7 +108,7 @@ def socket_path(record: Path) -> Iterator[str]:
 
 
 def read_all(peer: socket.socket, most: int, until: float) -> bytes | None:
-    """All bytes that the peer sends; None if they are more than `most`. `until`: a time of the monotonic
+    """All bytes that the peer sends, None if there are more than `most`. `until`: a time of the monotonic
     clock in seconds, after which TimeoutError is raised."""
     received = bytearray()
     while len(received) <= most:

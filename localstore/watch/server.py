@@ -1,8 +1,8 @@
-"""The watcher process of one working copy; it answers questions on a Unix socket.
+"""The watcher process of one working copy, which answers questions on a Unix socket.
 
-It holds the lock `watcher.lock` in the record's folder. It ends when the folder is moved, deleted or
-unlinked, when a file system is mounted there, or when its socket is removed. It neither reads nor writes the
-record. It sleeps while nothing happens."""
+It holds the lock `watcher.lock` in the record's folder, but neither reads nor writes the record. It sleeps
+while nothing happens. It ends when the folder is moved, deleted or unlinked, when a file system is mounted in
+the folder, or when its socket is removed."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there we
 
 
 class Live(NamedTuple):
-    """What connects a watcher with the agent that runs it. `hears`: receives saves. `ends`: a descriptor; the
-    agent ends the watcher by closing its other end."""
+    """Connects a watcher with the agent that runs it. `hears`: receives the saves that the watcher sees.
+    `ends`: a descriptor whose other end the agent closes to end the watcher."""
 
     hears: Hears
     ends: int
@@ -59,8 +59,8 @@ def watch(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: Live | None = None
 ) -> str:
     """Watch the `folder` (a canonical path) until the watcher has to end. Returns the reason. `ready`: called
-    when questions can be answered. `live`: set if the agent runs this. Raises NotWatchable, also if another
-    process watches the folder."""
+    when questions can be answered. `live`: set if the agent runs this. Raises NotWatchable, also if
+    another process watches the folder."""
     try:
         with (
             hold_lock(record / LOCK_NAME, COMMAND, LOOKED_SECONDS),
@@ -143,7 +143,7 @@ class _Watcher:
     # --- what happens in the folder
 
     def _begin(self) -> None:
-        """Begin to watch all folders. Earlier changes are unknown."""
+        """Begin to watch all folders. Changes from before this call are unknown."""
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:

@@ -1,9 +1,9 @@
-"""The watched folders of a working copy, and when each changed last.
+"""The watched folders of a working copy, and when each of them last changed.
 
-Every folder that the ignore rules allow is watched. A change is recorded in one of two forms: the folder's
-own files changed, or anything below it may have changed, because it appeared, vanished, or its rules changed.
-One running number (serial) counts all changes. The second form is recorded only once everything below is
-watched, so that no later change is missed."""
+Every folder that the ignore rules allow is watched. There are two kinds of changes: the folder's own files
+changed, or anything below the folder may have changed, because the folder appeared, vanished, or got other
+rules. One running number (serial) counts all changes. A change of the second kind is recorded only when
+everything below the folder is watched, so that no later change is missed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Hears(Protocol):
     """Receives saves in watched folders, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """Called when an entry of a watched folder that is not a folder has changed. `mask`: the mask of the
+        """Called when an entry of a watched folder has changed, except for folders. `mask`: the mask of the
         inotify event."""
 
     def below(self, prefix: str) -> None:
@@ -58,9 +58,9 @@ class WatcherEnded(Exception):
 
 
 class _Node:
-    """A watched folder. `prefix`: its path with a trailing slash; `scope`: the ignore rules inside; `below`:
-    watched folders in it. `foreign`: it is a nested repository; a change in it counts only when it ceases to
-    be one."""
+    """A watched folder. `prefix`: its path with a trailing slash. `scope`: the ignore rules inside it.
+    `below`: the watched folders in it. `foreign`: it is a nested repository. Changes in a nested
+    repository are ignored, except when it ceases to be one."""
 
     __slots__ = ("below", "foreign", "prefix", "scope", "watch")
 
@@ -71,9 +71,9 @@ class _Node:
 
 
 class Tree:
-    """The watched folders of the linked `folder`. It keeps no descriptor of the folder open, so that its file
-    system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files; if so,
-    it is watched too."""
+    """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
+    system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files.
+    Such a folder is watched too."""
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class Tree:
                 self._reload(prefix)
 
     def since(self, serial: int) -> tuple[list[str], list[str]] | None:
-        """Folders changed after `serial`, as paths with a trailing slash: (those whose own files changed,
-        those to be scanned with everything below). None if `serial` is outside the recorded range."""
+        """The folders that changed after `serial`, as paths with a trailing slash: (folders whose own files
+        changed, folders to scan with everything below). None if `serial` is outside the recorded range."""
         if not self._floor <= serial <= self.serial:
             return None
         return list(self._files.since(serial)), list(self._all.since(serial))
@@ -217,8 +217,8 @@ class Tree:
         self._descend(node, opened)
 
     def _descend(self, node: _Node, opened: int) -> None:
-        """Watch the folders below the folder `node`, which is watched already, so that none can appear
-        unnoticed."""
+        """Watch the folders below `node`. `node` itself is already watched, so that no folder can appear in
+        it unnoticed."""
         try:
             with os.scandir(opened) as listed:
                 entries = list(listed)
@@ -260,7 +260,7 @@ class Tree:
         return opened
 
     def _open(self, prefix: str) -> int | None:
-        """A descriptor of a folder, opened without following links; None if that fails."""
+        """Open a folder without following links, and return the descriptor. None if this fails."""
         opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
             above, opened = opened, None if opened is None else _opened(name, opened)
@@ -276,7 +276,7 @@ class Tree:
 
 
 class _ChangeLog:
-    """The serial (running number) of each folder's last change, the oldest first."""
+    """The serial (running number) of each folder's last change, oldest first."""
 
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}
@@ -295,7 +295,7 @@ class _ChangeLog:
             yield prefix
 
     def forget_older_half(self) -> int:
-        """Drop the older half. Returns the newest serial that was dropped."""
+        """Drop the older half of the changes. Returns the newest serial that was dropped."""
         entries = list(self._serials.items())
         half = len(entries) // 2
         self._serials = dict(entries[half:])
@@ -312,7 +312,7 @@ def _opened(name: str, above: int) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """(device, inode) of what is at the path; None if nothing is there."""
+    """(device, inode) of the file or folder at the path. None if nothing is there."""
     try:
         status = path.lstat()
     except OSError:

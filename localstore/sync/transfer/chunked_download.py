@@ -1,9 +1,9 @@
-"""Downloads a large file (stored in chunks) into a temporary file of the working copy: first its chunk
-manifest, then the chunks that no file of this machine has (`localstore.sync.transfer.fill`).
+"""Downloads a large file (stored in chunks) into a temporary file of the working copy. First the chunk
+manifest is fetched, then the chunks that no file of this machine has (`localstore.sync.transfer.fill`).
 
 The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is
-added to the journal (state `partial`) before it is created; the next process reuses the chunks in it, or
-removes it. Its manifest stays in the record until then."""
+added to the journal (state `partial`) before the file is created. The next process reuses the chunks in it,
+or removes it. The manifest stays in the record until then."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ MANIFEST_SHARE = 100  # the manifests of other files are asked for, up to one in
 
 
 def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
-    """Download and verify the file with the BLAKE3 `digest` and `size` bytes. Returns where it is in the
+    """Download and verify the file with the BLAKE3 `digest` and `size` bytes. Returns its place in the
     folder.
 
-    `near`: a path that may have an older version. Chunks found there, in other large files of the folder or
-    in `copy.known_files` are not fetched. Raises ServerMisbehaved if the relay sends other bytes."""
+    `near`: a path that may have an older version of the file. Chunks in that file, in other large files of
+    the folder or in `copy.known_files` are copied instead of fetched. Raises ServerMisbehaved if the relay
+    sends other bytes."""
     expected = copy.placeholder_for(digest, size)
     if expected is not None:
         return expected
@@ -66,7 +67,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
 
 
 def clear(copy: WorkingCopy) -> None:
-    """Remove partial downloads. Call it once every needed file is in place."""
+    """Remove partial downloads. Call this when every needed file is in place."""
     temps = [intent.temp for intent in copy.db.intents() if intent.state == PARTIAL]
     for temp in temps:
         copy.files.remove(temp)
@@ -77,7 +78,8 @@ def clear(copy: WorkingCopy) -> None:
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
-    """The name of the temporary file that an interrupted download of this file left, or a new name."""
+    """The name of the temporary file that an interrupted download of this file left. If there is none, a new
+    name."""
     for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
@@ -88,8 +90,8 @@ def _temporary(copy: WorkingCopy, digest: bytes) -> str:
 
 
 def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Yields (digest, bytes) of chunks, fetched in requests of REQUEST_BYTES, which is less than usual, so
-    that no answer takes long."""
+    """Yields (digest, bytes) of chunks. They are fetched in requests of REQUEST_BYTES, which is less than
+    usual, so that no answer takes long."""
     part: dict[bytes, int] = {}
     room = REQUEST_BYTES
     for digest, size in sizes.items():
@@ -106,8 +108,9 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[byte
 
 
 def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
-    """Yields files of this machine that may contain chunks of the file: an older version at the same path,
-    then the same file at another path, then other large files of the folder, then `copy.known_files`."""
+    """Yields files of this machine that may contain chunks of the wanted file: first an older version at the
+    same path, then the same file at another path, then other large files of the folder, then
+    `copy.known_files`."""
     info = copy.files.stat(near) if near is not None else None
     if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
         yield KnownFile(partial(copy.files.open, near), _cut)
@@ -129,7 +132,7 @@ def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) 
 
 
 def _cut(fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of an open file, found by cutting it."""
+    """The chunks of an open file, found by cutting its bytes."""
     with open(fd, "rb", buffering=0, closefd=False) as file:
         return cut_into_chunks(file)
 
@@ -139,8 +142,8 @@ def _listed(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
 
 
 def _requested(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
-    """The chunks of a large file of the repository, from the manifest that the relay sends; none if it has
-    none."""
+    """The chunks of a large file of the repository, according to the manifest on the relay. Empty if the
+    relay has no manifest of it."""
     try:
         listed = _list_of(_fetched_manifest(copy, digest, size))
     except SvcError:
@@ -157,7 +160,7 @@ def _list_of(manifest: ChunkManifest) -> ChunkList:
 
 
 def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> ChunkManifest:
-    """The manifest of the file. It is stored in the record while the file is downloaded."""
+    """The chunk manifest of the file. It is stored in the record while the file is downloaded."""
     cached = copy.record / MANIFESTS / digest.hex()
     with contextlib.suppress(OSError, SvcError):
         if cached.stat().st_size <= limits.CHUNK_MANIFEST:

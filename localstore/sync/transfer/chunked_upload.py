@@ -1,8 +1,9 @@
-"""Uploads a large file: cuts it into chunks, sends those that the relay lacks, then the chunk manifest.
+"""Uploads a large file: cuts it into chunks, sends the chunks that the relay lacks, then sends the chunk
+manifest.
 
-The scan usually cut the file while hashing it (`localstore.folder.chunking`). The file is never completely in
-memory, and each chunk is verified before it is sent, because the user may save meanwhile. A repeated upload
-sends only missing chunks."""
+Usually the scan has already cut the file while hashing it (`localstore.folder.chunking`). The file is never
+completely in memory. Each chunk is verified before it is sent, because the user may save the file meanwhile.
+A repeated upload sends only missing chunks."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ TRIES = 3  # attempts if the relay's collector deletes chunks meanwhile
 
 
 def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
-    """Upload the file at `path` whose BLAKE3 was `digest`. Returns the number of bytes sent; sends no
-    manifest if the file has changed."""
+    """Upload the file at `path` whose BLAKE3 was `digest`. Returns the number of bytes sent. If the file has
+    changed, its manifest is not sent."""
     listed = copy.chunk_lists.pop(digest) or _cut(copy, path, digest)
     if listed is None:
         return 0
@@ -43,7 +44,7 @@ def upload(copy: WorkingCopy, path: str, digest: bytes) -> int:
 
 
 def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
-    """The chunks of the file; None if the file was removed or its digest has changed."""
+    """The chunks of the file. None if the file was removed, or if it no longer has the digest."""
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
             return chunks_of(file, digest)
@@ -52,7 +53,7 @@ def _cut(copy: WorkingCopy, path: str, digest: bytes) -> ChunkList | None:
 
 
 def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
-    """Send the chunks that the relay lacks. Returns the number of bytes sent, None if the file changed
+    """Send the chunks that the relay lacks. Returns the number of bytes sent. None if the file changed
     meanwhile."""
     digests = list(dict.fromkeys(chunk.digest for chunk in listed))
     missing: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Fetches objects from the relay, in as many requests as needed."""
+"""Fetches objects from the relay in as many requests as are needed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ FETCH_OBJECTS = 4096
 def fetch(
     transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields verified objects (digest, bytes), each once; objects that the relay does not send are left out.
-    `keep`: stores the received frames (compressed blocks of objects), None to store nothing. `sizes` (digest
-    → bytes): the requested objects; the sizes decide how they are divided into requests."""
+    """Yields verified objects (digest, bytes), each once. Objects that the relay does not send are left out.
+    `keep`: the store for the received frames (compressed blocks of objects), None to store nothing.
+    `sizes`: the digests of the requested objects, with their sizes in bytes, which decide how the objects
+    are divided into requests."""
     group: dict[bytes, None] = {}
     announced = 0
     for digest, size in sizes.items():
@@ -34,8 +35,9 @@ def fetch(
 def _whole_group(
     transport: Transport, keep: Objects | None, missing: dict[bytes, None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields (digest, bytes) of the objects in `missing`, and removes them from it. An answer may contain
-    only some of them, so the request is repeated until all have arrived or an answer contains none."""
+    """Yields (digest, bytes) of the objects in `missing`, and removes each from it. An answer may contain
+    only some of the objects. So the request is repeated until all have arrived, or until an answer
+    contains none."""
     before = 0
     while missing and len(missing) != before:
         before = len(missing)

@@ -1,8 +1,8 @@
-"""Fills a file according to its chunk manifest: chunks that other files of this machine contain are copied,
-the others are fetched.
+"""Fills a file according to its chunk manifest. Chunks that other files of this machine contain are copied,
+and the others are fetched.
 
-Each chunk is verified and written to its places at once, so an interrupted fill loses at most one chunk: the
-next fill keeps every chunk that is already in place."""
+Each chunk is verified and written at once to every place where it belongs. So an interrupted fill loses at
+most one chunk, and the next fill keeps every chunk that is already in place."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ class OtherBytes(Exception):
 
 
 class Fetch(Protocol):
-    """Yields verified chunks (digest, bytes), each once; some requested chunks may be missing."""
+    """A function that yields verified chunks (digest, bytes), each once. Some of the requested chunks may be
+    missing."""
 
     def __call__(self, sizes: Mapping[bytes, int], /) -> Iterator[tuple[bytes, bytes]]: ...
 
 
 class KnownFile(NamedTuple):
-    """A file of this machine that may contain chunks. `open`: returns a descriptor for reading; raises
-    OSError if it is gone. `chunks`: returns its supposed chunks, given the descriptor; each is verified
-    before it is used."""
+    """A file of this machine that may contain chunks. `open`: opens it and returns a descriptor for reading;
+    raises OSError if the file is gone. `chunks`: returns the chunks that it probably has, given the
+    descriptor. Each is verified before it is used."""
 
     open: Callable[[], int]
     chunks: Callable[[int], Iterable[ChunkPosition]]
 
 
 class Filled(NamedTuple):
-    """Where the bytes of a filled file came from, as numbers of bytes: `fetched`; `copied` from other files
-    of this machine; or `kept`, because they were in place already. A repeated chunk is fetched once and
-    copied to its other places."""
+    """Where the bytes of a filled file came from, as numbers of bytes: `fetched` from the relay, `copied`
+    from files of this machine, or `kept` because they were already in place. A chunk that occurs several
+    times is fetched once and copied to its other places."""
 
     fetched: int
     copied: int
@@ -61,10 +62,12 @@ def fill(
     seen: Callable[[bytes], object] = lambda data: None,
     on_present: Callable[[int], object] = lambda count: None,
 ) -> Filled:
-    """Fill the open file `fd` with the chunks `rows`, so that its BLAKE3 is `digest`. `sources`: files to
-    copy chunks from, read only as long as chunks are missing; `seen`: called with all bytes of the file in
-    order. `on_present`: called once, before anything is fetched, with the number of bytes that need not be
-    fetched. Raises OtherBytes, ServerMisbehaved if chunks are not sent, OSError."""
+    """Fill the open file `fd` with the chunks `rows`, so that its BLAKE3 is `digest`. Raises OtherBytes,
+    OSError, and ServerMisbehaved if chunks are not sent.
+
+    `sources`: files to copy chunks from, which are read only while chunks are missing. `seen`: called with
+    all bytes of the file in order. `on_present`: called once, before anything is fetched, with the number of
+    bytes that need not be fetched."""
     return _Filling(fd, rows, progress, seen).run(digest, sources, fetch, on_present)
 
 
@@ -132,8 +135,8 @@ class _Filling:
         return os.pread(self._fd, self._rows[number][1], self._offsets[number])
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
-        """The bytes of the chunk `name`. Takes chunks from `source` and writes them until this one has come;
-        if it does not come, it is fetched."""
+        """The bytes of the chunk `name`. Chunks are taken from `source` and written until this one comes. If
+        it does not come, it is fetched separately."""
         for digest, data in source:
             self._put(digest, data, fetched=True)
             if digest == name:
@@ -145,7 +148,7 @@ class _Filling:
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 
     def _put(self, name: bytes, data: bytes, *, fetched: bool) -> None:
-        """Write a chunk to all its places in the file."""
+        """Write a chunk to every place in the file where it belongs."""
         for count, number in enumerate(self._places.get(name, ())):
             if self._written[number]:
                 continue
@@ -186,7 +189,7 @@ class _Copies:
         return name in self._positions
 
     def get(self, name: bytes) -> bytes | None:
-        """The bytes of the chunk; None if no file has it, or it was changed."""
+        """The bytes of the chunk. None if no file has the chunk, or if the file was changed."""
         if name not in self._positions:
             return None
         fd, position = self._positions[name]

@@ -1,4 +1,4 @@
-"""Fetches states of lanes, in as many requests as needed."""
+"""Fetches the states of lanes in as many requests as are needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LANES_PER_REQUEST = 200
 
 
 def lane_states(transport: Transport, names: Sequence[LaneName]) -> Iterator[LaneState]:
-    """Yields the states of the requested lanes; lanes that the relay no longer has are left out. Raises
+    """Yields the states of the requested lanes. Lanes that the relay no longer has are left out. Raises
     ServerMisbehaved if an answer leaves out every lane."""
     start = 0
     while start < len(names):

@@ -1,4 +1,5 @@
-"""Uploads packs and reports how many bytes are sent while they are: on a slow line one pack takes minutes."""
+"""Uploads packs. It reports during the upload how many bytes were sent, because one pack takes minutes on a
+slow line."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ REPORTED_BYTES = 64 * KIB  # sent between two reports
 
 
 class ReportedPack(Pack, frozen=True):
-    """A pack that reports how many of its bytes were read. `parts` starts at 0 again for each attempt."""
+    """A pack that reports how many of its bytes were read. Each attempt to send it begins again at 0."""
 
     report: Callable[[int], None]
 
@@ -27,8 +28,8 @@ class ReportedPack(Pack, frozen=True):
 
 
 class PackUploads:
-    """Uploads packs with `total` objects in all. `sent`: bytes sent so far; `stored`: how many of the objects
-    the relay has."""
+    """Uploads packs. `total`: how many objects all packs have together. `sent`: how many bytes were sent so
+    far. `stored`: how many of the objects the relay has."""
 
     def __init__(self, copy: WorkingCopy, total: int) -> None:
         self._copy, self._total = copy, total

@@ -1,5 +1,5 @@
-"""Sends the updates in flight (numbered, signed and not answered yet) and records the relay's answers (device
-rule 1 of docs/design/004)."""
+"""Sends the updates in flight, which are numbered, signed and not answered yet. Records the relay's answers
+(device rule 1 of docs/design/004)."""
 
 from __future__ import annotations
 
@@ -49,11 +49,17 @@ KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored toge
 
 
 class Sent(msgspec.Struct):
-    """What the relay answered, by path. `accepted`: accepted paths. `lost`: paths to pull before they are
-    sent again. `moved`: the paths in `lost` whose text others changed; `unread`: the paths in `lost` whose
-    bytes could not be uploaded, because the file was saved after the scan. `costly`: paths whose edits the
-    relay refuses as too costly, so that their files must be sent as new versions. `refused`: path → the
-    relay's reason. `bytes`: number of uploaded bytes."""
+    """The relay's answers, by path.
+
+    - `accepted`: the accepted paths.
+    - `lost`: paths that must be pulled before they are sent again.
+    - `moved`: those paths of `lost` whose text others changed.
+    - `unread`: those paths of `lost` whose bytes could not be uploaded, because the file was saved after the
+      scan.
+    - `costly`: paths whose edits the relay refuses as too costly, so that their files must be sent as new
+      versions.
+    - `refused`: path → the relay's reason.
+    - `bytes`: number of uploaded bytes."""
 
     accepted: list[str] = msgspec.field(default_factory=list)
     lost: list[str] = msgspec.field(default_factory=list)
@@ -65,9 +71,9 @@ class Sent(msgspec.Struct):
 
 
 def send(copy: WorkingCopy) -> Sent:
-    """Send everything in flight, and record the answers; sent again after an interruption, it has the same
-    bytes. Deletes are sent first, then the manifest `.svc.yaml`, because its size cap applies to the files
-    after it."""
+    """Send everything in flight, and record the answers. After an interruption the same bytes are sent again.
+    Deletions are sent first, then the manifest `.svc.yaml`, because its size cap applies to the files that
+    follow."""
     sent = Sent()
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
@@ -81,7 +87,8 @@ def send(copy: WorkingCopy) -> Sent:
 
 
 def batches(copy: WorkingCopy) -> list[list[LiveUpdate]]:
-    """The updates in flight in the order of sending, divided into batches, one for each request."""
+    """The updates in flight in the order of sending, divided into batches. Each batch is sent in one
+    request."""
     return list(_batches(copy, _flights(copy)))
 
 
@@ -93,8 +100,8 @@ def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
 
 
 def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
-    """Record the answers to a batch in one transaction, and add its paths to `sent`. Updates that are no
-    longer in flight, because another process sent them too, are ignored. Raises the errors of `send`."""
+    """Record the answers to a batch in one transaction, and add its paths to `sent`. An update that is no
+    longer in flight is ignored: another process has sent it too. Raises the errors of `send`."""
     by_n = {answer.n: answer for answer in answers.answers}
     if by_n.keys() != {update.n for update in updates}:
         raise ServerMisbehaved("the server answered other updates than were sent; try again")
@@ -103,15 +110,15 @@ def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: Update
 
 
 def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
-    """(update, size in bytes) of each update in flight, in the order of sending."""
+    """Each update in flight as (update, size in bytes), in the order of sending."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda flight: (flight[0].kind != "delete", flight[0].path != MANIFEST, flight[0].n))
     return flights if len(flights) <= limits.UPDATES_PER_BATCH else _pair_renames(copy, flights)
 
 
 def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
-    """The updates in flight, as (update, size in bytes), ordered so that the two updates of a rename are next
-    to each other: other editors of the file then get removal and new file in one batch.
+    """The updates in flight as (update, size in bytes), ordered so that the two updates of a rename follow
+    each other. So other editors of the file get the removal and the new file in one batch.
 
     In such a pair, a text is created before it is removed at its old path. A file that is not text is removed
     first, so that it does not count twice towards the cap on the sum of such files."""
@@ -135,8 +142,8 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
-    """Divides the updates into batches that are small enough for one request: by number, by bytes, and by the
-    bytes of the texts that the relay loads for them."""
+    """Divides the updates into batches that are small enough for one request. Limits are the number of
+    updates, their bytes, and the bytes of the texts that the relay loads for them."""
     edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
     room, texts = limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
@@ -155,7 +162,7 @@ def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterat
 
 
 def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
-    """Upload the objects that these updates name and the relay lacks. Returns the number of bytes sent."""
+    """Upload those objects named by these updates that the relay lacks. Returns the number of bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)
     missing: list[bytes] = []
@@ -183,8 +190,8 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
 
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
-    """The digests of large files of `updates` that the relay stores as one object, because an earlier version
-    sent them so. They must be sent again as chunks."""
+    """The digests of the large files in `updates` that the relay stores as one object, because an earlier
+    version of svc sent them this way. They must be sent again as chunks."""
     digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
@@ -206,8 +213,8 @@ def _is_large(copy: WorkingCopy, update: LiveUpdate) -> bool:
 
 
 def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
-    """The bytes with this digest, which an update names; None if neither the folder nor the record has them,
-    for example after another save."""
+    """The bytes with this digest, which an update names. None if neither the folder nor the record has them,
+    as after another save."""
     data = copy.files.read_up_to(path, limits.FRAME_RAW_MAX)
     return data if data is not None and blake3(data) == digest else copy.objects.get(digest)
 
@@ -217,7 +224,7 @@ def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
 
 def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
     """Record a batch of answers in one step. Raises ClockReused, or ServerMisbehaved if the relay's text
-    differs from the text sent."""
+    differs from the text that was sent."""
     if any(answer.result == "settled" for _, answer in answered):
         with copy.db.step():
             copy.db.put(REUSED, 1)
@@ -254,7 +261,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
 
 
 def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
-    """Add the path of an update that was not accepted to the right list of `sent`."""
+    """Add the path of an update that was not accepted to the list of `sent` that fits its answer."""
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
     elif answer.result == "refused" and answer.code not in PULL_FIRST:
@@ -271,9 +278,9 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the rows of files that were just created, so that they need not be requested. This is possible
-    only as long as each answer's sequence number directly follows the one before: then no update of others is
-    between them. It stops at the first edit or delete."""
+    """Store the rows of files that were just created, so that they need not be requested. Only the first
+    answers are used, as long as each is about a new file and has the next sequence number: then no update
+    of others came in between."""
     since = copy.db.number("since")
     rows: list[Row] = []
     for update, answer in answered:
@@ -291,8 +298,8 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
 
 def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, answer: UpdateAnswer) -> bool:
     """Apply a confirmed edit to the entry, which the caller saves. Returns whether the relay's text equals
-    the text that was sent; only for a typed edit can it differ, because edits of others were merged into
-    it."""
+    the text that was sent. The two can differ only for a typed edit, because edits of others were merged
+    into it."""
     ops = decoded_ops(update)
     last = entry.pending == len(ops)
     edited = copy.edited_lanes.pop(entry) if last else None
@@ -326,8 +333,8 @@ def _replay_edit(copy: WorkingCopy, entry: PathRecord, ops: list[bytes]) -> Lane
 def _entry_of_created(
     copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, state: bytes | None
 ) -> tuple[PathRecord, bytes | None]:
-    """(entry, lane state) for a file that was just created on the relay; the state is None if the lane was
-    not edited."""
+    """The entry and the lane state for a file that was just created on the relay. The state is None if the
+    lane was not edited."""
     digest = unhex(update.blake3 or "")
     kind: Kind = "text" if update.kind == "create_text" else kind_of_bytes(update.size or 0, copy.repo_kind)
     entry = PathRecord(
@@ -346,8 +353,8 @@ def _entry_of_created(
 
 
 def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the texts of created files that the relay already had and that were therefore not uploaded, so
-    that they can be read offline."""
+    """Store the texts of created files that were not uploaded because the relay already had them, so that
+    they can be read offline."""
     texts: dict[bytes, bytes] = {}
     for update, answer in answered:
         if answer.result == "ok" and update.kind == "create_text":
@@ -363,7 +370,7 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
     """The lane states of created files whose bytes the relay already had and whose lane others have edited,
-    by path. An edited lane is recognised by an answer whose `seq` differs from its `gen`."""
+    by path. The lane was edited if the `seq` of the answer differs from its `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)
         for update, answer in answered

@@ -22,8 +22,8 @@ from localstore.core.storage.pack import Pack
 
 class Transport(Protocol):
     """The requests that sync makes to the relay, one for each method. Each raises the relay's errors
-    (`localstore.core.errors`), and ServerUnreachable without an answer; in that case the request may still
-    have taken effect."""
+    (`localstore.core.errors`). ServerUnreachable is raised if there is no answer; then the request may
+    still have taken effect."""
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
         """Read the rows of the live frontier that are new since a sequence number. Also returns this working
@@ -36,28 +36,28 @@ class Transport(Protocol):
         """Send signed updates. Returns their answers, in the same order."""
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:
-        """The ones of `digests` (32 bytes each) whose objects the repository lacks."""
+        """Those of `digests` (32 bytes each) whose objects the repository lacks."""
 
     def upload_pack(self, pack: Pack) -> None:
         """Store the objects of a pack."""
 
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """The bytes of a pack, in pieces. It contains the first of the requested objects, as many as fit into
-        one answer."""
+        """The bytes of a pack with requested objects, in pieces. It contains as many of the first requested
+        objects as fit into one answer."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
         """Store the chunk manifest of the large file `digest`. Raises PayloadMissing if a chunk is
         missing."""
 
     def manifest(self, digest: bytes) -> bytes:
-        """The chunk manifest of the large file `digest`; the caller has to verify it."""
+        """The chunk manifest of the large file `digest`. The caller has to verify it."""
 
     def prepare(self, request: PrepareRequest) -> Prepared:
         """Prepare the next seal of the live frontier. Returns the bytes to sign."""
 
     def finalize(self, request: FinalizeRequest) -> Seal:
-        """Make the prepared seal the head of the branch, and return it. Raises StaleHead if another seal came
-        first."""
+        """Make the prepared seal the head of the branch, and return it. Raises StaleHead if another seal was
+        made first."""
 
     def ref(self) -> Ref:
         """The branch, with its id and its newest seal. Raises NoBranch."""
@@ -72,5 +72,5 @@ class Transport(Protocol):
         """All files of a seal."""
 
     def proof(self, seal_id: str) -> bytes:
-        """A proof of a seal's tree: the directories that the account may see. The caller has to verify it.
-        Later requests by digest refer to this seal."""
+        """A proof of a seal's tree, which contains the directories that the account may see. The caller has
+        to verify the proof. Later requests by digest refer to this seal."""
