@@ -51,8 +51,8 @@ def is_local(document_id: str) -> bool:
 
 
 class LocalDocuments:
-    """The documents of this device. Safe to use from several processes. Methods raise NotFound for an unknown
-    id."""
+    """The documents of this device. Several processes may use them at once. Methods raise NotFound for an
+    unknown id."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

@@ -1,5 +1,5 @@
-"""The socket of the agent (the background process that keeps watched folders in sync): its messages, access
-checks, and the lock that allows one agent for each SVC_HOME.
+"""The socket of the agent, the background process that keeps watched folders in sync. Here are its messages,
+access checks, and the lock that allows one agent for each SVC_HOME.
 
     place   lock and socket in SVC_HOME
     talk    requests, answers and events, as JSON lines

@@ -1,6 +1,5 @@
 """The listening side of the agent's socket. It answers only processes of the same user. Every line is limited
-in length, and a client is disconnected if it sends nothing, sends half a line, or does not read its
-answers."""
+in length. A client is disconnected if it sends nothing, sends half a line, or does not read its answers."""
 
 from __future__ import annotations
 

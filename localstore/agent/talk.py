@@ -1,9 +1,8 @@
 """The messages on the agent's socket: one JSON object a line. A line from a client has at most LINE_BYTES.
 
-A client sends a `Request`; the answer is a `Reply`, for `invoke` an `ApiResponse`. After a `follow`, the
-agent sends `Said` lines until one side hangs up; after a `look`, `Seen` lines. After an `edit` the client
-sends `Typed` lines, or `Spliced` lines if it named a `unit`, and receives `Sheet` lines.
-"""
+A client sends a `Request`. The answer is a `Reply`; for `invoke` it is an `ApiResponse`. After a `follow`,
+the agent sends `Said` lines until one side disconnects, and after a `look`, `Seen` lines. After an `edit` the
+client sends `Typed` lines, or `Spliced` lines if it named a `unit`, and receives `Sheet` lines."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def removes_most(removed: int, tree: int) -> bool:
 
 
 def count_lost(gone: Iterable[bytes], new: Iterable[bytes]) -> int:
-    """How many removed files were not just renamed. `gone`, `new`: digests of removed and of new files; a new
-    file with the digest of a removed one counts as that file under a new name."""
+    """How many removed files were not just renamed. `gone`, `new`: digests of the removed and of the new
+    files. A removed file counts as renamed if a new file has its digest."""
     named = Counter(new)
     lost = 0
     for digest in gone:

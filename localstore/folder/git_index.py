@@ -27,7 +27,7 @@ class IndexUnreadable(ValueError):
 
 
 class _OtherHash(Exception):
-    """The entries do not fit the assumed length of object ids."""
+    """The entries of an index do not fit the length of object ids that was assumed."""
 
 
 def find_index(folder: Path) -> Path | None:

@@ -237,7 +237,7 @@ def _first(queue: Path) -> str | None:
 
 
 def _is_alive(place: Path) -> bool:
-    """Whether the process of this file still has it locked. The file of a dead process is removed."""
+    """Whether the process that locked this file is still alive. The file of a dead process is removed."""
     try:
         fd = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except (FileNotFoundError, IsADirectoryError):  # a folder is of no svc, and stays

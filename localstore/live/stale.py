@@ -63,7 +63,7 @@ class Editors(Protocol):
 
 
 class NoEditors:
-    """Used if there are no programs that send typed changes."""
+    """Stands for the case that no programs send typed changes."""
 
     def edits(self, path: str) -> bool:
         return False

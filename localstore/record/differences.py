@@ -130,13 +130,13 @@ def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
 
 
 def unsettled(sql: sqlite3.Connection) -> list[str]:
-    """The paths whose file on the disk does not show the text of its lane. `PathRecord.settled` is False for
-    them."""
+    """The paths whose file on the disk does not show the text of its lane, which are those without
+    `PathRecord.settled`."""
     return only_column(sql.execute(UNSETTLED))
 
 
 def foreign(sql: sqlite3.Connection) -> list[str]:
-    """The paths whose lane on this branch is unknown. `PathRecord.foreign` is True for them."""
+    """The paths whose lane on this branch is unknown, which are those with `PathRecord.foreign`."""
     return only_column(sql.execute(FOREIGN_ENTRIES))
 
 

@@ -75,8 +75,8 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
-    """The positions in `new` of the spans of `old`. `edits`: the edits that turned `old` into `new`. If they
-    are None, the two texts are compared instead."""
+    """Moves spans from an old text to a new one. Returns their positions in `new`. `edits`: the edits that
+    turned `old` into `new`. If they are None, the two texts are compared instead."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 

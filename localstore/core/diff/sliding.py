@@ -1,8 +1,9 @@
 """Moves each group of changed lines to where git places it, if several positions are possible.
 
-A group of inserted or deleted lines can move down by one line if its first line equals the line after it.
-Groups are moved so that insertions and deletions meet; otherwise, if requested, to the beginning of a block,
-as the indentation suggests (git ≥ 2.14, with its weights); otherwise as far down as possible."""
+A group of inserted or deleted lines can move down by one line if its first line equals the line after it. If
+possible, a group is moved so that insertions and deletions meet. Otherwise it is moved to the beginning of a
+block, as the indentation suggests (git ≥ 2.14, with its weights), if the caller asks for this. Otherwise it
+is moved as far down as possible."""
 
 from __future__ import annotations
 

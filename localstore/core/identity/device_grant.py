@@ -101,7 +101,8 @@ def new_user_code(random: Callable[[int], int] = secrets.randbelow) -> str:
 
 
 def normalise_user_code(typed: str) -> str:
-    """The code in the form of `new_user_code`, from any case, with or without dashes. Raises Invalid."""
+    """The code in the form of `new_user_code`, from text in any case, with or without dashes. Raises Invalid
+    if it is no such code."""
     return _normalise(typed, USER_CODE_CHARS)
 
 
@@ -111,7 +112,8 @@ def new_pairing_code(random: Callable[[int], int] = secrets.randbelow) -> str:
 
 
 def normalise_pairing_code(typed: str) -> str:
-    """The code in the form of `new_pairing_code`, from any case, with or without dashes. Raises Invalid."""
+    """The code in the form of `new_pairing_code`, from text in any case, with or without dashes. Raises
+    Invalid if it is no such code."""
     return _normalise(typed, PAIRING_CODE_CHARS)
 
 
@@ -146,9 +148,8 @@ def seal_grant(grant: Grant, x25519: bytes) -> bytes:
 def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: bytes) -> Grant:
     """Open the answer to this terminal's device code.
 
-    Raises ServerMisbehaved if it is not sealed to `key`, cannot be read, or is for another origin or device
-    code.
-    """
+    Raises ServerMisbehaved if the answer is not sealed to `key`, cannot be read, or is for another origin or
+    device code."""
     try:
         grant = msgspec.json.decode(key.unseal(sealed), type=Grant)
     except (Invalid, msgspec.DecodeError):

@@ -1,9 +1,8 @@
 """Device keys (Ed25519, for signing) and transport keys (X25519, for sealing).
 
 A key's id is its RFC 7638 thumbprint. Public keys of others must pass `check_ed25519` or `check_x25519`
-before use: with points of small order, more signatures verify and more boxes open than should, and a second
-encoding would give a key a second id.
-"""
+before use. A point of small order would let more signatures verify and more boxes open than should. A second
+encoding of a key would give it a second id."""
 
 from __future__ import annotations
 

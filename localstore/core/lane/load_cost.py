@@ -51,11 +51,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def load_of(first: Update, *more: Update) -> Load:
-    """An upper bound for loading these updates into an empty lane, in order; known items are skipped.
+    """An upper bound of the cost of loading these updates into an empty lane, in order. Items that are
+    already known are skipped.
 
-    The updates must be validated (`update_format.validate_state` or `check`). Raises UpdateInvalid above
-    LANE_WORK, and if items wait for each other.
-    """
+    The updates must have passed `update_format.validate_state` or `check`. Raises UpdateInvalid if the cost
+    is above LANE_WORK, or if items wait for each other."""
     bound = _bound((first, *more))
     return bound if bound.steps <= limits.LANE_WORK else woven(first, *more)
 

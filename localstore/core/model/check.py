@@ -1,5 +1,6 @@
-"""Checks: names, such as `ci/test`, under which runs report results for seals. An enabled check is required:
-protection rules can demand that it passes before a merge."""
+"""Checks of a repository. A check is a name, such as `ci/test`, under which runs report results for seals.
+Protection rules can demand that the enabled checks pass before a merge; the enabled ones are called
+required."""
 
 from __future__ import annotations
 

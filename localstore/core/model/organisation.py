@@ -32,8 +32,7 @@ class OrganisationOwns(Conflict):
 
 
 class ThroughOrganisation(Conflict):
-    """The answer to an uploaded pack. `objects`: how many objects it contains. `stored_bytes`: the compressed
-    size of its frames."""
+    """The account has its role as a member of the organisation that owns the repository."""
 
     code = "through_organisation"
 
@@ -48,8 +47,8 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """The answer to the upload of a large file. `blake3` and `size` (bytes) describe the whole file;
-    `chunks`: how many chunks it has."""
+    """An organisation. `role`: the caller's role in it. `members`: how many members it has, including admins.
+    `base_role`: the role of all members in all its repositories."""
 
     id: str
     handle: str
@@ -82,8 +81,7 @@ class Member(Model, frozen=True):
 
 
 class MemberInvite(Model, frozen=True):
-    """A query for bytes by their digest. `at`: id of a seal. If paths are hidden from the caller, the bytes
-    are returned only if the visible part of this seal's tree contains them."""
+    """An invitation of `account` by `inviter` to an organisation."""
 
     id: str
     organisation: OrganisationName

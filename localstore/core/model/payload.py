@@ -14,8 +14,8 @@ class HaveAnswer(Model, frozen=True):
 
 
 class PackStored(Model, frozen=True):
-    """The answer to an uploaded pack. `objects`: how many objects it contains. `stored_bytes`: the bytes of
-    its frames as they arrived."""
+    """The answer to an uploaded pack. `objects`: how many objects it contains. `stored_bytes`: the compressed
+    size of its frames."""
 
     objects: Count
     stored_bytes: Count
@@ -27,8 +27,8 @@ class PayloadStored(Model, frozen=True):
 
 
 class ChunkedStored(Model, frozen=True):
-    """The answer to the upload of a large file. `blake3` and `size` (bytes): of the whole file; `chunks`: how
-    many chunks it has."""
+    """The answer to the upload of a large file. `blake3` and `size` (bytes) describe the whole file;
+    `chunks`: how many chunks it has."""
 
     blake3: str
     size: Count
@@ -36,8 +36,8 @@ class ChunkedStored(Model, frozen=True):
 
 
 class AtQuery(Model, frozen=True):
-    """A query for bytes by their digest. `at`: id of a seal. A caller from whom paths are hidden gets the
-    bytes only if the visible part of this seal's tree contains them."""
+    """A query for bytes by their digest. `at`: id of a seal. If paths are hidden from the caller, the bytes
+    are returned only if the visible part of this seal's tree contains them."""
 
     at: str | None = None
 
