@@ -23,7 +23,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
 from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
-from svc.flows.outbox.actions import Report, SentByAnother, described, text_of
+from svc.flows.outbox.actions import Report, SentByAnother, describe_action, text_of
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
@@ -262,13 +262,13 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def queued(self, prefix: str) -> list[str]:
         """Returns a description of each waiting action in the outbox whose API path begins with `prefix`."""
         below = (entry for entry in self.entries if entry.state != "refused")
-        return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
+        return [describe_action(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
     def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
         """Returns (description, text) of each waiting action in the outbox whose API path begins with
         `prefix`. The text is "" if the action is not a comment."""
         return [
-            (described(entry), text_of(entry))
+            (describe_action(entry), text_of(entry))
             for entry in self.entries
             if entry.state != "refused" and f"{entry.path}/".startswith(f"{prefix}/")
         ]
@@ -318,7 +318,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             refused = next(
                 (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
             )
-            screen.say(f"refused: {described(refused)}: {refused.reason}; s lists it", "bad")
+            screen.say(f"refused: {describe_action(refused)}: {refused.reason}; s lists it", "bad")
         elif report.stopped:
             screen.say(next(iter(report.stopped.values())), "warn")
         if report.sent:

@@ -69,7 +69,7 @@ class Editor:
     def hear(self, line: bytes) -> tuple[int, int]:
         """Read a message of the client, and queue the change in it. Returns the line and column of the
         client's cursor; a number that is not known is 0. Raises Invalid for a malformed message."""
-        typed = _decoded(_typed, line)
+        typed = _decode(_typed, line)
         if typed.n > 0 and typed.update:
             try:
                 self.typed.append((typed.n, b64decode(typed.update, validate=True)))
@@ -118,7 +118,7 @@ class Plugin(Editor):
         """Read a message of the plugin, and queue its splices as an update. Returns the line and column of
         the plugin's cursor; a number that is not known is 0. Raises Invalid for a malformed message, and for
         a message that comes before the text was sent."""
-        spliced = _decoded(_spliced, line)
+        spliced = _decode(_spliced, line)
         if self._text is None:
             raise Invalid("the text was not sent yet; wait for it before you change it")
         self._text.see(spliced.seen)
@@ -158,7 +158,7 @@ class Plugin(Editor):
             self.say(Sheet("change", change.after, change=change.number, splices=change.splices))
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:

@@ -31,7 +31,7 @@ from svc.agent.messages import (
     Saved,
     SetTurn,
     Stop,
-    received,
+    receive_messages,
 )
 from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
 from svc.agent.saves import Ears, SaveKind
@@ -143,7 +143,7 @@ class Watched:
 
     def state(self) -> Folder:
         """Return the folder as the agent's clients see it."""
-        return self._state.described(self.detached, self.followers, self.paused)
+        return self._state.describe(self.detached, self.followers, self.paused)
 
     # --- the thread
 
@@ -229,7 +229,7 @@ class Watched:
     def _take_messages(self, seconds: float) -> Stop | None:
         """Handle queued messages, waiting at most `seconds` for the first. Afterwards schedule the work that
         is now due. Returns the message that ends the thread; None if there was no such message."""
-        for message in received(self._inbox, seconds):
+        for message in receive_messages(self._inbox, seconds):
             if isinstance(message, Stop):
                 return message
             self._handle(message)

@@ -18,7 +18,7 @@ from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People
 from localstore.core.paths import terminal_safe
 from localstore.live.frames import require_signed
 from svc.agent.line import Heard, Line, Place
-from svc.agent.messages import Lit, LookMessage, Stop, received
+from svc.agent.messages import Lit, LookMessage, Stop, receive_messages
 from svc.api import Api
 from svc.http.bounds import Cancel, Deadline, within
 
@@ -105,7 +105,7 @@ class Look:
     def _loop(self) -> str:
         """Handle messages and read the branch until the look ends. Returns the reason for the end."""
         while True:
-            for message in received(self._inbox, self._pause()):
+            for message in receive_messages(self._inbox, self._pause()):
                 if isinstance(message, Stop):
                     return message.why
                 self._handle(message)

@@ -79,7 +79,7 @@ FolderMessage: TypeAlias = (
 T = TypeVar("T")
 
 
-def received(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
+def receive_messages(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
     """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first message,
     without limit if it is None."""
     try:

@@ -10,7 +10,7 @@ from contextlib import closing
 from localstore.core.errors import SvcError, Unauthorized
 from localstore.home import Home
 from svc.api import Api, connect
-from svc.flows.outbox.actions import described, has_entries, open_outbox, replay
+from svc.flows.outbox.actions import describe_action, has_entries, open_outbox, replay
 from svc.http.session import Sessions
 
 AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
@@ -58,9 +58,9 @@ class Sender:
             self._log(f"outbox: {type(error).__name__}: {error}")
             return True
         for entry in report.sent:
-            self._log(f"sent: {described(entry)}")
+            self._log(f"sent: {describe_action(entry)}")
         for entry in report.refused:
-            self._log(f"refused: {described(entry)}")
+            self._log(f"refused: {describe_action(entry)}")
         return waits
 
     def _connect(self, origin: str, account: str) -> Api:

@@ -101,7 +101,7 @@ class FolderState:
         """Whether every change below the folder is reported, so that scans are rarely needed."""
         return self.ears is not None and not self.ears.walks
 
-    def described(self, detached: bool, followers: int, paused: bool) -> Folder:
+    def describe(self, detached: bool, followers: int, paused: bool) -> Folder:
         """Return the state of the folder as the agent's clients see it."""
         return Folder(
             folder=str(self.root),

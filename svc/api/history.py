@@ -42,7 +42,7 @@ class HistoryCalls:
         files = [*first.files, *(file for page in rest for file in page.files)]
         return replace(first, files=files, next_cursor=None)
 
-    def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
+    def list_changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
         """Yields the changed files between two seals. Each page is requested when the iteration reaches
         it."""
         for page in self._compare_pages(repo_id, query):

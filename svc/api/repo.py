@@ -30,7 +30,7 @@ class RepoCalls:
                 f"{owner}/{name} on {self._http.origin} does not exist or is hidden; {hint}"
             ) from None
 
-    def linked(self, repo_id: str, full_name: str) -> Repo:
+    def find_linked(self, repo_id: str, full_name: str) -> Repo:
         """Return the repository that a folder is linked to. It is looked up by id if the user is signed in,
         else by name."""
         if self._http.credential is None:

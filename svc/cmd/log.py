@@ -30,7 +30,7 @@ def author(record: dict[str, object]) -> object:
     return provenance.get("author") or provenance["who"]["handle"] or provenance["who"]["id"]
 
 
-def merged(record: dict[str, object]) -> list[str]:
+def list_merged(record: dict[str, object]) -> list[str]:
     """Return the ids of the seals whose changes a merge brought in. [] if the seal is not a merge."""
     parents, provenance = record.get("parents"), record.get("provenance")
     sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
@@ -42,7 +42,7 @@ COLUMNS = (
     Column("created_at", kind="time"),
     Column("author", author),
     Column("message", kind="line"),
-    Column("merged", merged, kind="id", spare=1),
+    Column("merged", list_merged, kind="id", spare=1),
 )
 FILES = Column("files")
 

@@ -200,9 +200,9 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
     """A context that yields the message that the user wrote in an editor. While they write, the folder is not
     locked. If the block raises, the message is kept in its file, whose name is printed."""
-    from svc.cmd.frame.editor import written
+    from svc.cmd.frame.editor import edit_text
 
-    with written(_editor_remarks(planned), ctx.obj.environment) as (text, file):
+    with edit_text(_editor_remarks(planned), ctx.obj.environment) as (text, file):
         try:
             yield text
         except BaseException:

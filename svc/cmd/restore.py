@@ -53,7 +53,7 @@ def restore(
 
     with copy_for_local_work(ctx.obj) as copy:
         seal = (
-            seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), source)
+            seal_of(ctx.obj, ctx.reader.repo.find_linked(copy.repo.repo_id, copy.repo.repo), source)
             if source
             else None
         )

@@ -37,7 +37,7 @@ def revert(
     svc revert 3f2a91
     """
     with copy_for_local_work(ctx.obj) as copy:
-        seal_id = seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
+        seal_id = seal_of(ctx.obj, ctx.reader.repo.find_linked(copy.repo.repo_id, copy.repo.repo), seal)
         done = revert_seal(copy, seal_id)
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")

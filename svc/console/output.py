@@ -19,7 +19,7 @@ from svc.console import select
 from svc.console.answers import Answers, members
 from svc.console.progress import Meter
 from svc.console.select import Format
-from svc.console.table import Column, Record, age, aligned, listed, plain, tsv
+from svc.console.table import Column, Record, age, align_rows, list_fields, plain, tsv
 
 JSON_ESCAPES = "svc.json"  # the handler of characters that an encoding lacks
 
@@ -82,20 +82,21 @@ class Out:
                 self.note(empty or "nothing to list")
                 return
             self._show(
-                list(aligned(all_records, columns, self.width, _now(), self.tint, self._narrow)), header=True
+                list(align_rows(all_records, columns, self.width, _now(), self.tint, self._narrow)),
+                header=True,
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
         """Return the lines of a table that the caller redraws in place: first the header, then one line for
         each record."""
-        lines = list(aligned(records, columns, self.width - 1, _now(), self.tint))
+        lines = list(align_rows(records, columns, self.width - 1, _now(), self.tint))
         return [self.tint(lines[0], "bold"), *lines[1:]]
 
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
         """Print these rows at once, before the rest of the list is known. With `header`, the header is
         printed first on a terminal."""
         if self.terminal:
-            with_header = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
+            with_header = list(align_rows(records, columns, self.width, _now(), self.tint)) if records else []
             rows: Iterable[str] = with_header if header else with_header[1:]
         else:
             rows = tsv(records, columns)
@@ -131,7 +132,7 @@ class Out:
                 self._write(f"{column.name}\t{plain(column.value(record))}\n")
         else:
             lines = body.split("\n") if drawn else select.safe_for(body, terminal=True).splitlines()
-            self._show([*listed(record, columns, _now()), *(["", *lines] if body else [])])
+            self._show([*list_fields(record, columns, _now()), *(["", *lines] if body else [])])
 
     def done(
         self,
@@ -223,9 +224,9 @@ class Out:
         self._print_to_stderr(sentence)
 
     def error(self, error: SvcError) -> None:
-        self.fail(self.worded(error))
+        self.fail(self.format_error(error))
 
-    def worded(self, error: SvcError) -> str:
+    def format_error(self, error: SvcError) -> str:
         """Return the sentence of an error for the user. If the error has a member `…_at` and the sentence
         contains its time, that time is formatted as elsewhere: `2 h ago` on a terminal."""
         sentence = error.detail or error.title
@@ -278,7 +279,7 @@ class Out:
         codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
 
-    def styled(self, text: str, codes: str) -> str:
+    def style(self, text: str, codes: str) -> str:
         """Return the text with escape sequences of these SGR codes, such as `1;36` for bold cyan, if colours
         are enabled."""
         return f"\x1b[{codes}m{text}\x1b[0m" if self._colour and codes else text
@@ -299,10 +300,10 @@ class Out:
             lines[0] = self.tint(lines[0], "bold")
         text = "\n".join(lines) + "\n"
         long = self._pages and len(lines) >= shutil.get_terminal_size().lines
-        if not (long and self._paged(text)):
+        if not (long and self._page(text)):
             self._write(text)
 
-    def _paged(self, text: str) -> bool:
+    def _page(self, text: str) -> bool:
         from svc.console.pager import page
 
         return page(text, self._environment)

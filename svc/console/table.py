@@ -87,7 +87,7 @@ def tsv(records: Iterable[Record], columns: Sequence[Column]) -> Iterator[str]:
         yield "\t".join(plain(column.value(record)) for column in columns)
 
 
-def aligned(
+def align_rows(
     records: Iterable[Record],
     columns: Sequence[Column],
     width: int,
@@ -213,7 +213,7 @@ class _Table:
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
 
-def listed(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
+def list_fields(record: Record, columns: Sequence[Column], now: datetime) -> Iterator[str]:
     """Yields the lines that show one record, one line for each field that has a value."""
     names = [column.name.replace("_", " ") for column in columns]
     wide = max(map(len, names))

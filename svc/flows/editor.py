@@ -16,7 +16,7 @@ FALLBACKS = ("vi", "nano")
 def editor(environment: Mapping[str, str], instead: str) -> list[str]:
     """Return the command line of the editor. It is taken from VISUAL or EDITOR, or is an installed editor.
     Raises UsageError if there is none. `instead` is the end of the error's sentence."""
-    for named in (*_named(environment), *FALLBACKS):
+    for named in (*_read_variables(environment), *FALLBACKS):
         words = _words(named, instead)
         program = shutil.which(words[0]) if words else None
         if program is not None:
@@ -29,10 +29,10 @@ def editor(environment: Mapping[str, str], instead: str) -> list[str]:
 def is_named(environment: Mapping[str, str]) -> bool:
     """Return whether the user named an editor by a variable. Such an editor may work without a terminal, as
     git also assumes."""
-    return any(_named(environment))
+    return any(_read_variables(environment))
 
 
-def _named(environment: Mapping[str, str]) -> tuple[str, str]:
+def _read_variables(environment: Mapping[str, str]) -> tuple[str, str]:
     """Return the values of (VISUAL, EDITOR), where "" means not set. VISUAL counts only if TERM names a
     terminal that can draw."""
     visual = environment.get("VISUAL", "") if environment.get("TERM", "dumb") != "dumb" else ""

@@ -71,7 +71,7 @@ def mark_interrupted(copy: WorkingCopy) -> None:
         copy.db.put(UNMARKED, None)
 
 
-def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
+def find_unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Return the files among `paths` that are executable here but not listed in `.svc.yaml`, sorted."""
     listed = _listed_by_manifest(copy)
     unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
@@ -83,7 +83,7 @@ def executable(copy: WorkingCopy, write: bool) -> Executable:
     """Return the executable files of the folder. With `write`, the files that `.svc.yaml` does not list are
     also added to it."""
     paths = sorted(copy.scan().files)
-    result = Executable(unlisted=unlisted(copy, paths))
+    result = Executable(unlisted=find_unlisted(copy, paths))
     listed = _listed_by_manifest(copy)
     if listed is not None:
         result.listed = [path for path in paths if listed(path) and _is_executable(copy, path)]
@@ -119,11 +119,11 @@ def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
         if pattern.strip("/") and ("/" not in pattern or not SPECIAL.isdisjoint(pattern))
     ]
 
-    def listed(path: str) -> bool:
+    def is_listed(path: str) -> bool:
         name = octets(path.rpartition("/")[2])
         return path in exact or any(rule.matches(name if rule.by_name else octets(path)) for rule in rules)
 
-    return listed
+    return is_listed
 
 
 def _write(copy: WorkingCopy, result: Executable) -> None:

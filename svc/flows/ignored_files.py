@@ -37,7 +37,7 @@ class IgnoredFile(msgspec.Struct, frozen=True):
         return self.rule.startswith(BUILT_IN_RULE)
 
 
-def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
+def find_ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
     """Yields every ignored file with its rule. A folder that is ignored as a whole is one item."""
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -44,7 +44,7 @@ _HAPPENED: Final[dict[str, str]] = {
 }
 
 
-def happened(item: InboxItem) -> str:
+def describe_event(item: InboxItem) -> str:
     """Return a sentence about the last event of an issue or proposal in the inbox. It is "" if the server
     does not send the event, or if the row needs no sentence."""
     words = _HAPPENED.get(item.event or "") if item.subject.number is not None else None

@@ -26,10 +26,10 @@ from localstore.sync.uncarried import with_kept
 from localstore.sync.withdraw import drop_refused, drop_undone, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
-from svc.flows.executable import unlisted
+from svc.flows.executable import find_unlisted
 from svc.flows.ignored_files import (
     IgnoredFile,
-    ignored,
+    find_ignored,
     index_warnings,
     newly_tracked_by_git,
     syncthing_warnings,
@@ -108,7 +108,7 @@ def push(
             result.unsealed = bool(result.merges) or _is_unsealed(trial)
         result.dry_run, result.bytes, result.head = True, 0, copy.last_seal
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
-        result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
+        result.tracked, result.ignored = tracked_by_git(copy), list(find_ignored(copy))
         return result
     earlier = copy.db.flight_numbers()
     try:
@@ -150,9 +150,9 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
     result.warnings = unportable(copy, new, copy.entries) + index_warnings(copy)
     result.warnings += syncthing_warnings(copy, "push")
     result.warnings += pointers(copy, {path: copy.entries[path].size for path in result.sent})
-    result.executable = unlisted(copy, new)
+    result.executable = find_unlisted(copy, new)
     if head is None:
-        result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)
+        result.built_in = Counter(item.rule for item in find_ignored(copy) if item.built_in)
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)
     return result

@@ -19,7 +19,7 @@ from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable
 from svc.flows.ignored_files import (
     IgnoredFile,
-    ignored,
+    find_ignored,
     index_warnings,
     newly_tracked_by_git,
     syncthing_warnings,
@@ -97,7 +97,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     if merge is not None and merge.ours == last:
         result.merging = merge.name
     _leave_out(copy, scan, result, [path for path in removed if scan.unknown(path)])
-    result.left_out = list(ignored(copy)) if show_ignored else []
+    result.left_out = list(find_ignored(copy)) if show_ignored else []
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
         result.warnings = unportable(copy, result.new, scan.files)

@@ -50,25 +50,27 @@ class Raw(msgspec.Struct, frozen=True):
 def json(response: httpx.Response, returns: type[T], cap: int) -> T:
     """Decode the body of a successful answer, at most `cap` bytes, as the type `returns`. Raises the error
     that the server answered, or ServerMisbehaved for an invalid answer."""
-    opened(response)
+    require_success(response)
     if not _media(response).endswith("json"):
-        raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
+        raise _misbehaviour(
+            response, f"answered with {_media(response) or 'no content type'} instead of JSON"
+        )
     content = _receive_body(response, cap)
     try:
         return msgspec.json.decode(content, type=returns)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         why = paths.terminal_safe(str(error)[:200])
-        raise _misbehaved(response, f"sent an answer that cannot be read ({why})") from None
+        raise _misbehaviour(response, f"sent an answer that cannot be read ({why})") from None
 
 
 def nothing(response: httpx.Response) -> None:
     """Raise the error of an answer that is not a success. If it is a success, its body is ignored."""
-    opened(response)
+    require_success(response)
 
 
 def body(response: httpx.Response, cap: int) -> bytes:
     """Return the body of a successful answer, at most `cap` bytes. Raises the error of any other answer."""
-    return bytes(_receive_body(opened(response), cap))
+    return bytes(_receive_body(require_success(response), cap))
 
 
 def raw(response: httpx.Response, cap: int) -> Raw:
@@ -76,7 +78,7 @@ def raw(response: httpx.Response, cap: int) -> Raw:
     return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
 
 
-def opened(response: httpx.Response) -> httpx.Response:
+def require_success(response: httpx.Response) -> httpx.Response:
     """Return the response itself, with its body unread, if it is a success. Otherwise raises the error that
     the response contains."""
     if response.is_success:
@@ -84,13 +86,15 @@ def opened(response: httpx.Response) -> httpx.Response:
     raise problem(response)
 
 
-def switched(response: httpx.Response) -> httpx.Response:
+def require_switch(response: httpx.Response) -> httpx.Response:
     """Return the response itself if the server has switched to the requested protocol. Otherwise raises the
     error that the response contains, or ServerMisbehaved if it is a success of another kind."""
     if response.status_code == SWITCHING_PROTOCOLS:
         return response
     if response.is_success:
-        raise _misbehaved(response, f"answered {response.status_code} and opens no socket; check the address")
+        raise _misbehaviour(
+            response, f"answered {response.status_code} and opens no socket; check the address"
+        )
     raise problem(response)
 
 
@@ -103,13 +107,13 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     import httpx
 
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise _misbehaved(response, "sent an encoded answer that nobody asked for")
+        raise _misbehaviour(response, "sent an encoded answer that nobody asked for")
     total = 0
     try:
         for piece in response.iter_raw():
             total += len(piece)
             if total > cap:
-                raise _misbehaved(response, f"sent more than {cap} bytes")
+                raise _misbehaviour(response, f"sent more than {cap} bytes")
             yield piece
     except ConnectionLimitExceeded as error:
         raise _interruption_error(response, f"it {error}") from None
@@ -127,7 +131,7 @@ def begins(response: httpx.Response, start: int) -> int:
     if response.status_code != PARTIAL_CONTENT:
         return 0
     if not response.headers.get("content-range", "").startswith(f"bytes {start}-"):
-        raise _misbehaved(response, "sent other bytes than it was asked for")
+        raise _misbehaviour(response, "sent other bytes than it was asked for")
     return start
 
 
@@ -136,7 +140,7 @@ def problem(response: httpx.Response) -> SvcError:
     9457), or else from its status."""
     document = _document(response)
     if document is None:
-        return _misbehaved(
+        return _misbehaviour(
             response, f"answered {response.status_code} and not as a svc server does; check the address"
         )
     safe = safe_problem(document)
@@ -218,7 +222,7 @@ def _receive_body(response: httpx.Response, cap: int) -> bytearray:
     """Read the whole body from the connection, at most `cap` bytes. The result is not cached."""
     declared = whole_number(response.headers.get("content-length", ""))
     if declared is not None and declared > cap:
-        raise _misbehaved(response, f"sent more than {cap} bytes")
+        raise _misbehaviour(response, f"sent more than {cap} bytes")
     content = bytearray()
     for piece in pieces(response, cap):
         content += piece
@@ -250,5 +254,5 @@ def _origin(response: httpx.Response) -> str:
     return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
-def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+def _misbehaviour(response: httpx.Response, what: str) -> ServerMisbehaved:
     return ServerMisbehaved(f"{_origin(response)} {what}")

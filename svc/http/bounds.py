@@ -47,7 +47,7 @@ class Bound:
         it is called at once."""
         with self._lock:
             self._cuts.add(cut)
-            self._attached()
+            self._on_attach()
         if self.ended:
             cut()
 
@@ -55,7 +55,7 @@ class Bound:
         with self._lock:
             self._cuts.discard(cut)
             if not self._cuts:
-                self._idle()
+                self._on_idle()
 
     def _end(self) -> None:
         """Call every attached function. Each ends the wait that it was attached for."""
@@ -64,10 +64,10 @@ class Bound:
         for cut in cuts:
             cut()
 
-    def _attached(self) -> None:
+    def _on_attach(self) -> None:
         """Hook that is called, with the lock held, whenever a function is attached. A wait begins then."""
 
-    def _idle(self) -> None:
+    def _on_idle(self) -> None:
         """Hook that is called, with the lock held, when the last function is detached. No wait is left
         then."""
 
@@ -108,7 +108,7 @@ class Deadline(Bound):
     def error(self, origin: str, remedy: str) -> SvcError:
         return ServerUnreachable(f"{origin} did not answer within {self.seconds:g} seconds; {remedy}")
 
-    def _attached(self) -> None:
+    def _on_attach(self) -> None:
         if self._timer is None:
             self._timer = Timer(max(0.0, self._at - monotonic()), self._expire)
             self._timer.daemon = True
@@ -118,7 +118,7 @@ class Deadline(Bound):
         self._over = True
         self._end()
 
-    def _idle(self) -> None:
+    def _on_idle(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -160,7 +160,7 @@ def check(bounds: Bounds) -> None:
 
 
 @contextmanager
-def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
+def attach_cut(bounds: Bounds, cut: Cut) -> Iterator[None]:
     """A context for a wait that `cut` must be able to end. `cut` is called as soon as one of the bounds ends.
     When the context exits, Stopped is raised if a bound has ended."""
     for bound in bounds:
@@ -181,5 +181,5 @@ def pause(seconds: float, sleep: Callable[[float], None]) -> None:
         sleep(seconds)
         return
     woken = Event()
-    with attached(bounds, woken.set):
+    with attach_cut(bounds, woken.set):
         woken.wait(seconds)

@@ -25,7 +25,7 @@ def argument(rule: Callable[[S], T], value: S) -> T:
         raise UsageError(error.detail) from None
 
 
-def checked(value: B) -> B:
+def require_valid(value: B) -> B:
     """Return the body or query unchanged if it is valid. Raises UsageError with the sentence that the relay
     would answer."""
     return argument(validation.checked, value)

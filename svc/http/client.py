@@ -31,7 +31,7 @@ from localstore.core.numbers import whole_number
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer, bounds
-from svc.http.checked import argument, checked
+from svc.http.checked import argument, require_valid
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.credential import Credential
 from svc.http.outgoing import Outgoing
@@ -167,7 +167,7 @@ class Http:
         most `cap` bytes in all."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
-        response = self._attempt(outgoing, answer.opened, keep=True)
+        response = self._attempt(outgoing, answer.require_success, keep=True)
         try:
             yield answer.begins(response, start), answer.pieces(response, cap)
         finally:
@@ -195,7 +195,7 @@ class Http:
         """Ask the server to switch to another protocol. This uses a connection of its own, which stays open
         until the response is closed. The request is signed. Redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
-        return self._attempt(outgoing, answer.switched, keep=True)
+        return self._attempt(outgoing, answer.require_switch, keep=True)
 
     def close(self) -> None:
         if self._opened is not None:
@@ -216,7 +216,9 @@ class Http:
             outgoing.body = body
             outgoing.headers["Content-Type"] = "application/octet-stream"
         elif body is not None:
-            outgoing.body = msgspec.json.encode(checked(body) if isinstance(body, msgspec.Struct) else body)
+            outgoing.body = msgspec.json.encode(
+                require_valid(body) if isinstance(body, msgspec.Struct) else body
+            )
             outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 

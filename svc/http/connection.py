@@ -14,7 +14,7 @@ from typing import Any
 import httpcore
 
 from svc.http import silence
-from svc.http.bounds import Bounds, Deadline, attached, check, current
+from svc.http.bounds import Bounds, Deadline, attach_cut, check, current
 from svc.http.connection_limits import ConnectionLimits, NoLimits
 from svc.http.remote import Link
 
@@ -113,7 +113,7 @@ class CountedStream(httpcore.NetworkStream):
                 data = receive(timeout)
         if not data and self.limits.in_head:
             raise httpcore.ReadError("the connection was closed before the answer was whole")
-        self.limits.received(len(data), began, monotonic())
+        self.limits.count_received(len(data), began, monotonic())
         return data
 
     @property
@@ -134,7 +134,7 @@ class CountedStream(httpcore.NetworkStream):
             began = monotonic()
             with self._translate_stop():
                 self._stream.write(part, timeout)
-            self.limits.sent(len(part), began, monotonic())
+            self.limits.count_sent(len(part), began, monotonic())
 
     def close(self) -> None:
         self.release()
@@ -218,7 +218,7 @@ class _Connecting:
         """Wait until the connection is open, and return it. Raises the error that occurred while opening, or
         Stopped if a bound ends first."""
         try:
-            with attached(bounds, self._ended.set):
+            with attach_cut(bounds, self._ended.set):
                 self._ended.wait()
         except BaseException:
             self._abandon()

@@ -48,7 +48,7 @@ class ConnectionLimits:
             f"sends {'the head of its' if self.in_head else 'its'} answer too slowly"
         )
 
-    def received(self, size: int, began: float, now: float) -> None:
+    def count_received(self, size: int, began: float, now: float) -> None:
         """Count `size` received bytes, for which the caller waited from `began` until `now`."""
         first, self._received = self._received == 0, self._received + size
         if not self.in_head:
@@ -60,7 +60,7 @@ class ConnectionLimits:
         elif self._received > HEAD_BYTES:
             raise ConnectionLimitExceeded("sends the head of an answer that never ends")
 
-    def sent(self, size: int, began: float, now: float) -> None:
+    def count_sent(self, size: int, began: float, now: float) -> None:
         """Count `size` sent bytes, for which the caller waited from `began` until `now`."""
         self._waited += now - began
         self._sent += size
@@ -75,8 +75,8 @@ class NoLimits(ConnectionLimits):
     def left(self, now: float) -> float | None:
         return None
 
-    def received(self, size: int, began: float, now: float) -> None:
+    def count_received(self, size: int, began: float, now: float) -> None:
         """Count nothing."""
 
-    def sent(self, size: int, began: float, now: float) -> None:
+    def count_sent(self, size: int, began: float, now: float) -> None:
         """Count nothing."""

@@ -140,7 +140,7 @@ def _answers(work: Callable[[], None]) -> bool:
     prompt. Returns whether `work` succeeded in time."""
     ended: list[bool] = []
 
-    def guarded() -> None:
+    def run_guarded() -> None:
         try:
             work()
         except Exception:
@@ -148,7 +148,7 @@ def _answers(work: Callable[[], None]) -> bool:
         else:
             ended.append(True)
 
-    thread = threading.Thread(target=guarded, daemon=True)
+    thread = threading.Thread(target=run_guarded, daemon=True)
     thread.start()
     thread.join(KEYRING_PATIENCE)
     return ended == [True]

@@ -102,7 +102,7 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
         return None
 
 
-def inherited() -> tuple[int, ...]:
+def list_inherited() -> tuple[int, ...]:
     """Return the file descriptors that child processes must inherit. That is the link's descriptor, if there
     is a link."""
     relay_link = link()

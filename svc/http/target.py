@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 Query = Mapping[str, "str | int | bool | None"]
 
@@ -16,7 +16,7 @@ Query = Mapping[str, "str | int | bool | None"]
 def query_of(query: msgspec.Struct | None) -> dict[str, Any]:
     """Return the members of a query struct as a dict, with their names in requests. Raises UsageError if one
     is invalid."""
-    return {} if query is None else msgspec.to_builtins(checked(query))
+    return {} if query is None else msgspec.to_builtins(require_valid(query))
 
 
 def full_target(path: str, query: Query | None) -> str:

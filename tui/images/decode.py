@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from svc.agent.invoke.picture import Refused, bound, opened, reason
+from svc.agent.invoke.picture import Refused, bound, open_image, reason
 
 COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one colour are short to send
 
@@ -37,7 +37,7 @@ def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
     never enlarged. `way`: blocks, png or sixel."""
     from PIL import Image, ImageOps
 
-    image = opened(raw)
+    image = open_image(raw)
     kind, frames = str(image.format).lower(), int(getattr(image, "n_frames", 1))
     full_width, full_height = image.size
     image.draft("RGB", (width, height))

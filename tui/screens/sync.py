@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from localstore.agent.talk import Folder, Person
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
-from svc.flows.outbox.actions import described
+from svc.flows.outbox.actions import describe_action
 from tui.actions import Action
 from tui.blocks import Block, laid
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
@@ -248,7 +248,7 @@ class Sync(SplitScreen):
         refused = entry.state == "refused"
         width, now = self.preview_width, self.svc.clock()
         sign: Part = ("✗ refused  ", "bad") if refused else ("⋯ queued  ", "warn")
-        rows: list[Line] = [(sign, (safe(described(entry)), "title")), BLANK]
+        rows: list[Line] = [(sign, (safe(describe_action(entry)), "title")), BLANK]
         rows += [_fact("about", entry.about)] if entry.about else []
         rows += [_fact("queued", ago(entry.created_at, now)), _fact("by", f"@{entry.handle}")]
         rows += [_fact("tried", f"{entry.attempts} times" if entry.attempts != 1 else "once")]
@@ -301,7 +301,7 @@ class Sync(SplitScreen):
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             sign,
-            (safe(described(entry)), "text"),
+            (safe(describe_action(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
         return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
@@ -322,7 +322,7 @@ class Sync(SplitScreen):
         if entry is None:
             self.say("put the cursor on an action", "warn")
             return
-        question = f"Drop «{described(entry)}» without sending it?"
+        question = f"Drop «{describe_action(entry)}» without sending it?"
         self.confirm(question, lambda: self.svc.drop_entry(entry), destroys=True)
 
 

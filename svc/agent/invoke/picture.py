@@ -66,7 +66,7 @@ def reason(error: BaseException) -> str:
 
 def metadata(raw: bytes) -> Metadata:
     """Return the metadata in the image's header; no pixels are decoded."""
-    image = opened(raw)
+    image = open_image(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
     width, height = image.size
@@ -86,7 +86,7 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     """Return the image, upright, as a PNG of at most `size` pixels in either direction."""
     from PIL import ImageOps
 
-    image = opened(raw)
+    image = open_image(raw)
     image.draft("RGB", (size, size))
     small = ImageOps.exif_transpose(image)
     small.thumbnail((size, size))
@@ -98,7 +98,7 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     return Thumbnail("image/png", *small.size, base64.b64encode(png.getvalue()).decode())
 
 
-def opened(raw: bytes) -> Any:
+def open_image(raw: bytes) -> Any:
     from PIL import Image
 
     warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, ClientError
 from svc import OF_ONE_COMMAND, UTF8_NAMES
-from svc.http.remote import inherited
+from svc.http.remote import list_inherited
 
 if TYPE_CHECKING:
     from localstore.agent.server import HungUp
@@ -87,7 +87,7 @@ class Programs:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=inherited(),
+            pass_fds=list_inherited(),
         )
         unsent: bytes | None = given
         reported = 0  # bytes of error output

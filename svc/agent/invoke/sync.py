@@ -12,7 +12,7 @@ from localstore.agent.talk import Folder, Light
 from localstore.errors import NotWatched
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.table import Args, Asked, command
-from svc.flows.outbox.actions import described, has_entries, open_outbox
+from svc.flows.outbox.actions import describe_action, has_entries, open_outbox
 
 _WORST: tuple[Light, ...] = ("offline", "polling", "live")
 
@@ -74,7 +74,7 @@ def sync_status(context: Asked, args: OfFolder) -> Status:
 def sync_queue(context: Asked, args: Page) -> list[dict[str, Any]]:
     """The actions that wait or were refused, oldest first"""
     return [
-        {**msgspec.to_builtins(entry), "action": described(entry), "created_at": entry.created_at}
+        {**msgspec.to_builtins(entry), "action": describe_action(entry), "created_at": entry.created_at}
         for entry in _entries(context)[: args.limit]
     ]
 

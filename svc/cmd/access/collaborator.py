@@ -15,7 +15,7 @@ from svc.cmd.access.shared import RoleName, handle_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 PEOPLE = (
     Column("handle", handle_of("account")),
@@ -60,7 +60,7 @@ def add(
     Examples:
     svc repo collaborator add bob --role write
     """
-    body = checked(InviteCreate(handle=handle.removeprefix("@"), role=role.value))
+    body = require_valid(InviteCreate(handle=handle.removeprefix("@"), role=role.value))
     repo = ctx.repo
     invite = ctx.api.send(access.INVITE, body, id=repo.id)
     sentence = f"Invited @{invite.account.handle} to {repo.full_name} as {invite.role}"

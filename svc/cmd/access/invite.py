@@ -9,7 +9,7 @@ import typer
 
 from localstore.core.model import access
 from localstore.core.model.access import Invite
-from svc.cmd.access.shared import handle_of, named
+from svc.cmd.access.shared import find_named, handle_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
@@ -76,7 +76,7 @@ def cancel(
         return invite.id, invite.account.handle or ""
 
     invites = ctx.api.items(access.INVITES, id=repo.id)
-    offer = named(invites, which, names, "invitation", "svc repo collaborator list")
+    offer = find_named(invites, which, names, "invitation", "svc repo collaborator list")
     done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=offer.id)
     ctx.out.done(f"Took back the invitation of @{offer.account.handle}", done, COLUMNS, Invite, value=done.id)
 
@@ -85,4 +85,4 @@ def _find_own(ctx: Ctx, typed: str) -> Invite:
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.repo.full_name
 
-    return named(ctx.api.items(access.MY_INVITES), typed, names, "invitation", LIST)
+    return find_named(ctx.api.items(access.MY_INVITES), typed, names, "invitation", LIST)

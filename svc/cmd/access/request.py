@@ -10,12 +10,12 @@ import typer
 from localstore.core.errors import UsageError
 from localstore.core.model import access
 from localstore.core.model.access import AccessGrant, AccessRequest, AccessRequestCreate
-from svc.cmd.access.shared import RoleName, handle_of, named
+from svc.cmd.access.shared import RoleName, find_named, handle_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.where import read_address
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -65,7 +65,7 @@ def request(
     if address is None:
         raise UsageError("which repository? svc repo access request OWNER/NAME")
     name = f"{address.owner}/{address.name}"
-    ctx.api.send(access.REQUEST, checked(AccessRequestCreate(repo=name, role=role.value, note=note)))
+    ctx.api.send(access.REQUEST, require_valid(AccessRequestCreate(repo=name, role=role.value, note=note)))
     record = {"repo": name, "role": role.value}
     ctx.out.done(f"If there is a repository {name}, its owner is asked", record, ASKED)
 
@@ -107,4 +107,4 @@ def _find_request(ctx: Ctx, typed: str) -> AccessRequest:
     def names(access_request: AccessRequest) -> Iterable[str]:
         return access_request.id, access_request.account.handle or ""
 
-    return named(ctx.api.items(access.REQUESTS, id=ctx.repo.id), typed, names, "request", LIST)
+    return find_named(ctx.api.items(access.REQUESTS, id=ctx.repo.id), typed, names, "request", LIST)

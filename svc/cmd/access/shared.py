@@ -25,7 +25,7 @@ def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
     return lambda record: str((record.get(account) or {}).get("handle") or "")
 
 
-def named(
+def find_named(
     items: Iterable[T],
     typed: str,
     names: Callable[[T], Iterable[str]],

@@ -11,12 +11,12 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Forbidden, UsageError
 from localstore.core.model import access
 from localstore.core.model.access import Transfer, TransferCreate
-from svc.cmd.access.shared import handle_of, named
+from svc.cmd.access.shared import find_named, handle_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.rights import refusal
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -53,7 +53,7 @@ def transfer(
             f"svc repo transfer HANDLE offers a repository; to {handle} {VERBS[handle]}: "
             f"svc repo transfer-{handle}; an account that is called {handle} is named as @{handle}"
         )
-    body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
+    body = require_valid(TransferCreate(to=handle.removeprefix("@"), org=org))
     repo = ctx.repo
     if reason := refusal("transfer.create", repo):
         raise Forbidden(reason)
@@ -118,4 +118,4 @@ def _find_transfer(ctx: Ctx, typed: str) -> Transfer:
     def names(offer: Transfer) -> Iterable[str]:
         return offer.id, offer.repo.full_name
 
-    return named(ctx.api.items(access.TRANSFERS), typed, names, "transfer", LIST)
+    return find_named(ctx.api.items(access.TRANSFERS), typed, names, "transfer", LIST)

@@ -17,7 +17,7 @@ from localstore.core.model.rights import Capability
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (
     Column("id"),
@@ -60,7 +60,7 @@ def create(
     """
     end = None if days is None else datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     scopes: list[Any] = scope or ["read"]  # `checked` refuses unknown words
-    body = checked(ApiKeyCreate(name=name, scopes=scopes, expires_at=end))
+    body = require_valid(ApiKeyCreate(name=name, scopes=scopes, expires_at=end))
     key = ctx.api.send(api_key.CREATE, body, user_id=_user(ctx))
     _print_secret(ctx, f"Created the API key {key.name}", key)
 

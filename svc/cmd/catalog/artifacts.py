@@ -12,7 +12,7 @@ from localstore.core.model.artifact import Artifact
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.flows.place.refs import abbreviated, default_ref, explained_not_found, seal_of
+from svc.flows.place.refs import default_ref, explained_not_found, find_abbreviated, seal_of
 
 COLUMNS = (
     Column("path", kind="name"),
@@ -39,7 +39,7 @@ def artifacts(
     svc repo artifacts 3f2a91 --json path,blake3
     """
     repo = ctx.readable_repo
-    at = seal if is_hex_digest(seal) else abbreviated(ctx.obj, repo, seal) if seal else None
+    at = seal if is_hex_digest(seal) else find_abbreviated(ctx.obj, repo, seal) if seal else None
     at = at or seal_of(ctx.obj, repo, seal or default_ref(ctx.obj, repo))
     with explained_not_found(repo, f"seal {at[:12]}", "svc log"):
         rows = list(ctx.reader.items(endpoints.LIST, limit=limit, id=repo.id, seal_id=at))

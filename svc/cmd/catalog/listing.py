@@ -14,7 +14,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Repository
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 
 def _lines(record: dict[str, list[str]]) -> str:
@@ -97,7 +97,7 @@ def listing(
         now["screenshots"] = screenshot or []
     if readme_images is not None:
         now["readme_images"] = readme_images
-    body = checked(
+    body = require_valid(
         ListingSet(**{key: value for key, value in now.items() if key in ListingSet.__struct_fields__})
     )
     record = ctx.api.send(endpoints.SET, body, id=repo.id)

@@ -14,7 +14,7 @@ from localstore.core.model.cloud import Estimate, Instance, LaunchContextCreate,
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (
     Column("id"),
@@ -47,7 +47,7 @@ def launch(
     svc cloud launch "RTX 4090" -R alice/app
     svc cloud launch H100 --mode fine-tuning --region eu
     """
-    body = checked(LaunchContextCreate(gpu=gpu, mode=mode, region=region))
+    body = require_valid(LaunchContextCreate(gpu=gpu, mode=mode, region=region))
     repo = ctx.repo
     context = ctx.api.send(endpoints.PREPARE, body, app_id=repo.id)
     if context.missing:

@@ -32,8 +32,8 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.queueing import queueable_anywhere
 from svc.console import Column, answers
 from svc.flows.document.place import Documents, explained_missing
-from svc.flows.document.text import written
-from svc.http.checked import checked
+from svc.flows.document.text import format_content
+from svc.http.checked import require_valid
 
 CHANGES = (
     Column("number"),
@@ -65,7 +65,7 @@ def create(
     echo '{"open": 3}' | svc doc create counters -F - --as-json
     """
     content = checked_content(content_of(file, as_json))
-    body = checked(DocumentCreate(title=title, mode=LOCAL if local else STORED, content=content))
+    body = require_valid(DocumentCreate(title=title, mode=LOCAL if local else STORED, content=content))
     document = _place(ctx, local).create(body)
     ctx.out.done(f"Created {title} ({document.id})", document, ALL, Document, value=document.id)
 
@@ -119,9 +119,9 @@ def view(
     if ctx.out.format.as_data:
         ctx.out.record(document, ALL, Document)
     elif ctx.out.terminal:
-        ctx.out.record(document, COLUMNS, Document, body=written(document.content))
+        ctx.out.record(document, COLUMNS, Document, body=format_content(document.content))
     else:
-        ctx.out.text(written(document.content))
+        ctx.out.text(format_content(document.content))
 
 
 @answers(CHANGES, DocumentUpdate)

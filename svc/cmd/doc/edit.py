@@ -19,7 +19,7 @@ from svc.cmd.frame.editor import draft
 from svc.cmd.frame.queueing import print_queued
 from svc.console import answers
 from svc.flows.document.place import explained_missing
-from svc.flows.document.text import is_json, parsed, written
+from svc.flows.document.text import format_content, is_json, parse_content
 from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Queued
 
@@ -55,7 +55,7 @@ def edit(
         if file is None and title is not None:
             content = old.content
         elif file is None:
-            content = _typed(ctx, stack.enter_context(_draft(ctx, old)), is_json(old.content))
+            content = _edit_content(ctx, stack.enter_context(_draft(ctx, old)), is_json(old.content))
         if file is None and title is None and encode(content) == encode(old.content):
             document = old
         else:
@@ -90,10 +90,10 @@ def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
             ctx.out.note(where)
 
     name = "DOCUMENT.json" if is_json(old.content) else "DOCUMENT.md"
-    return draft(name, written(old.content).encode(), say_where)
+    return draft(name, format_content(old.content).encode(), say_where)
 
 
-def _typed(ctx: Ctx, file: Path, json: bool) -> Any:
+def _edit_content(ctx: Ctx, file: Path, json: bool) -> Any:
     """Open an editor on the file, and return the content that the user wrote. Raises UsageError if there is
     no editor or the content is invalid, ClientError if the editor fails."""
     command = editor(ctx.obj.environment, "say the content with --file")
@@ -102,6 +102,6 @@ def _typed(ctx: Ctx, file: Path, json: bool) -> Any:
     if len(raw) > JSON_BODY:
         raise UsageError(f"the content has at most {JSON_BODY} bytes")
     try:
-        return checked_content(parsed(raw.decode("utf-8"), json))
+        return checked_content(parse_content(raw.decode("utf-8"), json))
     except UnicodeDecodeError:
         raise UsageError("this is not UTF-8 text") from None

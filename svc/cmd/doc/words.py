@@ -14,7 +14,7 @@ from svc.cmd.frame.text_options import text_of
 from svc.console import Column
 from svc.flows.document.offline import OfAccount
 from svc.flows.document.place import Documents, OnDevice, OnServer
-from svc.flows.document.text import parsed
+from svc.flows.document.text import parse_content
 
 COLUMNS = (
     Column("id"),
@@ -46,7 +46,7 @@ def content_of(file: str | None, as_json: bool) -> Any:
     text = text_of(None, file, ("--file", "--file"), "the content", JSON_BODY)
     if text is None or file is None:
         return None
-    return parsed(text, as_json or file.endswith(".json"))
+    return parse_content(text, as_json or file.endswith(".json"))
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:

@@ -10,7 +10,7 @@ from typing import Any
 
 from svc.agent.invoke.programs import Programs
 from svc.cmd.frame.context import Run
-from svc.cmd.frame.over_ssh import offered
+from svc.cmd.frame.over_ssh import list_offered
 from svc.cmd.frame.table import COMMANDS
 from svc.cmd.frame.values import words_of
 from svc.http.remote import link
@@ -25,7 +25,7 @@ def catalogue(run: Run) -> Commands:
     run, and the repository of the app's screen or of the folder. SVC_REPO is ignored, because the screen may
     show another repository."""
     ssh = link()
-    inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
+    inside = COMMANDS.keys() if ssh is None else list_offered(ssh.agent)
     summaries = {
         path: entry.summary for path, entry in COMMANDS.items() if path in inside and path not in NOT_INSIDE
     }

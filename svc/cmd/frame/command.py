@@ -23,7 +23,7 @@ from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.over_ssh import require_no_files, require_offered
 from svc.cmd.frame.queueing import catching_queued, is_queueable, needs_repo, offering_queue, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
-from svc.cmd.frame.values import TYPED, explained, words_of
+from svc.cmd.frame.values import TYPED, explain_values, words_of
 from svc.console import Answers, Format, answers_of
 from svc.http.remote import link
 
@@ -86,7 +86,7 @@ class Command(TyperCommand):
         settings["context_settings"] = HELP
         super().__init__(*args, **settings)
         for param in self.params:
-            param.type = explained(param.type)
+            param.type = explain_values(param.type)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
 
@@ -98,7 +98,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [self.options_metavar or "", *map(spelled, arguments_of(self))]
+        return [self.options_metavar or "", *map(spell_argument, arguments_of(self))]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         group = ctx.command_path.partition(" ")[2]
@@ -226,7 +226,7 @@ def arguments_of(command: Command) -> list[Any]:
     return [param for param in command.own_params if param.param_type_name == "argument"]
 
 
-def spelled(argument: Any) -> str:
+def spell_argument(argument: Any) -> str:
     """Return an argument as usage lines show it: NAME, a|b for fixed words, [NAME] if it may be left out,
     NAME... if it may be repeated. A metavar with brackets is returned unchanged."""
     given = str(argument.metavar or "")
@@ -242,7 +242,7 @@ def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
     out."""
     pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
-        (spelled(param) if param.param_type_name == "argument" else name, meaning)
+        (spell_argument(param) if param.param_type_name == "argument" else name, meaning)
         for param, (name, meaning) in pairs
     ]
 

@@ -33,8 +33,8 @@ class Run(Where):
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
 
-    def worded(self, error: SvcError) -> str:
-        return self.out.worded(error)
+    def format_error(self, error: SvcError) -> str:
+        return self.out.format_error(error)
 
 
 class Ctx(typer.Context):

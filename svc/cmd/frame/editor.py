@@ -15,7 +15,7 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 
 
 @contextmanager
-def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def edit_text(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """A context that opens an editor on an empty text with `remarks` below it. It yields the text that the
     user wrote, and its file. The file is deleted at the end, unless the block raises.
 
@@ -63,7 +63,9 @@ CUT = "# ------------------------ >8 ------------------------"
 
 
 @contextmanager
-def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def compose_text(
+    initial: str, remarks: list[str], environment: Mapping[str, str]
+) -> Iterator[tuple[str, Path]]:
     """A context that opens an editor on the text `initial`, followed by a marking line and `remarks`. Only
     what is above the marking line is the text, so the text can have lines that begin with #. It yields the
     text that the user wrote, and its file. The file is deleted at the end, unless the block raises."""

@@ -45,7 +45,7 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
         return terminal_safe(text, keep=PROSE).rstrip()
     rows = []
     for row in page.rows:
-        styled = (out.styled(words, _CODES.get(role, "")) for words, role in row.parts)
+        styled = (out.style(words, _CODES.get(role, "")) for words, role in row.parts)
         rows.append("".join(styled).rstrip())
     return "\n".join(rows)
 

@@ -107,7 +107,7 @@ SIGNED = frozenset(
 """Those that a forwarded agent signs."""
 
 
-def offered(agent: bytes) -> frozenset[str]:
+def list_offered(agent: bytes) -> frozenset[str]:
     """Return the commands that may run over SSH. `agent` is the public key of the user's forwarded SSH agent,
     with which more commands are allowed. It is empty if there is no agent."""
     return OFFERED | SIGNED if agent else OFFERED
@@ -131,7 +131,7 @@ def require_offered(path: str, server: str | None, agent: bytes) -> None:
     much, or names another server."""
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")
-    if path not in offered(agent):
+    if path not in list_offered(agent):
         raise UsageError(
             f"{path} is not available over SSH, where no files are and little can be changed; "
             "use an installed svc"

@@ -107,13 +107,13 @@ def catching_queued(out: Out, home: Home) -> Iterator[None]:
 def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
     """Print a queued action (as data with `--json`), and tell a running agent about it, which sends it at
     once."""
-    from svc.flows.outbox.actions import described
+    from svc.flows.outbox.actions import describe_action
 
     _tell_agent(home)
     if out.format.as_data:
         out.data(msgspec.to_builtins(entry))
     else:
-        out.done(f"Queued: {described(entry)}. To send it: svc queue retry", value=entry.id)
+        out.done(f"Queued: {describe_action(entry)}. To send it: svc queue retry", value=entry.id)
 
 
 def _tell_agent(home: Home) -> None:

@@ -22,7 +22,7 @@ class UnfitValue(typer.BadParameter):
         return str(self.message)
 
 
-def explained(kind: Any) -> Any:
+def explain_values(kind: Any) -> Any:
     """Return a copy of a parameter type (a number, or a choice of words) whose errors say in a sentence which
     values are valid. Numbers must then be written with the digits 0 to 9, although Python's `int` and `float`
     also accept underscores and the digits of other scripts. Other types are returned unchanged."""

@@ -17,15 +17,15 @@ from svc.cmd.issue.words import (
     COLUMNS,
     Number,
     alone,
+    format_title,
     handles_of,
     known_issue,
     names_of,
     number_of,
-    titled,
 )
 from svc.console import answers
 from svc.flows.place.refs import explained_not_found
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 Why = Literal["completed", "not_planned", "not planned"]
 Comment = Annotated[str | None, typer.Option("-c", "--comment", metavar="TEXT", help="Say why, in a comment")]
@@ -74,9 +74,9 @@ def edit(
         alone(ctx, "an editor")
         issue = _rewrite_in_editor(ctx, n)
     else:
-        checked(patch)
+        require_valid(patch)
         issue = _change(ctx, ctx.repo, n, patch)
-    _print_done(ctx, f"Changed issue {titled(issue)}", issue)
+    _print_done(ctx, f"Changed issue {format_title(issue)}", issue)
 
 
 @queueable
@@ -100,7 +100,7 @@ def close(
     why: Reason = "completed" if reason == "completed" else "not_planned"
     issue = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
     _say(ctx, repo, n, body)
-    _print_done(ctx, f"Closed issue {titled(issue)}", issue)
+    _print_done(ctx, f"Closed issue {format_title(issue)}", issue)
 
 
 @queueable
@@ -115,7 +115,7 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     repo = ctx.repo
     issue = _change(ctx, repo, n, IssuePatch(state="open"))
     _say(ctx, repo, n, body)
-    _print_done(ctx, f"Reopened issue {titled(issue)}", issue)
+    _print_done(ctx, f"Reopened issue {format_title(issue)}", issue)
 
 
 @queueable
@@ -133,7 +133,7 @@ def add_label(
     svc issue label add 12 "help wanted" --create
     """
     n, names = number_of(number), names_of(labels)
-    checked(IssuePatch(add_labels=names))
+    require_valid(IssuePatch(add_labels=names))
     if create and len(names) > 1:
         alone(ctx, "another label")
     repo = ctx.repo
@@ -145,7 +145,7 @@ def add_label(
                 query = LabelAddQuery(create="1")
                 issue = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
     _print_done(
-        ctx, f"Labelled issue {titled(issue)}: {', '.join(label.name for label in issue.labels)}", issue
+        ctx, f"Labelled issue {format_title(issue)}: {', '.join(label.name for label in issue.labels)}", issue
     )
 
 
@@ -157,7 +157,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
     svc issue label remove 12 bug
     """
     n, names = number_of(number), names_of(labels)
-    checked(IssuePatch(remove_labels=names))
+    require_valid(IssuePatch(remove_labels=names))
     repo = ctx.repo
     with known_issue(ctx, repo, n):
         on = {label.name.casefold() for label in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
@@ -168,7 +168,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
         with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
             issue = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
     remaining = ", ".join(label.name for label in issue.labels) or "none are left"
-    _print_done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
+    _print_done(ctx, f"Took {', '.join(names)} off issue {format_title(issue)}; labels: {remaining}", issue)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
@@ -179,7 +179,7 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
 def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
     """Let the user rewrite the title and text of an issue in an editor, and send them to the server. Returns
     the changed issue."""
-    from svc.cmd.frame.editor import composed
+    from svc.cmd.frame.editor import compose_text
 
     if not ctx.out.interactive:
         raise UsageError("say what to change: -t TITLE, -b TEXT, --add-label NAME …")
@@ -187,10 +187,10 @@ def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
     with known_issue(ctx, repo, number):
         old = ctx.api.send(issues.GET, id=repo.id, n=number)
     remarks = ["The first line is the title, the rest the text."]
-    with composed(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):
+    with compose_text(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
-            patch = checked(IssuePatch(title=title.strip(), body=body.strip()))
+            patch = require_valid(IssuePatch(title=title.strip(), body=body.strip()))
             return _change(ctx, repo, number, patch)
         except Exception:
             ctx.out.note(f"svc: your text is in {file}")
@@ -201,7 +201,7 @@ def _comment_body(ctx: Ctx, comment: str | None) -> CommentBody | None:
     if comment is None:
         return None
     alone(ctx, "a comment")
-    return checked(CommentBody(body=comment))
+    return require_valid(CommentBody(body=comment))
 
 
 def _say(ctx: Ctx, repo: Repo, number: str, body: CommentBody | None) -> None:

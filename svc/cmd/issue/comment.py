@@ -18,7 +18,7 @@ from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue.words import Number, alone, author, known_issue, number_of
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (
     Column("id"),
@@ -82,7 +82,7 @@ def comment_on(
     if edit_last or delete_last or text is None:
         alone(ctx, "a question")
     if text is not None:
-        checked(CommentBody(body=text))
+        require_valid(CommentBody(body=text))
     elif not delete_last and not ctx.out.interactive:
         raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
     repo, n = subject()
@@ -116,7 +116,7 @@ def react(
     """
     n = number_of(number)
     name = reaction_of(reaction)
-    reacted(ctx, ctx.repo, n, name, comment, remove)
+    send_reaction(ctx, ctx.repo, n, name, comment, remove)
 
 
 def reaction_of(typed: str) -> Reaction:
@@ -128,7 +128,7 @@ def reaction_of(typed: str) -> Reaction:
     return name
 
 
-def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
+def send_reaction(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
     """Add or remove a reaction. It is a reaction to the comment with the id `comment` or, if that is empty,
     to the issue or proposal with the number `n`."""
     with known_issue(ctx, repo, n):
@@ -144,7 +144,7 @@ def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: 
 
 
 def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) -> Comment:
-    body = checked(CommentBody(body=text))
+    body = require_valid(CommentBody(body=text))
     with known_issue(ctx, repo, number):
         if last is None:
             return ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
@@ -154,12 +154,12 @@ def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) ->
 def _write_in_editor(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
     """Let the user write a comment in an editor, and send it to the server. If `last` is given, the text
     replaces that comment. Returns the comment. If sending fails, the text is kept in its file."""
-    from svc.cmd.frame.editor import composed
+    from svc.cmd.frame.editor import compose_text
 
     with known_issue(ctx, repo, number):
         about = ctx.api.send(issues.GET, id=repo.id, n=number)
     remarks = [f"A comment on #{number}: {about.title}"]
-    with composed(last.body if last else "", remarks, ctx.obj.environment) as (typed, file):
+    with compose_text(last.body if last else "", remarks, ctx.obj.environment) as (typed, file):
         try:
             return _send(ctx, repo, number, typed, last)
         except Exception:

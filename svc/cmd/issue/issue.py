@@ -27,18 +27,18 @@ from svc.cmd.issue.words import (
     Number,
     Web,
     alone,
+    format_title,
     handles_of,
     known_issue,
     label_of,
     names_of,
     note_qualifier,
     number_of,
-    titled,
 )
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
 from svc.flows.templates import Template, of_issues
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
 THREAD = (*ONE, Column("body"), Column("thread"))
@@ -87,11 +87,11 @@ def create(
 
     def send(title: str, text: str) -> Issue:
         request = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
-        return ctx.api.send(issues.CREATE, checked(request), id=repo.id)
+        return ctx.api.send(issues.CREATE, require_valid(request), id=repo.id)
 
     issue = send(title, text or "") if title else _create_in_editor(ctx, begun, text, send)
     list(listing(ctx.obj.home, repo.id, [issue]))
-    ctx.out.done(f"Opened issue {titled(issue)}", issue, COLUMNS, Issue, value=str(issue.number))
+    ctx.out.done(f"Opened issue {format_title(issue)}", issue, COLUMNS, Issue, value=str(issue.number))
 
 
 @answers(COLUMNS, Issue)
@@ -118,7 +118,7 @@ def list_issues(
     svc issue list --label bug --assignee @me
     svc issue list --state all --search parser -R alice/notes --json number,title
     """
-    query = checked(
+    query = require_valid(
         IssueQuery(
             state=state,
             author=_person(author),
@@ -228,13 +228,13 @@ def _require_usable(template: Template) -> Template:
 def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
     """Let the user write the issue in an editor, create it with `send`, and return it. If that fails, the
     text is kept in its file."""
-    from svc.cmd.frame.editor import composed
+    from svc.cmd.frame.editor import compose_text
 
     if not ctx.out.interactive:
         raise UsageError("say the title: -t TITLE; there is no terminal for an editor")
     start = f"{begun.title if begun else ''}\n\n{text if text is not None else begun.body if begun else ''}"
     remarks = ["The first line is the title, the rest the text. An empty text opens nothing."]
-    with composed(start.rstrip() if start.strip() else "", remarks, ctx.obj.environment) as (typed, file):
+    with compose_text(start.rstrip() if start.strip() else "", remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
             issue: Issue = send(title.strip(), body.strip())

@@ -44,11 +44,11 @@ def label_names(record: dict[str, Any]) -> list[str]:
     return [str(label["name"]) for label in record["labels"]]
 
 
-def assigned(record: dict[str, Any]) -> list[str]:
+def list_assignees(record: dict[str, Any]) -> list[str]:
     return [str(assignee.get("handle") or assignee["id"]) for assignee in record["assignees"]]
 
 
-def reacted(record: dict[str, Any]) -> str:
+def count_reactions(record: dict[str, Any]) -> str:
     counts = record["reactions"]
     return ", ".join(f"{name} {counts[name]}" for name in REACTIONS if counts[name])
 
@@ -68,9 +68,9 @@ ONE = (
     Column("state", kind="state"),
     Column("state_reason"),
     Column("author", author),
-    Column("assignees", assigned),
+    Column("assignees", list_assignees),
     Column("labels", label_names),
-    Column("reacted", reacted),
+    Column("reacted", count_reactions),
     Column("comments"),
     Column("created_at", kind="time"),
     Column("updated_at", kind="time"),
@@ -146,7 +146,7 @@ def _is_proposal(ctx: Ctx, repo: Repo, number: str) -> bool:
     return False
 
 
-def titled(issue: Issue) -> str:
+def format_title(issue: Issue) -> str:
     """Return the number and title of an issue for a sentence: `#12 (Title)`."""
     return f"#{issue.number} ({terminal_safe(issue.title)})"
 

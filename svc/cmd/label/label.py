@@ -15,7 +15,7 @@ from svc.cmd.frame.queueing import queueable
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import drop_label, listing_labels
 from svc.flows.place.refs import explained_not_found
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 COLUMNS = (Column("name"), Column("color"), Column("description", kind="line"))
 
@@ -36,7 +36,7 @@ def create(
     Examples:
     svc label create bug -c d73a4a -d "Something does not work"
     """
-    body = checked(LabelCreate(name=name, color=color, description=description))
+    body = require_valid(LabelCreate(name=name, color=color, description=description))
     repo = ctx.repo
     label = ctx.api.send(labels.CREATE, body, id=repo.id)
     list(listing_labels(ctx.obj.home, repo.id, [label]))
@@ -69,7 +69,7 @@ def edit(
     Examples:
     svc label edit bug --name defect -c ff0000
     """
-    patch = checked(LabelPatch(name=new_name, color=color, description=description))
+    patch = require_valid(LabelPatch(name=new_name, color=color, description=description))
     if patch == LabelPatch():
         raise UsageError("say what to change: --name NAME, -c HEX or -d TEXT")
     repo = ctx.repo
@@ -109,7 +109,7 @@ def clone(
     Examples:
     svc label clone alice/notes -R alice/app
     """
-    body = checked(LabelClone(source=source, force=force))
+    body = require_valid(LabelClone(source=source, force=force))
     repo = ctx.repo
     outcome = ctx.api.send(labels.CLONE, body, id=repo.id)
     counts = f"{outcome.created} created, {outcome.changed} changed, {outcome.left} left as they were"

@@ -79,7 +79,7 @@ def merge(
 def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
     with copy_for_pulling(ctx.obj) as copy:
         head = flow.prepare(copy)
-        repo = ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo)
+        repo = ctx.reader.repo.find_linked(copy.repo.repo_id, copy.repo.repo)
         source = resolve_ref(ctx.obj, repo, ref)
         if source.head is None:
             raise Conflict(f"branch {ref} has no seal, so there is nothing to merge")

@@ -9,7 +9,7 @@ import typer
 
 from localstore.core.model import organisation
 from localstore.core.model.organisation import MemberInvite
-from svc.cmd.access.shared import handle_of, named
+from svc.cmd.access.shared import find_named, handle_of
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
@@ -66,4 +66,4 @@ def _find_own(ctx: Ctx, typed: str) -> MemberInvite:
     def names(invite: MemberInvite) -> Iterable[str]:
         return invite.id, invite.organisation.handle
 
-    return named(ctx.api.items(organisation.MY_INVITES), typed, names, "invitation", LIST)
+    return find_named(ctx.api.items(organisation.MY_INVITES), typed, names, "invitation", LIST)

@@ -19,7 +19,7 @@ from svc.cmd.access import shared
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.org.org import Name
-from svc.cmd.org.shared import MemberRoleName, explained, handle_of
+from svc.cmd.org.shared import MemberRoleName, explain_missing_org, handle_of
 from svc.console import Column, answers
 
 PEOPLE = (
@@ -48,7 +48,7 @@ def list_members(ctx: Ctx, org: Name, limit: Limit = 100) -> None:
     svc org member list acme
     """
     org = handle_of(org)
-    with explained(org):
+    with explain_missing_org(org):
         role = ctx.api.send(organisation.GET, org=org).role
         ctx.out.rows(_list_people(ctx, org, role == "admin", limit), PEOPLE, Member)
 
@@ -74,7 +74,7 @@ def add(
     """
     org = handle_of(org)
     body = MemberInviteCreate(handle=handle_of(handle), role=role.value)
-    with explained(org):
+    with explain_missing_org(org):
         invite = ctx.api.send(organisation.INVITE, body, org=org)
     sentence = (
         f"Invited @{invite.account.handle} to {org} as {invite.role}; they accept with: svc org invite accept"
@@ -161,6 +161,6 @@ def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member
 def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
     """Return the NotFound error which says that a person is not a member and not invited. If the user cannot
     see the organisation, raises NotFound about the organisation instead."""
-    with explained(org):
+    with explain_missing_org(org):
         next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

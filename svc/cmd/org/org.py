@@ -16,7 +16,7 @@ from localstore.core.model.organisation import (
 )
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
-from svc.cmd.org.shared import explained, handle_of
+from svc.cmd.org.shared import explain_missing_org, handle_of
 from svc.console import Column, answers
 
 COLUMNS = (
@@ -68,7 +68,7 @@ def view(ctx: Ctx, org: Name) -> None:
     svc org view acme
     """
     org = handle_of(org)
-    with explained(org):
+    with explain_missing_org(org):
         record = ctx.api.send(organisation.GET, org=org)
     ctx.out.record(record, (*COLUMNS, Column("id")), Organisation)
 
@@ -94,11 +94,11 @@ def edit(
         raise UsageError(f"say what to change: svc org edit {org} --base-role read")
     org = handle_of(org)
     if base_role != "none":
-        with explained(org):
+        with explain_missing_org(org):
             mine = ctx.api.send(organisation.GET, org=org).role
         if mine == "admin":  # nobody else is asked before the server refuses
             ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
-    with explained(org):
+    with explain_missing_org(org):
         record = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)
     sentence = f"All members of {org} have the role {record.base_role} in all its repositories"
     if base_role == "none":
@@ -117,7 +117,7 @@ def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new
     """
     org, new = handle_of(org), handle_of(new)
     ctx.confirm(f"Renaming {org} to {new}")
-    with explained(org):
+    with explain_missing_org(org):
         record = ctx.api.send(organisation.UPDATE, OrganisationChange(handle=new), org=org)
     ctx.out.done(f"{org} is {record.handle} now", record, COLUMNS, Organisation, value=record.handle)
 
@@ -134,6 +134,6 @@ def delete(ctx: Ctx, org: Name) -> None:
     """
     org = handle_of(org)
     ctx.confirm(f"Deleting the organisation {org}")
-    with explained(org):
+    with explain_missing_org(org):
         ctx.api.send(organisation.DELETE, org=org)
     ctx.out.done(f"Deleted the organisation {org}", {"handle": org}, (Column("handle"),), value=org)

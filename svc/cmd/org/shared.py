@@ -22,7 +22,7 @@ def handle_of(typed: str) -> str:
 
 
 @contextlib.contextmanager
-def explained(org: str) -> Iterator[None]:
+def explain_missing_org(org: str) -> Iterator[None]:
     """A context that replaces a 404 answer without a sentence by a NotFound. It says that the user is not a
     member of an organisation of this name. A 404 answer with a sentence is left unchanged."""
     try:

@@ -15,7 +15,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found
-from svc.http.checked import argument, checked
+from svc.http.checked import argument, require_valid
 
 WHOLE = "."  # the whole tree, as people type it
 
@@ -86,7 +86,7 @@ def set_path(
         raise UsageError("say who sees it: one of --public, --private and --open")
     if open_ and price_cents:
         raise UsageError("--open is never for a price; omit --price-cents")
-    body = checked(PathRuleSet(path=_path(ctx, path), visibility=chosen[0], price_cents=price_cents))
+    body = require_valid(PathRuleSet(path=_path(ctx, path), visibility=chosen[0], price_cents=price_cents))
     rule = ctx.api.send(endpoints.SET, body, id=ctx.repo.id)
     name = rule.path or WHOLE
     ctx.out.done(f"{name} is {rule.visibility}", rule, COLUMNS, PathRule, value=name)

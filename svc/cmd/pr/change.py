@@ -17,10 +17,10 @@ from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue.change import Comment, Names
 from svc.cmd.issue.words import alone, handles_of, names_of
-from svc.cmd.pr.words import COLUMNS, Named, Number, find, number_of, titled
+from svc.cmd.pr.words import COLUMNS, Named, Number, find, format_title, number_of
 from svc.console import answers
-from svc.flows.proposal.finding import explained
-from svc.http.checked import checked
+from svc.flows.proposal.finding import explain_missing_proposal
+from svc.http.checked import require_valid
 
 
 def _list_option(option: str, help: str) -> Any:
@@ -74,9 +74,9 @@ def edit(
         alone(ctx, "an editor")
         proposal = _rewrite_in_editor(ctx, *find(ctx, number))
     else:
-        checked(patch)
+        require_valid(patch)
         proposal = _change(ctx, *number_of(ctx, number), patch)
-    _print_done(ctx, f"Changed proposal {titled(proposal)}", proposal)
+    _print_done(ctx, f"Changed proposal {format_title(proposal)}", proposal)
 
 
 @queueable
@@ -123,7 +123,9 @@ def ready(
     """
     proposal = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
     _print_done(
-        ctx, f"Proposal {titled(proposal)} is {'a draft again' if undo else 'ready for review'}", proposal
+        ctx,
+        f"Proposal {format_title(proposal)} is {'a draft again' if undo else 'ready for review'}",
+        proposal,
     )
 
 
@@ -142,20 +144,20 @@ def add_label(
     svc pr label add 12 "help wanted" --create
     """
     names = names_of(labels)
-    checked(ProposalPatch(add_labels=names))
+    require_valid(ProposalPatch(add_labels=names))
     if create and len(names) > 1:
         alone(ctx, "another label")
     repo, n = number_of(ctx, number)
     if not create:
         proposal = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
-        with explained(ctx.api, repo, n):
+        with explain_missing_proposal(ctx.api, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
                 proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
     _print_done(
         ctx,
-        f"Labelled proposal {titled(proposal)}: {', '.join(label.name for label in proposal.labels)}",
+        f"Labelled proposal {format_title(proposal)}: {', '.join(label.name for label in proposal.labels)}",
         proposal,
     )
 
@@ -173,22 +175,24 @@ def remove_label(
     svc pr label remove 12 parser
     """
     names = names_of(labels)
-    checked(ProposalPatch(remove_labels=names))
+    require_valid(ProposalPatch(remove_labels=names))
     repo, proposal = find(ctx, number)
     on = {label.name.casefold() for label in proposal.labels}
     for name in names:
         if name.casefold() not in on:
             raise NotFound(f"proposal #{proposal.number} has no label {name}")
     n = str(proposal.number)
-    with explained(ctx.api, repo, n):
+    with explain_missing_proposal(ctx.api, repo, n):
         for name in names:
             changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
     remaining = ", ".join(label.name for label in changed.labels) or "none are left"
-    _print_done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
+    _print_done(
+        ctx, f"Took {', '.join(names)} off proposal {format_title(changed)}; labels: {remaining}", changed
+    )
 
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
-    body = None if comment is None else checked(CommentBody(body=comment))
+    body = None if comment is None else require_valid(CommentBody(body=comment))
     if body is not None:
         alone(ctx, "a comment")
     if ctx.obj.queues:  # the change goes to the outbox, and the state before it is not known
@@ -199,26 +203,26 @@ def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch,
     if body is not None:
         ctx.api.send(issues.COMMENT, body, id=repo.id, n=n)
     if before.state == after.state:
-        _print_done(ctx, f"Proposal {titled(after)} was {after.state} already", after)
+        _print_done(ctx, f"Proposal {format_title(after)} was {after.state} already", after)
     else:
-        _print_done(ctx, f"{did} proposal {titled(after)}", after)
+        _print_done(ctx, f"{did} proposal {format_title(after)}", after)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
-    with explained(ctx.api, repo, number):
+    with explain_missing_proposal(ctx.api, repo, number):
         return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
 
 
 def _rewrite_in_editor(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
     """Let the user rewrite the title and text of a proposal in an editor, and send them to the server.
     Returns the changed proposal."""
-    from svc.cmd.frame.editor import composed
+    from svc.cmd.frame.editor import compose_text
 
     remarks = ["The first line is the title, the rest the text."]
-    with composed(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):
+    with compose_text(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
-            patch = checked(ProposalPatch(title=title.strip(), body=body.strip()))
+            patch = require_valid(ProposalPatch(title=title.strip(), body=body.strip()))
             return _change(ctx, repo, str(old.number), patch)
         except Exception:
             ctx.out.note(f"svc: your text is in {file}")

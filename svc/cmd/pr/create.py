@@ -20,10 +20,10 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
-from svc.cmd.pr.words import COLUMNS, Reviewers, place_of, titled
+from svc.cmd.pr.words import COLUMNS, Reviewers, format_title, place_of
 from svc.console import answers
 from svc.flows.place.known_subjects import listing
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 
 @answers(COLUMNS, Proposal)
@@ -93,7 +93,7 @@ def create(
             assignees=handles_of(assignee),
             reviewers=handles_of(reviewer),
         )
-        return ctx.api.send(proposals.CREATE, checked(request), id=repo.id)
+        return ctx.api.send(proposals.CREATE, require_valid(request), id=repo.id)
 
     if fill:
         first_line, rest = _from_seals(ctx, repo, start, end)
@@ -104,7 +104,7 @@ def create(
         _note_edits(ctx)
     kind = "draft" if proposal.draft else "proposal"
     where = f" of {repo.full_name}" if proposal.cross_repository else ""
-    sentence = f"Opened {kind} {titled(proposal)}{where}: {end} → {proposal.base}"
+    sentence = f"Opened {kind} {format_title(proposal)}{where}: {end} → {proposal.base}"
     ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))
     if ctx.obj.named_repo is not None and repo.parent is not None:
         ctx.out.note(f"to see it: svc pr view {proposal.number} -R {repo.full_name}")
@@ -158,13 +158,13 @@ def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
 def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
     """Let the user write the proposal in an editor, create it with `send`, and return it. If that fails, the
     text is kept in its file."""
-    from svc.cmd.frame.editor import composed
+    from svc.cmd.frame.editor import compose_text
 
     if not ctx.out.interactive:
         raise UsageError("say the title: -t TITLE or --fill; there is no terminal for an editor")
     remarks = ["The first line is the title, the rest the text. An empty text opens nothing."]
     start = f"\n\n{text}" if text.strip() else ""
-    with composed(start, remarks, ctx.obj.environment) as (typed, file):
+    with compose_text(start, remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
             return send(title.strip(), body.strip())

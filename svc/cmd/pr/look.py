@@ -148,7 +148,7 @@ def range_diff(
     svc pr range-diff 12
     svc pr range-diff 12 1..3
     """
-    from svc.flows.proposal.range_diff import Work, paired, steps
+    from svc.flows.proposal.range_diff import Work, pair_seals, steps
 
     repo, proposal = find(ctx, number, session=False)
     old, new = _span(span, proposal.version)
@@ -157,7 +157,7 @@ def range_diff(
         if n not in by_number:
             raise NotFound(f"#{proposal.number} has no version {n}; see: svc pr versions {proposal.number}")
     work = Work()
-    pairs = paired(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]), work)
+    pairs = pair_seals(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]), work)
     if work.short:
         ctx.out.note("so large changes were not all compared with each other; some > and < may be pairs")
     if ctx.out.format.as_data:

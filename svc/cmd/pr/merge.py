@@ -26,7 +26,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import count, path_list
-from svc.cmd.pr.words import Number, find, titled
+from svc.cmd.pr.words import Number, find, format_title
 from svc.console import Column, answers
 from svc.flows.proposal.merging import Wanted, signatures
 from svc.flows.sign_in.register_device import signing_key
@@ -109,7 +109,7 @@ def merge(
     if disable_auto:
         done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(proposal.number))
         was = "no longer merges by itself" if proposal.auto_merge else "had no auto-merge"
-        sentence = f"{titled(done)} {was}"
+        sentence = f"{format_title(done)} {was}"
         ctx.out.done(sentence, _unmerged_record(done), COLUMNS, value=str(proposal.number))
         return
     way_back = ""
@@ -135,7 +135,9 @@ def merge(
         if way_back:
             ctx.out.note(f"deleting {proposal.head} would leave its seals on no branch or tag; {way_back}")
         changed = path_list(_changed_paths(prepared))
-        sentence = f"Would merge {titled(proposal)} into {proposal.base}: {changed or 'no file changes'}"
+        sentence = (
+            f"Would merge {format_title(proposal)} into {proposal.base}: {changed or 'no file changes'}"
+        )
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     finish = MergeFinalizeRequest(
@@ -149,14 +151,16 @@ def merge(
             ctx.out.note(f"{proposal.head} is deleted when it lands; then {way_back}")
         done = ctx.api.send(merges.AUTO, finish, **path)
         blocks = "; ".join(reasons_to_wait((["draft"] if proposal.draft else []) + proposal.blocked_by))
-        sentence = f"{titled(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"
+        sentence = f"{format_title(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"
         record = {**_record(proposal, prepared, None, False), "auto": True}
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     done = ctx.api.send(merges.FINALIZE, finish, **path)
     deleted = delete_branch and _report_deletion(ctx, repo, proposal, way_back)
     how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
-    sentence = f"Merged {titled(proposal)} into {proposal.base} ({how}): {(done.merged_seal or '')[:12]}"
+    sentence = (
+        f"Merged {format_title(proposal)} into {proposal.base} ({how}): {(done.merged_seal or '')[:12]}"
+    )
     sentence += f"; deleted branch {proposal.head}" if deleted else ""
     record = _record(proposal, prepared, done.merged_seal, deleted)
     ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))

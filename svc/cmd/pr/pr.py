@@ -29,7 +29,7 @@ from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import Owned, from_branch
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
 THREAD = (*ONE, Column("body"), Column("thread"), Column("line_threads"))
@@ -67,7 +67,7 @@ def list_proposals(
     svc pr list --author @me --state all
     svc pr list --base main --reviewer @me --json number,title,reviewed
     """
-    query = checked(
+    query = require_valid(
         ProposalQuery(
             state=state,
             author=person(author),

@@ -15,10 +15,10 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.frame.working_copy import count
 from svc.cmd.pr import threads
-from svc.cmd.pr.words import Number, find, titled
+from svc.cmd.pr.words import Number, find, format_title
 from svc.console import Column, answers
-from svc.flows.proposal.finding import explained
-from svc.http.checked import checked
+from svc.flows.proposal.finding import explain_missing_proposal
+from svc.http.checked import require_valid
 
 
 def reviewer(record: dict[str, dict[str, str]]) -> str:
@@ -86,10 +86,10 @@ def review(
     if dismiss:
         _dismiss(ctx, repo, proposal, dismiss.removeprefix("@"))
         return
-    request = checked(ReviewCreate(verdict=verdicts[0], body=text or "", seal_id=proposal.head_seal))
-    with explained(ctx.api, repo, str(proposal.number)):
+    request = require_valid(ReviewCreate(verdict=verdicts[0], body=text or "", seal_id=proposal.head_seal))
+    with explain_missing_proposal(ctx.api, repo, str(proposal.number)):
         posted = ctx.api.send(reviews.CREATE, request, id=repo.id, n=str(proposal.number))
-    sentence = f"{_DID[posted.verdict]} {titled(proposal)} at {posted.seal_id[:12]}"
+    sentence = f"{_DID[posted.verdict]} {format_title(proposal)} at {posted.seal_id[:12]}"
     sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""
     ctx.out.done(sentence, posted, COLUMNS, Review, value=posted.id)
     if not posted.counts and posted.verdict != "comment":
@@ -105,7 +105,7 @@ def _dismiss(ctx: Ctx, repo: Repo, proposal: Proposal, handle: str) -> None:
     patch = ReviewPatch(state="dismissed")
     dismissed = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(proposal.number), review=standing.id)
     ctx.out.done(
-        f"Dismissed the verdict of {handle} on {titled(proposal)}",
+        f"Dismissed the verdict of {handle} on {format_title(proposal)}",
         dismissed,
         COLUMNS,
         Review,

@@ -121,4 +121,4 @@ def react(
     """
     name = on_issue.reaction_of(reaction)
     repo, n = number_of(ctx, number)
-    on_issue.reacted(ctx, repo, n, name, comment, remove)
+    on_issue.send_reaction(ctx, repo, n, name, comment, remove)

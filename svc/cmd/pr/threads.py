@@ -39,12 +39,12 @@ from svc.cmd.frame.text_options import text_of
 from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.comment import COLUMNS as SAID
 from svc.cmd.issue.words import prose
-from svc.cmd.pr.words import Named, Number, find, titled
+from svc.cmd.pr.words import Named, Number, find, format_title
 from svc.console import Column, answers
-from svc.flows.proposal.finding import explained
+from svc.flows.proposal.finding import explain_missing_proposal
 from svc.flows.proposal.suggesting import signature
 from svc.flows.sign_in.register_device import signing_key
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 _LINES = re.compile(r"L?([1-9][0-9]{0,8})(?:[-:,]L?([1-9][0-9]{0,8}))?")
 _SHOWN = 12  # lines of one thread
@@ -105,7 +105,7 @@ def list_threads(
     svc pr threads 12 --state open
     svc pr threads 12 --draft
     """
-    query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
+    query = require_valid(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
     repo, proposal = find(ctx, number, session=False)
     rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(proposal.number))
     ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{proposal.number} match")
@@ -133,7 +133,7 @@ def resolve(
         changed = ctx.api.send(threads.UPDATE, patch, **path, thread=named_thread.id)
         did = "Reopened" if reopen else "Resolved"
         ctx.out.done(
-            f"{did} {_spot(changed)} of {titled(proposal)}", changed, COLUMNS, Thread, value=changed.id
+            f"{did} {_spot(changed)} of {format_title(proposal)}", changed, COLUMNS, Thread, value=changed.id
         )
 
 
@@ -163,7 +163,7 @@ def apply(
         message=text,
         expected_head=proposal.head_seal,
     )
-    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(proposal.number))
+    prepared = ctx.api.send(threads.PREPARE, require_valid(body), id=repo.id, n=str(proposal.number))
     some = _find_threads(ctx.api, repo, proposal, ids)
     me = ctx.api.send(auth.USER_INFO).user_id
     signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
@@ -177,7 +177,9 @@ def apply(
         "paths": paths,
     }
     what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
-    ctx.out.done(f"Applied {what} to {titled(proposal)}: {seal.id[:12]}", record, APPLIED, value=seal.id)
+    ctx.out.done(
+        f"Applied {what} to {format_title(proposal)}: {seal.id[:12]}", record, APPLIED, value=seal.id
+    )
 
 
 def on_lines(
@@ -206,13 +208,13 @@ def on_lines(
         suggestion=other,
         draft=draft,
     )
-    with explained(ctx.api, repo, str(proposal.number)):
-        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(proposal.number))
+    with explain_missing_proposal(ctx.api, repo, str(proposal.number)):
+        return ctx.api.send(threads.CREATE, require_valid(request), id=repo.id, n=str(proposal.number))
 
 
 def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
     (named_thread,) = _find_threads(ctx.api, repo, proposal, [thread])
-    body = checked(ThreadComment(body=text, draft=draft))
+    body = require_valid(ThreadComment(body=text, draft=draft))
     return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
 
 

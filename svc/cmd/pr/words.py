@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from localstore.core.words import state_of_proposal
 from svc.cmd.frame.context import Ctx
-from svc.cmd.issue.words import assigned, author, label_names, reacted
+from svc.cmd.issue.words import author, count_reactions, label_names, list_assignees
 from svc.console import Column
 from svc.flows.place.known_subjects import listing, store_base
 from svc.flows.proposal import finding
@@ -49,7 +49,7 @@ def head_of(record: dict[str, Any]) -> str:
     return f"{there['full_name'].partition('/')[0] if there else '?'}:{record['head']}"
 
 
-def reviewed(record: dict[str, Any]) -> list[str]:
+def list_reviewers(record: dict[str, Any]) -> list[str]:
     """Return each reviewer with their verdict, such as `bob approve (stale)`. A verdict is stale if the
     change was edited after it."""
     return [
@@ -75,7 +75,7 @@ COLUMNS = (
     Column("title", kind="line"),
     Column("state", state, kind="state", spare=3),
     Column("branches", branches, spare=1),
-    Column("reviewed", reviewed, spare=4),
+    Column("reviewed", list_reviewers, spare=4),
     Column("author", author, spare=2),
     Column("updated_at", kind="time"),
 )
@@ -97,16 +97,16 @@ ONE = (
     Column("state", state, kind="state"),
     Column("branches", branches),
     Column("author", author),
-    Column("reviewed", reviewed),
+    Column("reviewed", list_reviewers),
     Column("merge_state"),
     Column("conflicts"),
     Column("blocked_by"),
     Column("auto", auto_merge),
     Column("version"),
     Column("head_seal", kind="id"),
-    Column("assignees", assigned),
+    Column("assignees", list_assignees),
     Column("labels", label_names),
-    Column("reacted", reacted),
+    Column("reacted", count_reactions),
     Column("comments"),
     Column("threads", lambda one: _talk(one["threads"])),
     Column("depends_on"),
@@ -165,7 +165,7 @@ def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
     return repo, str(proposal.number)
 
 
-def titled(proposal: Proposal) -> str:
+def format_title(proposal: Proposal) -> str:
     """Return the number and title of a proposal for a sentence: `#12 (Title)`."""
     return f"#{proposal.number} ({terminal_safe(proposal.title)})"
 

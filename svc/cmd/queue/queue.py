@@ -15,7 +15,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.outbox.account import account_api
-from svc.flows.outbox.actions import described, open_outbox, replay
+from svc.flows.outbox.actions import describe_action, open_outbox, replay
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -65,7 +65,7 @@ def retry(
             outbox.retry(entry.id)
 
         def note_outcome(entry: QueuedAction, error: SvcError | None) -> None:
-            what = f"{described(entry)}{f' in {entry.about}' if entry.about else ''}"
+            what = f"{describe_action(entry)}{f' in {entry.about}' if entry.about else ''}"
             if error is None:
                 ctx.out.note(f"sent: {what}")
             else:
@@ -129,4 +129,4 @@ def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
 
 def _record(entry: QueuedAction) -> dict[str, object]:
     fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
-    return {**fields, "action": described(entry), "created_at": entry.created_at}
+    return {**fields, "action": describe_action(entry), "created_at": entry.created_at}

@@ -19,8 +19,8 @@ from svc.cmd.frame.text_options import text_of
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.console.table import size
-from svc.flows.place.refs import abbreviated, explained_not_found, is_relative, seal_of
-from svc.http.checked import checked
+from svc.flows.place.refs import explained_not_found, find_abbreviated, is_relative, seal_of
+from svc.http.checked import require_valid
 
 LIST = "svc repo release list"
 Notes = Annotated[str | None, typer.Option("-n", "--notes", metavar="TEXT", help="The notes")]
@@ -45,7 +45,7 @@ def files(record: dict[str, Any]) -> int:
     return len(record["assets"])
 
 
-def signed(record: dict[str, Any]) -> bool:
+def is_signed(record: dict[str, Any]) -> bool:
     return bool(record["publication"]["signed"])
 
 
@@ -53,7 +53,7 @@ COLUMNS = (
     Column("version", kind="name"),
     Column("seal_id", kind="id"),
     Column("files", files),
-    Column("signed", signed),
+    Column("signed", is_signed),
     Column("author", author, spare=1),
     Column("created_at", kind="time"),
 )
@@ -114,7 +114,7 @@ def create(
     repo = ctx.repo
     source = ref or repo.default_branch
     at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, source)
-    body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
+    body = require_valid(ReleaseCreate(version=version, seal_id=at, notes=text))
     release = ctx.api.send(releases.CREATE, body, id=repo.id)
     try:
         for _ in upload(ctx.api, repo.id, version, local, False, ctx.obj.progress):
@@ -179,7 +179,7 @@ def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile 
         raise UsageError("say the new notes: --notes TEXT or --notes-file FILE")
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        release = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
+        release = ctx.api.send(releases.EDIT, require_valid(ReleaseEdit(notes=text)), id=repo.id, v=version)
     ctx.out.done(f"Rewrote the notes of release {version}", release, COLUMNS, Release, value=version)
 
 
@@ -218,7 +218,7 @@ def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
     Raises NotFound if there is no such seal."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
-    seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
+    seal = typed if is_hex_digest(typed) else find_abbreviated(ctx.obj, repo, typed)
     if seal is None:
         raise NotFound(f"{repo.full_name} has no seal {typed}; --from takes the names of branches and tags")
     return seal

@@ -18,7 +18,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
 from svc.flows.place.target import clone_into
-from svc.http.checked import argument, checked
+from svc.http.checked import argument, require_valid
 
 CREATED = (*COLUMNS, Column("folder"))
 
@@ -64,7 +64,7 @@ def create(
     """
     owner, slash, name = name.rpartition("/")
     name = argument(repository_name, name)
-    body = checked(
+    body = require_valid(
         RepoCreate(
             name=name,
             owner=argument(handle, owner.removeprefix("@")) if slash else None,

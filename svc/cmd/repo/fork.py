@@ -19,7 +19,7 @@ from svc.cmd.org.shared import handle_of
 from svc.cmd.repo.create import CREATED, any_inside
 from svc.console import Column, answers
 from svc.flows.place.target import clone_into
-from svc.http.checked import argument, checked
+from svc.http.checked import argument, require_valid
 
 COLUMNS = (
     Column("full_name", kind="name"),
@@ -69,7 +69,7 @@ def fork(
     folder = ctx.obj.below(new_name or original.name)
     if clone and any_inside(folder):
         raise FolderNotEmpty(folder, "give the fork another name with --name, or run this in another folder")
-    body = checked(ForkCreate(name=new_name, owner=owner, default_branch_only=default_branch_only))
+    body = require_valid(ForkCreate(name=new_name, owner=owner, default_branch_only=default_branch_only))
     try:
         copy = ctx.api.send(repos.FORK, body, id=original.id)
     except NotFound:

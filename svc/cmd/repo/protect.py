@@ -15,7 +15,7 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 
 def approvals(record: dict[str, Any]) -> int:
@@ -96,7 +96,7 @@ def set_rule(
     svc repo protect set 'release/**' --lock-writes
     """
     pattern = branch_pattern.check(branch)
-    body = checked(
+    body = require_valid(
         ProtectionSet(
             require_review=require_review,
             require_checks=require_checks,

@@ -20,7 +20,7 @@ from svc.cmd.frame.queueing import queueable
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
 from svc.flows.place.folder import rename_link
-from svc.http.checked import argument, checked
+from svc.http.checked import argument, require_valid
 
 DELETED = (Column("full_name"), Column("id"), Column("restore_id"), Column("purge_at", kind="time"))
 
@@ -191,7 +191,7 @@ def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
 
 
 def _patch(ctx: Ctx, changes: RepoPatch, sentence: str, repo: Repo | None = None) -> Repo:
-    body = checked(changes)
+    body = require_valid(changes)
     target = repo or ctx.repo
     changed = ctx.api.send(repos.UPDATE, body, id=target.id)
     ctx.out.done(sentence.format(changed.full_name), changed, COLUMNS, Repo, value=changed.full_name)

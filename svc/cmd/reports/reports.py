@@ -23,12 +23,12 @@ from localstore.core.model.report import (
     Severity,
 )
 from localstore.core.paths import terminal_safe
-from svc.cmd.access.shared import named
+from svc.cmd.access.shared import find_named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 LIST = "svc repo reports list"
 
@@ -105,7 +105,7 @@ def create(
         raise UsageError("say what is wrong: --body TEXT or --body-file FILE")
     if not title:
         raise UsageError("give the report a title: -t TEXT")
-    request = checked(ReportCreate(title=title, body=text, severity=severity))
+    request = require_valid(ReportCreate(title=title, body=text, severity=severity))
     repo = ctx.repo
     record = ctx.api.send(reports.CREATE, request, id=repo.id)
     ctx.out.done(f"Reported to the owner of {repo.full_name}", record, COLUMNS, Report, value=record.id)
@@ -140,7 +140,7 @@ def decide(
         raise UsageError("choose one of --triaged, --published and --dismissed")
     if affected and chosen != ["published"]:
         raise UsageError("--affected is said of what is published; add --published")
-    body = checked(
+    body = require_valid(
         ReportDecision(decision=chosen[0], affected=[_package(package) for package in affected or ()])
     )
     repo = ctx.repo
@@ -177,6 +177,6 @@ def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:
     def names(report: Report) -> Iterable[str]:
         return (report.id,)
 
-    return named(
+    return find_named(
         ctx.api.items(reports.LIST, limit=REPORTS, id=repo.id), typed, names, "report", LIST, state=""
     )

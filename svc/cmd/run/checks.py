@@ -33,7 +33,7 @@ from svc.cmd.run.watch import (
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found, seal_of
 from svc.flows.waiting.checks import APPEAR, INTERVAL, Options, Subject
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 LIST = "svc repo checks list"
 ENABLED = (Column("name", kind="name"), Column("enabled"))
@@ -102,7 +102,7 @@ def enable(ctx: Ctx, name: Name) -> None:
     Examples:
     svc repo checks enable ci/test
     """
-    checked(RunQuery(name=name))
+    require_valid(RunQuery(name=name))
     check = ctx.api.send(checks.ENABLE, id=ctx.repo.id, name=name)
     ctx.out.done(f"Enabled check {check.name}", check, ENABLED, Check, value=check.name)
 
@@ -116,7 +116,7 @@ def disable(ctx: Ctx, name: Name) -> None:
     Examples:
     svc repo checks disable ci/test
     """
-    checked(RunQuery(name=name))
+    require_valid(RunQuery(name=name))
     repo = ctx.repo
     with explained_not_found(repo, f"enabled check {name}", LIST):
         ctx.api.send(checks.DISABLE, id=repo.id, name=name)

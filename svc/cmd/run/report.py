@@ -14,7 +14,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.run.run import COLUMNS, Id, find, stands
 from svc.console import answers
 from svc.flows.place.refs import default_ref, last_seal, seal_of
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 Stands = Annotated[
     Status | None, typer.Option("--status", help="How far it is; with --conclusion it is completed")
@@ -53,8 +53,8 @@ def create(
     if seal and branch:
         raise UsageError("--seal and --branch both name a seal; use one of them")
     _require_possible(status, conclusion)
-    checked(RunPatch(summary=summary, details_url=details_url))
-    checked(runs.RunQuery(name=name))
+    require_valid(RunPatch(summary=summary, details_url=details_url))
+    require_valid(runs.RunQuery(name=name))
     repo = ctx.repo
     body = RunCreate(
         name=name,
@@ -64,7 +64,7 @@ def create(
         summary=summary,
         details_url=details_url,
     )
-    run = ctx.api.send(runs.CREATE, checked(body), id=repo.id)
+    run = ctx.api.send(runs.CREATE, require_valid(body), id=repo.id)
     _print_done(ctx, "Recorded", run)
 
 
@@ -87,7 +87,7 @@ def update(
     patch = RunPatch(status=status, conclusion=conclusion, summary=summary, details_url=details_url)
     if patch == RunPatch():
         raise UsageError("say what changed: --status, --conclusion, --summary or --details-url")
-    checked(patch)
+    require_valid(patch)
     repo = ctx.repo
     changed = ctx.api.send(runs.UPDATE, patch, id=repo.id, run=find(ctx, repo, run).id)
     _print_done(ctx, "Updated", changed)

@@ -16,7 +16,7 @@ from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found, resolve_ref
 from svc.flows.waiting.checks import FAILED
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 LIST = "svc repo run list"
 ID_CHARS = 32
@@ -94,7 +94,7 @@ def list_runs(
     svc repo run list --seal 3f2a91 --json id,name,conclusion
     """
     repo = ctx.readable_repo
-    query = checked(
+    query = require_valid(
         RunQuery(
             seal=resolve_ref(ctx.obj, repo, seal).head if seal else None,
             branch=branch or None,

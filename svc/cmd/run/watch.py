@@ -16,7 +16,16 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.run.run import Id, find
 from svc.console import Column, answers
 from svc.console.live_table import LiveTable
-from svc.flows.waiting.checks import FAILED, INTERVAL, Options, Subject, Verdict, Watcher, counted, decided
+from svc.flows.waiting.checks import (
+    FAILED,
+    INTERVAL,
+    Options,
+    Subject,
+    Verdict,
+    Watcher,
+    decide_outcome,
+    select_counted,
+)
 
 NAMED = 5  # checks that a sentence names
 
@@ -128,9 +137,9 @@ def look(
 ) -> None:
     """Print the checks once. If one failed, and `strict` or `exit_status` is True, exit with 1. If one is
     pending, and `exit_status` is True, exit with 8."""
-    items = counted(answer.items, options)
+    items = select_counted(answer.items, options)
     table_of(ctx, items)
-    outcome = decided(items, Options(fail_fast=True)) or "pending"
+    outcome = decide_outcome(items, Options(fail_fast=True)) or "pending"
     if exit_status or (strict and outcome == "failed"):
         leave(ctx, Verdict(outcome, items), subject)
 

@@ -19,7 +19,7 @@ from localstore.core.model.webhook import (
     Webhook,
 )
 from localstore.core.paths import terminal_safe
-from svc.cmd.access.shared import named
+from svc.cmd.access.shared import find_named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.webhook.webhook import Which, find
@@ -121,7 +121,7 @@ def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
         return (delivery.id,)
 
     newest = islice(ctx.api.items(webhooks.DELIVERIES, id=repo.id, hook=hook.id), LOOKED_THROUGH)
-    return named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
+    return find_named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
 
 
 def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:

@@ -21,11 +21,11 @@ from localstore.core.model.webhook import (
     check_url,
     signing_key,
 )
-from svc.cmd.access.shared import named
+from svc.cmd.access.shared import find_named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 LIST = "svc repo webhook list"
 
@@ -80,7 +80,7 @@ def create(
         secret = sys.stdin.read(WEBHOOK_SECRET_MAX + 2).strip("\r\n")
         if not secret:
             raise UsageError("standard input has no secret")
-    body = checked(
+    body = require_valid(
         WebhookCreate(url=url, events=kinds_of(events), secret=secret or None, active=not inactive)
     )
     check_url(url)
@@ -137,7 +137,7 @@ def edit(
     """
     if not events and active is None:
         raise UsageError("say what changes: --events, --active or --inactive")
-    body = checked(WebhookEdit(events=kinds_of(events) if events else None, active=active))
+    body = require_valid(WebhookEdit(events=kinds_of(events) if events else None, active=active))
     repo = ctx.repo
     hook = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
     ctx.out.done(f"Changed webhook {hook.id[:12]}", hook, COLUMNS, Webhook, value=hook.id)
@@ -164,7 +164,7 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
     def names(webhook: Webhook) -> Iterable[str]:
         return webhook.id, webhook.url
 
-    return named(ctx.api.items(webhooks.LIST, id=repo.id), typed, names, "webhook", LIST, state="")
+    return find_named(ctx.api.items(webhooks.LIST, id=repo.id), typed, names, "webhook", LIST, state="")
 
 
 def kinds_of(typed: str) -> list[EventKind]:

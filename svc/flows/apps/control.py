@@ -13,7 +13,7 @@ from localstore.folder.lock import end_holder, how_to_end, living_holder
 from localstore.models.errors import AppFailed
 from svc import UTF8_NAMES
 from svc.flows.apps.place import LOCK, App, Apps
-from svc.flows.apps.state import AppState, recorded, state_of
+from svc.flows.apps.state import AppState, read_recorded, state_of
 from svc.flows.apps.supervise import end_left
 from svc.flows.apps.supervisor import ALREADY
 
@@ -58,7 +58,7 @@ def wait(
         elif state.supervisor == process.pid and over(state):
             return state
         elif code is not None:
-            last_words = recorded(apps, app)
+            last_words = read_recorded(apps, app)
             if last_words is not None and last_words.supervisor == process.pid:
                 return state
             text = (apps.folder(app.id) / "start").read_text("utf-8", "replace").strip().splitlines()

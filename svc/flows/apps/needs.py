@@ -34,14 +34,14 @@ def needs_of(manifest: RepoManifest) -> Needs:
     """Return the models that a manifest names under `models:` and `ollama_tag`. Raises UsageError for a text
     that is not the name of a model."""
     names = [parse(name) for name in manifest.models]
-    preferred = _preferred(manifest.ollama_tag, names)
+    preferred = _parse_preferred(manifest.ollama_tag, names)
     uses = manifest.launch is not None and bool(manifest.launch.placeholders)
     if not names and preferred is not None:
         names = [preferred._replace(tag="latest")] if preferred.tag != "latest" else [preferred]
     return Needs(bool(names) or uses, names, preferred if preferred not in names[:1] else None)
 
 
-def _preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
+def _parse_preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
     """Return the model that `ollama_tag` selects; None without a tag. The tag is either a whole name
     (`qwen:q4_k_m`), or only the part after the colon, which then replaces that part of the first of
     `names`."""

@@ -45,7 +45,7 @@ def write(apps: Apps, state: AppState) -> None:
     store.write(apps.folder(state.id) / STATE, msgspec.json.encode(state))
 
 
-def recorded(apps: Apps, app: App) -> AppState | None:
+def read_recorded(apps: Apps, app: App) -> AppState | None:
     """Return the last state that the app's supervisor stored; None if there is none."""
     try:
         return msgspec.json.decode((apps.folder(app.id) / STATE).read_bytes(), type=AppState)
@@ -56,7 +56,7 @@ def recorded(apps: Apps, app: App) -> AppState | None:
 def state_of(apps: Apps, app: App) -> AppState:
     """Return the current state of an app. It is the stored state, corrected if the supervisor was killed
     since, or if a new supervisor has not stored a state yet."""
-    state = recorded(apps, app) or AppState(id=app.id)
+    state = read_recorded(apps, app) or AppState(id=app.id)
     state.id, state.folder, state.installed = app.id, app.folder, app.installed
     supervisor = living_holder(apps.folder(app.id) / LOCK)
     if supervisor is None and state.state in ("starting", "pulling", "running"):

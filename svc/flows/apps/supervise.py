@@ -240,7 +240,7 @@ def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) ->
 
 def end_left(apps: Apps, app: App) -> None:
     """End the program of an app whose supervisor was killed, if the program is still running."""
-    recorded = states.recorded(apps, app)
+    recorded = states.read_recorded(apps, app)
     if recorded is None or recorded.pid is None or recorded.began is None:
         return
     if states.began(recorded.pid) != recorded.began:

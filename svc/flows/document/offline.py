@@ -25,7 +25,7 @@ from localstore.seen_documents import FILE, SeenDocuments
 from svc.api import Api
 from svc.flows.document.place import OnServer, Shown, body_of
 from svc.flows.outbox.actions import Queued, has_entries, open_outbox, replay
-from svc.flows.outbox.document_edits import extended, latest, path_of, space_of, value_of
+from svc.flows.outbox.document_edits import add_edit, latest, path_of, space_of, value_of
 from svc.http.session import Session
 
 _DAMAGED = "move it away to begin anew"
@@ -76,7 +76,7 @@ class OfAccount(OnServer):
                 self._send(document_id)
             document = super().look(document_id).document
         except ServerUnreachable as error:
-            view = self._known(document_id, error)
+            view = self._find_known(document_id, error)
             what = ", with your edits that wait" if view.waits else ""
             self._note(f"svc: {error.detail}")
             self._note(f"svc: this is version {view.document.frontier}, which this device saw last{what}")
@@ -117,10 +117,10 @@ class OfAccount(OnServer):
         or sent since. Returns the queued action."""
         document = view.document
 
-        def revised(last: QueuedAction | None) -> dict[str, object]:
+        def revise(last: QueuedAction | None) -> dict[str, object]:
             if last is not None:
                 now = latest(last.value)["content"]
-                return extended(last, merged(document.content, now, content), title)
+                return add_edit(last, merged(document.content, now, content), title)
             seen = self._seen_last(document.id)
             if not view.waits or seen is None:
                 return value_of(document, content, title)
@@ -129,7 +129,7 @@ class OfAccount(OnServer):
         handle, path = self._session.handle or "", path_of(document.id)
         with self._outbox() as outbox:
             try:
-                return outbox.revise(*self._who, handle, path, revised)
+                return outbox.revise(*self._who, handle, path, revise)
             except OverflowError:
                 raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
 
@@ -156,7 +156,7 @@ class OfAccount(OnServer):
         with self._outbox() as outbox:
             return outbox.at(*self._who, path_of(document_id))
 
-    def _known(self, document_id: str, error: SvcError) -> Shown:
+    def _find_known(self, document_id: str, error: SvcError) -> Shown:
         """Return the version of the document that this device saw last, with the waiting edits. Raises
         `error` if this device has never seen the document."""
         seen = self._seen_last(document_id)

@@ -24,7 +24,7 @@ from localstore.disk_errors import translated_disk_errors
 from localstore.documents import FILE, LocalDocuments, is_local
 from localstore.home import Home
 from svc.api import Api
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 DAMAGED = "put back a copy of it, or move it away to begin anew"
 
@@ -136,7 +136,7 @@ class OnDevice:
 
 def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
     """Return the body of the request that edits a document. Raises UsageError for an invalid title."""
-    return checked(DocumentPut(content=content, title=title, base=view.document.frontier))
+    return require_valid(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 
 @contextmanager

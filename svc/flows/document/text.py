@@ -16,14 +16,14 @@ def is_json(content: Any) -> bool:
     return not isinstance(content, str)
 
 
-def written(content: Any) -> str:
+def format_content(content: Any) -> str:
     """Return the content as the text of a file."""
     if not is_json(content):
         return str(content)
     return msgspec.json.format(encode(content), indent=2).decode() + "\n"
 
 
-def parsed(text: str, json: bool) -> Any:
+def parse_content(text: str, json: bool) -> Any:
     """Return a document's content from the text of a file. It is the text itself or, if `json` is True, the
     JSON value in it. Raises UsageError if the text is not JSON then."""
     if not json:

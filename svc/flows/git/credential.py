@@ -86,10 +86,10 @@ def password_for(request: Asked, sessions: Sessions) -> Password | None:
         keys = api.send(auth.TOKEN_KEYS).keys
     finally:
         api.close()
-    return narrowed(credential, repo_id, keys)
+    return narrow_token(credential, repo_id, keys)
 
 
-def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
+def narrow_token(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
     """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the public
     keys of the server that may have signed the token: it maps the number of each key to the key in base64."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME

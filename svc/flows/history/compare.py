@@ -80,7 +80,7 @@ def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) 
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]
-        repo = where.reader.repo.linked(link.repo_id, link.repo)
+        repo = where.reader.repo.find_linked(link.repo_id, link.repo)
         if _may_be_ref(where, words[0]) and find_ref(where, repo, words[0]) is not None:
             seal, words = seal_of(where, repo, words[0]), words[1:]
     with copy_for_reading(where) as copy:

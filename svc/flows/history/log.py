@@ -209,7 +209,7 @@ def _walk_seals(where: Where, repo: Repo, query: SealsQuery, limit: int | None) 
     touching = {seal.id for path in query.paths for seal in walk(path, limit)}
     remaining = len(touching)
 
-    def joined() -> Iterator[SealSummary]:
+    def walk_touching() -> Iterator[SealSummary]:
         nonlocal remaining
         for seal in walk(None, None):
             if seal.id in touching:
@@ -218,4 +218,4 @@ def _walk_seals(where: Where, repo: Repo, query: SealsQuery, limit: int | None) 
             if not remaining:
                 return
 
-    return islice(joined() if touching else iter(()), limit)
+    return islice(walk_touching() if touching else iter(()), limit)

@@ -48,12 +48,12 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
     if steps and steps[-1].who == who:
         steps.pop()  # who sealed it made it: one step
     last = steps[-1].text if steps else before
-    changed, removed = compared(last, sealed)
+    changed, removed = compare_lines(last, sealed)
     message = seal.message.partition("\n")[0]
     return [*steps, Step(sealed, seal.id, message, who, seal.created_at, False, changed, removed)]
 
 
-def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
+def compare_lines(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
     """Return the numbers, from 1, of the lines in `new` that `old` lacks, and the number of lines that were
     removed from `old`."""
     if old == new:
@@ -98,7 +98,7 @@ def _steps_between(
                 lane.apply(op, seal_update.replica)
             after = lane.text()
             if after != text:
-                changed, removed = compared(text, after)
+                changed, removed = compare_lines(text, after)
                 who = seal_update.who.handle or ""
                 steps.append(Step(after, seal.id, "", who, seal_update.at, True, changed, removed))
                 text = after

@@ -155,7 +155,7 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
     raise ServerFailed(f"the server on port {number} does not end; {how_to_end(lock)}")
 
 
-def held(number: int) -> PortHeld:
+def port_held(number: int) -> PortHeld:
     return PortHeld(
         f"port {number} is held by {port.holder(number)}, which does not answer like a local LLM server; "
         "end it, or give the server another port: ollama_port_override in .svc.yaml, or --port"
@@ -167,7 +167,7 @@ def _require_free(number: int) -> None:
     try:
         port.bind(number).close()
     except OSError:
-        raise held(number) from None
+        raise port_held(number) from None
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -203,7 +203,7 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
             return
         code = process.poll() if process is not None else None
         if code == PORT_HELD:
-            raise held(number)
+            raise port_held(number)
         if code == UNWRITABLE:
             raise DiskError(
                 f"the server cannot write to {folder}; free some space there, or set SVC_LLM_HOME to a "

@@ -38,7 +38,7 @@ from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
 from svc.api import Api
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 from svc.http.session import Session
 from svc.http.target import full_target
 
@@ -97,7 +97,7 @@ class Queue:
             raise UsageError("this cannot be queued; run it without --queue")
         value: Any = None if endpoint.method == "DELETE" else True
         if isinstance(body, msgspec.Struct):
-            value = _members(checked(body))
+            value = _members(require_valid(body))
         place = endpoint.target(**path).removeprefix(API) + (ADDS if endpoint.method == "POST" else "")
         session = self._session
         folding: Folding = "never" if action.apart else "whole" if endpoint.method == "PUT" else "members"
@@ -168,7 +168,7 @@ def call_of(entry: QueuedAction) -> Call:
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
 
-def described(entry: QueuedAction) -> str:
+def describe_action(entry: QueuedAction) -> str:
     """Return a few words about an action, such as `comment on #12`. If the action cannot be read, returns its
     path."""
     try:

@@ -46,7 +46,7 @@ def latest(value: dict[str, Any]) -> dict[str, Any]:
     return {name: newest[name] for name in ("content", "title") if name in newest}
 
 
-def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
+def add_edit(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
     """Return the value of an action after one more edit. `content` is the new content, to which the edit
     changed the latest one."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
@@ -56,7 +56,7 @@ def extended(action: QueuedAction, content: Any, title: str | None) -> dict[str,
     return {**action.value, **named, "later": {**action.value.get("later", {}), **edit}}
 
 
-def joined(value: dict[str, Any]) -> dict[str, Any]:
+def join_edits(value: dict[str, Any]) -> dict[str, Any]:
     """Return the value to send again for an action that the server did not carry out. Its `later` edits are
     joined into it."""
     later = value.get("later", {})
@@ -89,12 +89,12 @@ def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -
         outbox.refuse(
             action.id,
             error.code,
-            explained(error, action),
-            lambda value: {**joined(value), "base": answer.frontier},
+            explain_refusal(error, action),
+            lambda value: {**join_edits(value), "base": answer.frontier},
         )
 
 
-def explained(error: SvcError, action: QueuedAction) -> str:
+def explain_refusal(error: SvcError, action: QueuedAction) -> str:
     """Return a sentence that says why the server refused an edit, and what to do."""
     document_id = action.path.rpartition("/")[2]
     if isinstance(error, DocumentArchived):

@@ -80,7 +80,7 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
     that unsealed edits are pulled, too. Otherwise it has no key, and only the newest seal is pulled."""
     root, link = where.linked_folder()
     with naming_link(link):
-        repo = where.reader.repo.linked(link.repo_id, link.repo)
+        repo = where.reader.repo.find_linked(link.repo_id, link.repo)
     key = None if link.shown_seal else key_for(where, repo)
     transport = transport_of(where, link)
     with (
@@ -169,7 +169,7 @@ def rounds(where: Where) -> Rounds:
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:
-        repo = where.reader.repo.linked(link.repo_id, link.repo)
+        repo = where.reader.repo.find_linked(link.repo_id, link.repo)
         return transport_of(where, link), None if link.shown_seal else key_for(where, repo)
 
     return Rounds(root, where.home, bind, turn(where), progress=where.progress)

@@ -81,7 +81,7 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
                 return ResolvedRef(
                     kind, typed, where.reader.send(refs.GET, id=repo.id, type=kind, name=typed).head
                 )
-    seal = abbreviated(where, repo, typed)
+    seal = find_abbreviated(where, repo, typed)
     return ResolvedRef("seal", seal, seal) if seal else None
 
 
@@ -183,7 +183,7 @@ def last_seal(where: Where) -> str | None:
     return None
 
 
-def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
+def find_abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     """Return the id of the only seal whose id begins with `typed`; None if there is none. Seals of all
     branches and tags are searched, and the folder's last seal, and seals that this machine has printed.
     Raises UsageError, which lists them, if several match."""

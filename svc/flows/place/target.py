@@ -22,7 +22,7 @@ from svc.flows.switch import Target
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
     """Return the target of a switch for the branch, tag or seal that the user typed. It is searched in the
     repository of `link`. Raises NotFound if there is none of that name."""
-    repo = where.reader.repo.linked(link.repo_id, link.repo)
+    repo = where.reader.repo.find_linked(link.repo_id, link.repo)
     ref = resolve_ref(where, repo, typed)
     if ref.kind == "branch":
         transport = BranchTransport(where.reader, link.repo_id, ref.name)

@@ -78,7 +78,7 @@ class Where:
             os.close(self.held)
             self.held = None
 
-    def worded(self, error: SvcError) -> str:
+    def format_error(self, error: SvcError) -> str:
         """Return the sentence of an error, for the user."""
         return error.detail
 
@@ -252,7 +252,7 @@ class Where:
         except Unauthorized as ended:
             if self.environment.get("SVC_TOKEN"):
                 raise
-            self.note(f"svc: {self.worded(ended)}; reading without it")
+            self.note(f"svc: {self.format_error(ended)}; reading without it")
             return self._connect(anonymous=True)
 
     @cached_property
@@ -291,7 +291,7 @@ class Where:
         if self.named_repo is None and self.linked:
             link = self.linked[1]
             self.require_server_of_link(link)
-            return _as_linked(link) if self.queues else connect().repo.linked(link.repo_id, link.repo)
+            return _as_linked(link) if self.queues else connect().repo.find_linked(link.repo_id, link.repo)
         if self.queues:
             raise UsageError(
                 "--queue asks no server and knows only the repository of a linked folder; run this there, "

@@ -19,7 +19,7 @@ from localstore.core.model.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
 from svc.flows.place.where import Where
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 
 LIST = "svc pr list"
 STATES: Final[tuple[Literal["open", "all"], ...]] = ("open", "all")
@@ -64,7 +64,7 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
         )
     if repo.parent is not None:
         with suppress(NotFound):  # it was deleted or hidden since
-            return Place(connect().repo.linked(repo.parent.id, repo.parent.full_name), repo)
+            return Place(connect().repo.find_linked(repo.parent.id, repo.parent.full_name), repo)
     return Place(repo)
 
 
@@ -82,7 +82,7 @@ def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
     repo, fork = place.repo, place.fork
     number = number_in(typed)
     if number is not None:
-        with explained(api, repo, number, place.elsewhere):
+        with explain_missing_proposal(api, repo, number, place.elsewhere):
             return api.send(proposals.GET, id=repo.id, n=number)
     head = _HEAD.fullmatch(typed)
     branch = head["branch"] if head else typed or where.branch_of(fork or repo)
@@ -112,7 +112,7 @@ def from_branch(
 ) -> Iterator[Proposal]:
     """Yields the proposals whose proposed branch is `branch`, newest first. With `of`, only proposals whose
     branch is in that repository."""
-    query = checked(ProposalQuery(head=branch, state=state))
+    query = require_valid(ProposalQuery(head=branch, state=state))
     for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
         if of is None:
             yield proposal
@@ -133,7 +133,7 @@ def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
 
 
 @contextmanager
-def explained(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
+def explain_missing_proposal(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
     """A context that replaces a 404 answer without a sentence by a NotFound. It says that no proposal has
     this number, or that the number belongs to an issue. `more` is the end of the sentence."""
     try:

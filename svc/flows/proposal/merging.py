@@ -115,7 +115,7 @@ class Checked:
         if any(name not in self.texts for name in missing):
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
-    def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
+    def merge(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
         """Merge `theirs` into `ours`, and return the resulting files. `apart` says that the two sides must
         not have changed the same file. Raises ServerMisbehaved for conflicts, because the server found
         none."""
@@ -161,11 +161,11 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
             raise _mismatch("merge base")
         return [_Seal(prepared.head_seal, head, request.message)]
     if prepared.strategy == "update":
-        return [_Seal(prepared.base_seal, checked.merged(bases, head, base), request.message)]
+        return [_Seal(prepared.base_seal, checked.merge(bases, head, base), request.message)]
     if prepared.strategy == "rebase":
         return _rebase_seals(checked, prepared, base)
     apart = prepared.strategy == "merge"
-    return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), request.message)]
+    return [_Seal(prepared.head_seal, checked.merge(bases, base, head, apart), request.message)]
 
 
 def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
@@ -175,7 +175,7 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
         before = checked.files(payload.parents[0]) if payload.parents else {}
-        after = checked.merged([before], files, checked.files(seal))
+        after = checked.merge([before], files, checked.files(seal))
         if after != files:
             rebased.append(_Seal(seal, after, payload.message, payload.provenance.author))
         files = after

@@ -85,7 +85,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
             break
         if len(newest_first) == SEALS:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
-        changed = where.reader.history.changed(repo.id, CompareQuery(head=seal.id))
+        changed = where.reader.history.list_changed(repo.id, CompareQuery(head=seal.id))
         lines, whole = change_of(room.count(changed))
         newest_first.append(Step(seal.id, seal.message, tuple(lines), whole))
     return newest_first[::-1]
@@ -125,7 +125,7 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
     return lines, all(file.patch is not None for file in files)
 
 
-def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
+def pair_seals(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
     """Pair the seals of two versions, each at most once. Returns the pairs in the order of the new version,
     with removed seals at their old position. `work` limits the comparison; if it is None, the limit is WORK
     lines. When the limit is used up, the remaining seals get no partner."""

@@ -77,7 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
     moved_to: str | None = None
 
 
-def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
+def select_counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
     """Return the checks that decide the result, by the options `required` and `only`."""
     only = options.only and options.only.casefold()
     return [
@@ -87,9 +87,9 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
     ]
 
 
-def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
+def decide_outcome(items: Sequence[SealCheck], options: Options) -> Outcome | None:
     """Return the outcome of these checks. None while they are undecided, "none" if no check counts."""
-    states = [check.state for check in counted(items, options)]
+    states = [check.state for check in select_counted(items, options)]
     if not states:
         return "none"
     failed = any(state in FAILED for state in states)
@@ -98,7 +98,7 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
     return None if "pending" in states else "passed"
 
 
-def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
+def apply_event(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
     """Return the checks after applying an event to them. None if the event says nothing new about this seal.
     An event can be older than the checks, so an older attempt never replaces a newer one."""
     data = event.data
@@ -175,12 +175,12 @@ class Watcher:
     def _outcome_so_far(self) -> Outcome | None:
         """Return the outcome of the checks as they were last read. None while it is undecided, or while the
         first check may still appear."""
-        outcome = decided(self._items, self._options)
+        outcome = decide_outcome(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         moved = self._moved if outcome == "stale" else None
-        return Verdict(outcome, counted(self._items, self._options), moved)
+        return Verdict(outcome, select_counted(self._items, self._options), moved)
 
     def _go_on(self, outcome: Outcome | None) -> None:
         with within(*self._bounds()):
@@ -228,7 +228,7 @@ class Watcher:
         if event.kind.startswith("check.") or self._subject.moves(event):
             self._read()
             return
-        items = taken(self._items, event, self._subject.seal)
+        items = apply_event(self._items, event, self._subject.seal)
         if items is None:
             return
         self._read_all = False
@@ -249,7 +249,7 @@ class Watcher:
     def _put(self, items: list[SealCheck]) -> None:
         if items != self._items or not self._has_shown:
             self._items, self._has_shown = items, True
-            self._show(counted(items, self._options))
+            self._show(select_counted(items, self._options))
 
     def _handle_lost_line(self, error: SvcError) -> None:
         if self._seconds_left() == 0.0:
@@ -272,7 +272,7 @@ class Watcher:
         """Return the seconds until something happens without an event: the timeout, or the end of the wait
         for a first check. None if neither will happen."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
-        if decided(self._items, self._options) == "none":
+        if decide_outcome(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
         return min(waits, default=None)
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from svc.cmd.frame.command import EXAMPLES, arguments_of, build, function_of, spelled
+from svc.cmd.frame.command import EXAMPLES, arguments_of, build, function_of, spell_argument
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from tests.svc.conftest import Svc
 
@@ -34,7 +34,7 @@ def test_usage_has_one_style(path: str) -> None:
     word = r"([A-Z][A-Z./|:]*|[a-z|]+)"
     piece = rf"{word}(\.\.\.)?|\[{word}(\[:PATH\])?\](\.\.\.)?|\[ORG/\]NAME"
     for argument in arguments_of(build(path)):
-        said = spelled(argument)
+        said = spell_argument(argument)
         for one in said.split(" "):
             assert re.fullmatch(piece, one), f"{path}: {said}"
         assert not re.search(r"(^|\|)[a-z]+$", said) or "|" in said, f"{path}: {said} is one fixed word"

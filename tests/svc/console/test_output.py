@@ -17,7 +17,7 @@ from localstore.core.model.repo import Repo
 from svc.console import Answers, Column, Format, Out
 from svc.console.progress import Meter
 from svc.console.select import chosen_fields, run_jq, run_template, to_json
-from svc.console.table import age, aligned, cells, human, plain, size, tsv
+from svc.console.table import age, align_rows, cells, human, plain, size, tsv
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 COLUMNS = (Column("name"), Column("head", kind="id"), Column("upper", lambda r: r["name"].upper()))
@@ -174,7 +174,7 @@ def test_values_for_people() -> None:
 @pytest.mark.parametrize("width", [20, 30, 60])
 def test_a_table_fits_its_terminal(width: int) -> None:
     records = [{"a": "x" * 50, "b": "漢" * 30, "c": "1"}]
-    for line in aligned(records, (Column("a"), Column("b"), Column("c")), width, NOW):
+    for line in align_rows(records, (Column("a"), Column("b"), Column("c")), width, NOW):
         assert cells(line) <= width
 
 
@@ -183,7 +183,7 @@ def test_a_name_is_never_cut(width: int) -> None:
     path = "src/a/rather/long/folder/module_with_a_long_name.py"
     copy = "src/a/rather/long/folder/module_with_a_long_name.sync-conflict-20261122-213122-2e4dTzK.py"
     columns = (Column("path", kind="name"), Column("kept_as", kind="name"), Column("by", spare=1))
-    header, *lines = aligned([{"path": path, "kept_as": copy, "by": "ann"}], columns, width, NOW)
+    header, *lines = align_rows([{"path": path, "kept_as": copy, "by": "ann"}], columns, width, NOW)
     assert all(cells(line) <= width for line in lines)
     at = header.index("KEPT AS")
     end = header.index("BY") if "BY" in header else width
@@ -220,7 +220,7 @@ def test_a_narrow_table_leaves_out_what_is_spare_and_says_so(
     name = "alice/parser-of-headers"
     record = {"full_name": name, "description": "x" * 60, "kind": "app", "updated_at": "2026-11-21T10:00:00Z"}
     left_out: list[str] = []
-    lines = list(aligned([record], REPOS, width, NOW, left_out=left_out.extend))
+    lines = list(align_rows([record], REPOS, width, NOW, left_out=left_out.extend))
     assert (lines[0].split(), left_out) == (header.split(), gone)
     assert all(cells(line) <= width for line in lines)
     assert lines[1].startswith(f"{name}  ")
@@ -236,10 +236,10 @@ def test_blame_shortens_its_own_columns_and_no_code() -> None:
         "sealed_at": "2026-11-21T10:00:00Z",
         "text": code,
     }
-    wide = list(aligned([record], BLAME, 200, NOW))
+    wide = list(align_rows([record], BLAME, 200, NOW))
     assert wide[1].endswith(code.expandtabs(8))
     for width, beside in ((80, ["120", "a" * 7, "somebod…", "2", "h"]), (50, ["120", "somebod…"])):
-        header, *lines = aligned([record], BLAME, width, NOW)
+        header, *lines = align_rows([record], BLAME, width, NOW)
         assert all(cells(line) <= width for line in (header, *lines))
         at = header.index("TEXT")
         assert "".join(line[at:].ljust(width - at) for line in lines).rstrip() == code.expandtabs(8)
@@ -319,5 +319,5 @@ def test_status_prints_paths_whole_before_reasons() -> None:
 
     path = "django/utils/timesince.sync-conflict-20261123-073046-md7idp8.py"
     record = {"state": "new", "path": path, "reason": "your version of django/utils/timesince.py, a conflict"}
-    _, *lines = aligned([record], ROWS, 110, NOW)
+    _, *lines = align_rows([record], ROWS, 110, NOW)
     assert [line.split()[:2] for line in lines] == [["new", path]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from localstore.core.model.check import SealCheck
 from localstore.core.model.run import state_of
 from localstore.core.model.sync import Event
-from svc.flows.waiting.checks import Options, counted, decided, taken
+from svc.flows.waiting.checks import Options, apply_event, decide_outcome, select_counted
 
 SEAL = "5" * 64
 NAMES = ("docs", "lint", "test")
@@ -65,7 +65,7 @@ def test_events_after_a_read_lead_to_what_the_relay_has(
     items = [check(name, state, attempt) for name, (attempt, state) in after(story[:read]).items()]
     shown = [{one.name: (one.attempt, one.state) for one in items}]
     for told in story[since:]:
-        items = taken(items, event(*told), SEAL) or items
+        items = apply_event(items, event(*told), SEAL) or items
         shown.append({one.name: (one.attempt, one.state) for one in items})
     assert shown[-1] == after(story)
     for old, new in pairwise(shown):
@@ -78,15 +78,17 @@ def test_events_after_a_read_lead_to_what_the_relay_has(
 
 def test_what_is_not_about_this_seal_is_passed_over() -> None:
     items = [check("test", "pending")]
-    assert taken(items, event("test", 1, "completed", "success", seal="6" * 64), SEAL) is None
-    assert taken(items, event("test", "2", "completed", "success"), SEAL) is None  # type: ignore[arg-type]
+    assert apply_event(items, event("test", 1, "completed", "success", seal="6" * 64), SEAL) is None
+    assert apply_event(items, event("test", "2", "completed", "success"), SEAL) is None  # type: ignore[arg-type]
     live = Event(id=1, repo_id="r", kind="live", data={"seal": SEAL, "name": "test", "attempt": 2})
-    assert taken(items, live, SEAL) is None
-    assert taken(items, event("test", 1, "queued", None), SEAL) is None
+    assert apply_event(items, live, SEAL) is None
+    assert apply_event(items, event("test", 1, "queued", None), SEAL) is None
 
 
 def test_a_new_attempt_has_nothing_of_the_old_one() -> None:
-    (again,) = taken([check("Test", "fail", required=True)], event("test", 2, "queued", None), SEAL) or []
+    (again,) = (
+        apply_event([check("Test", "fail", required=True)], event("test", 2, "queued", None), SEAL) or []
+    )
     assert (again.name, again.state, again.attempt, again.summary, again.required) == (
         "test",
         "pending",
@@ -101,9 +103,11 @@ def test_a_verdict_is_about_what_counts(found: list[tuple[str, bool]]) -> None:
     items = [check(f"c{n}", state, required=required) for n, (state, required) in enumerate(found)]
     for required in (False, True):
         options = Options(required=required)
-        states = {one.state for one in counted(items, options)}
+        states = {one.state for one in select_counted(items, options)}
         bad = bool(states & {"fail", "cancel"})
         expected = None if "pending" in states else "failed" if bad else "passed" if states else "none"
-        assert decided(items, options) == expected
-        assert decided(items, Options(required=required, fail_fast=True)) == ("failed" if bad else expected)
-    assert counted(items, Options(only="C0")) == items[:1]
+        assert decide_outcome(items, options) == expected
+        assert decide_outcome(items, Options(required=required, fail_fast=True)) == (
+            "failed" if bad else expected
+        )
+    assert select_counted(items, Options(only="C0")) == items[:1]

@@ -11,7 +11,7 @@ import pytest
 from localstore.core.errors import NotFound, from_problem
 from localstore.core.model.repo import Repo
 from svc.cmd.issue.words import known_issue
-from svc.cmd.org.shared import explained
+from svc.cmd.org.shared import explain_missing_org
 from svc.flows.place.refs import explained_not_found
 from svc.flows.proposal import finding
 
@@ -33,8 +33,8 @@ REPO = cast(Repo, _Named())
 EXPLAINING: list[Callable[[], AbstractContextManager[None]]] = [
     lambda: explained_not_found(REPO, "tag v1", "svc repo tag list"),
     lambda: known_issue(cast(Any, _Offline()), REPO, "1"),
-    lambda: finding.explained(cast(Any, _Offline.reader), REPO, "1"),
-    lambda: explained("acme"),
+    lambda: finding.explain_missing_proposal(cast(Any, _Offline.reader), REPO, "1"),
+    lambda: explain_missing_org("acme"),
 ]
 
 

@@ -22,7 +22,7 @@ from localstore.core.model.proposal import ProposalPatch
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
-from svc.flows.outbox.actions import Queue, call_of, described, open_outbox
+from svc.flows.outbox.actions import Queue, call_of, describe_action, open_outbox
 from svc.flows.outbox.queueable import ACTIONS
 from svc.http.session import Session
 from tests.patience import PATIENCE
@@ -104,7 +104,7 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
     call = call_of(entry)
     assert call.action == action
     assert (call.path, call.query, call.body) == (named, query, body)
-    assert "{" not in described(entry)
+    assert "{" not in describe_action(entry)
     assert not entry.path.startswith("/api")
 
 
@@ -122,7 +122,7 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
     ],
 )
 def test_a_change_says_what_it_changes(endpoint: Any, body: msgspec.Struct, words: str, queue: Queue) -> None:
-    assert described(queue.put(endpoint, body, id="r", n="1")) == words
+    assert describe_action(queue.put(endpoint, body, id="r", n="1")) == words
 
 
 def test_no_two_actions_are_one_path() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localstore.core.model.history import ChangedFile
 from svc.flows.proposal import range_diff
-from svc.flows.proposal.range_diff import Pair, Step, Work, change_of, paired
+from svc.flows.proposal.range_diff import Pair, Step, Work, change_of, pair_seals
 
 
 def step(seal: str, *lines: str, whole: bool = True) -> Step:
@@ -28,21 +28,21 @@ STEPS = st.lists(
 def test_equal_changes_are_pairs_wherever_they_stand() -> None:
     old = [step("a", "+1"), step("b", "+2"), step("c", "+3")]
     new = [step("x", "+3"), step("y", "+1"), step("z", "+9", "+8", "+7")]
-    assert marks(paired(old, new)) == [("<", 2, None), ("=", 3, 1), ("=", 1, 2), (">", None, 3)]
+    assert marks(pair_seals(old, new)) == [("<", 2, None), ("=", 3, 1), ("=", 1, 2), (">", None, 3)]
 
 
 def test_the_least_different_are_pairs_and_show_the_difference() -> None:
     old = [step("a", *LONG), step("b", "-x", "-y")]
     new = [step("c", *LONG[:-1], "+other"), step("d", "+new", "+newer")]
-    pairs = paired(old, new)
+    pairs = pair_seals(old, new)
     assert marks(pairs) == [("!", 1, 1), (">", None, 2), ("<", 2, None)]
     assert "++other" in pairs[0].diff
     assert "-+line 19" in pairs[0].diff
 
 
 def test_what_cannot_be_compared_whole_is_equal_to_itself_alone() -> None:
-    assert marks(paired([step("a", "+1", whole=False)], [step("a", "+1", whole=False)])) == [("=", 1, 1)]
-    assert marks(paired([step("a", "+1", whole=False)], [step("b", "+1", whole=False)])) == [("!", 1, 1)]
+    assert marks(pair_seals([step("a", "+1", whole=False)], [step("a", "+1", whole=False)])) == [("=", 1, 1)]
+    assert marks(pair_seals([step("a", "+1", whole=False)], [step("b", "+1", whole=False)])) == [("!", 1, 1)]
 
 
 def test_positions_are_left_out() -> None:
@@ -62,7 +62,7 @@ def test_positions_are_left_out() -> None:
 def test_each_seal_stands_in_one_pair(old: list[list[str]], new: list[list[str]]) -> None:
     before = [step(f"o{n}", *lines) for n, lines in enumerate(old)]
     after = [step(f"n{n}", *lines) for n, lines in enumerate(new)]
-    pairs = paired(before, after)
+    pairs = pair_seals(before, after)
     assert [one.new for one in pairs if one.new] == list(range(1, len(new) + 1))
     assert sorted(one.old for one in pairs if one.old) == list(range(1, len(old) + 1))
     same = sum(one.mark == "=" for one in pairs)
@@ -87,7 +87,7 @@ def test_so_much_is_compared_and_the_likeliest_first(monkeypatch: pytest.MonkeyP
     old = [step(str(n), *shared, *(f"+old {n} {at}" for at in range(40))) for n in range(30)]
     new = [Step(f"new {n}", one.message, (*one.lines[:-1], "+x"), True) for n, one in enumerate(old)]
     work = Work(10_000)
-    pairs = paired(old, new, work)
+    pairs = pair_seals(old, new, work)
     assert sum(compared) <= 10_000
     assert work.short
     assert marks(pairs) == [("!", n, n) for n in range(1, 31)]  # those of one message came first
@@ -101,4 +101,4 @@ def test_changes_that_have_too_little_in_common_are_not_compared(monkeypatch: py
     monkeypatch.setattr(range_diff, "_distance", refused)
     old = [step("a", *(f"+{n}" for n in range(100))), step("b", "+1")]
     new = [step("c", *(f"+other {n}" for n in range(100)))]
-    assert {one.mark for one in paired(old, new)} == {"<", ">"}
+    assert {one.mark for one in pair_seals(old, new)} == {"<", ">"}

@@ -12,7 +12,7 @@ from localstore.core.model import inbox as inboxes
 from localstore.core.model.inbox import InboxItem, InboxMarks, InboxState
 from localstore.core.model.limits import INBOX_MARKED
 from localstore.core.model.repo import Repo
-from svc.flows.inbox_words import describe, happened
+from svc.flows.inbox_words import describe, describe_event
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import TWO_PANES
@@ -84,7 +84,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
     full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
     short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
-    done, title = happened(item), safe(describe(item))
+    done, title = describe_event(item), safe(describe(item))
     text = f"{word} {full} {number} {title} {done}"
     unread: Part = ("● " if item.unread else "  ", "accent")
     about: Part = (f"{safe(short)}{number} ", "accent")

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from localstore.core.errors import UsageError
-from svc.http.checked import checked
+from svc.http.checked import require_valid
 from tui.drafts import Drafts
 from tui.text import Part, safe
 from tui.widgets.lines import Item
@@ -138,7 +138,7 @@ def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
     """Returns a sentence about the rule that these values break. Returns "" if they break none. `body`: the
     struct in which they are members."""
     try:
-        checked(body(**values))
+        require_valid(body(**values))
     except UsageError as error:
         return str(error.detail)
     except TypeError as error:  # a draft of another version of svc

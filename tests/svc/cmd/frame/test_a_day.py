@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localstore.core.model.limits import GIB, KIB, MIB, in_words
-from svc.agent.invoke.picture import opened, reason
+from svc.agent.invoke.picture import open_image, reason
 from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Svc
 
@@ -159,7 +159,7 @@ def test_an_asset_that_is_too_large_is_told_the_limit_in_units(alice: Svc, repo:
 @pytest.mark.parametrize("raw", [b"no image\n", b"", b"GIF89a" + b"\0" * 9, b"\x89PNG\r\n\x1a\n" + b"x" * 99])
 def test_what_is_not_an_image_says_so_without_objects_of_the_decoder(raw: bytes) -> None:
     with pytest.raises(Exception) as caught:
-        opened(raw).load()
+        open_image(raw).load()
     said = reason(caught.value)
     assert "<" not in said and "0x" not in said
     assert "none of PNG" in said or ":" in said
