@@ -20,7 +20,7 @@ from localstore.core.errors import SvcError
 from localstore.disk_errors import disk_error
 from localstore.models.place import llm_home
 from localstore.models.store import Models
-from svc.flows.models.fetching import Step
+from svc.flows.models.fetching import PullStep
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
 
@@ -51,7 +51,7 @@ class _StepPrinter:
     def __init__(self) -> None:
         self._status, self._at = "", 0.0
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: PullStep) -> None:
         now = time.monotonic()
         if step.status == self._status and step.completed < step.total and now - self._at < PACE:
             return

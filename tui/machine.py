@@ -19,7 +19,7 @@ from localstore.home import Home
 
 if TYPE_CHECKING:
     from localstore.agent.talk import ApiResponse, Person, Seen
-    from svc.agent.invoke.sync import Status as SyncStatus
+    from svc.agent.invoke.sync import SyncStatus
     from tui.listening.looking import Looking
     from tui.listening.writing import Heard, Writing
 
@@ -106,7 +106,7 @@ class Machine:
     def status(self) -> SyncStatus | None:
         """Returns the watched folders, and how many actions wait to be sent. Returns None if no agent
         answers."""
-        from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
+        from svc.agent.invoke.sync import SyncStatus  # not before the first paint
 
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None

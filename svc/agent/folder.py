@@ -19,22 +19,22 @@ from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
 from svc.agent.editing import OpenTexts
 from svc.agent.editor import Editor
-from svc.agent.line import Heard, Line, Place
+from svc.agent.line import ChannelParameters, Heard, Line
 from svc.agent.messages import (
     EditorJoined,
     EditorLeft,
     EditorTyped,
     EndTurn,
+    FileSaved,
     FolderMessage,
-    Lit,
+    LightChanged,
     Pause,
-    Saved,
     SetTurn,
     Stop,
     receive_messages,
 )
 from svc.agent.rounds import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, FolderRounds
-from svc.agent.saves import Ears, SaveKind
+from svc.agent.saves import SaveDetector, SaveKind
 from svc.agent.state import FolderState
 from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
@@ -45,7 +45,7 @@ REQUEST_SECONDS = 60.0  # for one round's requests
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
-class Watched:
+class WatchedFolder:
     """A folder that the agent watches: a thread that locks it for short rounds of work.
 
     `say` is called with each event. `gone` is called with the reason when the folder is no longer watched.
@@ -58,7 +58,7 @@ class Watched:
         channel: int,
         line_of: Callable[[str], Line],
         say: Callable[[Said], None],
-        gone: Callable[[Watched, str], None],
+        gone: Callable[[WatchedFolder, str], None],
         log: Callable[[str], None],
         paused: bool = False,
         environment: Mapping[str, str] = os.environ,
@@ -82,7 +82,7 @@ class Watched:
     # --- called from other threads
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> ChannelParameters | None:
         """The parameters for opening the folder's channel to the server. None if no channel must be opened,
         because the user may only read."""
         return self._state.place
@@ -94,7 +94,7 @@ class Watched:
     def lit(self, light: Light, why: str) -> None:
         """Queue the connection's new light (live, polling or offline) for the thread. If the new light is
         offline, requests in progress are cancelled."""
-        self._inbox.put(Lit(light, why))
+        self._inbox.put(LightChanged(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
@@ -151,7 +151,7 @@ class Watched:
         state, why = self._state, "told to end"
         try:
             record = self._where.home.record_of(self.root, self.repo_id)
-            state.ears = Ears(self.root, record.resolve(), self._put_save, self._stop_for, self._log)
+            state.ears = SaveDetector(self.root, record.resolve(), self._put_save, self._stop_for, self._log)
             self._walk_at = time.monotonic() + state.ears.walk_seconds
             self._follow_pause(self.paused)
             why = self._loop()
@@ -175,7 +175,7 @@ class Watched:
             line.join(self)
 
     def _put_save(self, kind: SaveKind, path: str) -> None:
-        self._inbox.put(Saved(kind, path, time.monotonic()))
+        self._inbox.put(FileSaved(kind, path, time.monotonic()))
 
     def _stop_for(self, why: str) -> None:
         self._inbox.put(Stop(why))
@@ -262,9 +262,9 @@ class Watched:
 
     def _handle(self, message: FolderMessage) -> None:
         match message:
-            case Saved():
+            case FileSaved():
                 self._handle_save(message)
-            case Lit(light, why):
+            case LightChanged(light, why):
                 self._follow_light(light, why)
             case Pause(paused):
                 self._follow_pause(paused)
@@ -282,7 +282,7 @@ class Watched:
             case _:
                 self._handle_of_line(message)
 
-    def _handle_save(self, save: Saved) -> None:
+    def _handle_save(self, save: FileSaved) -> None:
         saves = self._state.saves
         match save.kind:
             case "closed":

@@ -54,7 +54,7 @@ SPREAD = 0.2
 Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resync
 
 
-class Place(msgspec.Struct):
+class ChannelParameters(msgspec.Struct):
     """The parameters for opening a channel, which carries the updates of one branch. `replica` is the id
     under which the folder numbers its updates. `since` is the sequence number of the last update of the
     branch that the folder has."""
@@ -74,7 +74,7 @@ class Member(Protocol):
     repo_id: str
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> ChannelParameters | None:
         """The parameters for opening this member's channel. None if no channel must be opened, because the
         user may only read."""
 

@@ -17,8 +17,8 @@ from localstore.core.model.live import Bootstrap, BootstrapRequest, ReplicaUnkno
 from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.live.frames import require_signed
-from svc.agent.line import Heard, Line, Place
-from svc.agent.messages import Lit, LookMessage, Stop, receive_messages
+from svc.agent.line import ChannelParameters, Heard, Line
+from svc.agent.messages import LightChanged, LookMessage, Stop, receive_messages
 from svc.api import Api
 from svc.http.bounds import Cancel, Deadline, within
 
@@ -49,7 +49,7 @@ class Look:
         log: Callable[[str], None],
     ) -> None:
         self.repo_id, self.branch, self.channel, self.line = repo_id, branch, channel, line
-        self.place: Place | None = None
+        self.place: ChannelParameters | None = None
         self._reader, self._device, self._replicas = reader, device_key_id, replicas
         self._say, self._ended, self._log = say, ended, log
         self._inbox: queue.SimpleQueue[LookMessage] = queue.SimpleQueue()
@@ -75,7 +75,7 @@ class Look:
         self._inbox.put(message)
 
     def lit(self, light: Light, why: str) -> None:
-        self._inbox.put(Lit(light, why))
+        self._inbox.put(LightChanged(light, why))
 
     def here(self, path: str, line: int) -> None:
         """Tell the others on the branch which line of which file the user looks at."""
@@ -142,7 +142,7 @@ class Look:
 
     def _handle(self, message: LookMessage) -> None:
         match message:
-            case Lit(light, why):
+            case LightChanged(light, why):
                 self._follow_light(light, why)
             case Live():
                 self._store(message)
@@ -214,7 +214,7 @@ class Look:
         for row in bootstrap.rows:
             self._put(row, bootstrap.live_by.get(row.path, []))
         self._whole = self._behind = False
-        place = Place(self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq)
+        place = ChannelParameters(self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq)
         opened = self.place is not None and self.place.replica == place.replica
         self.place = place
         if not opened:

@@ -19,7 +19,7 @@ class Stop(NamedTuple):
     why: str
 
 
-class Lit(NamedTuple):
+class LightChanged(NamedTuple):
     """Tells how the server is reached now: live, polling or offline. It is also sent when nothing has
     changed."""
 
@@ -27,7 +27,7 @@ class Lit(NamedTuple):
     why: str
 
 
-class Saved(NamedTuple):
+class FileSaved(NamedTuple):
     """Tells that a file below the folder was saved or removed."""
 
     kind: SaveKind
@@ -72,9 +72,18 @@ class EditorLeft(NamedTuple):
     follower: Follower
 
 
-LookMessage: TypeAlias = Heard | Lit | Stop
+LookMessage: TypeAlias = Heard | LightChanged | Stop
 FolderMessage: TypeAlias = (
-    Heard | Lit | Stop | Saved | SetTurn | EndTurn | Pause | EditorJoined | EditorTyped | EditorLeft
+    Heard
+    | LightChanged
+    | Stop
+    | FileSaved
+    | SetTurn
+    | EndTurn
+    | Pause
+    | EditorJoined
+    | EditorTyped
+    | EditorLeft
 )
 T = TypeVar("T")
 

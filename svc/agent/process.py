@@ -23,7 +23,7 @@ from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
 from svc.agent.editor import editor_of, require_edit
-from svc.agent.folder import Watched
+from svc.agent.folder import WatchedFolder
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import Programs
 from svc.agent.line import Line
@@ -62,10 +62,10 @@ class _Agent:
         self._sender = Sender(home, self._sessions, self._log)
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._folders: dict[str, Watched] = {}
+        self._folders: dict[str, WatchedFolder] = {}
         self._lines: dict[str, Line] = {}
         self._followers: dict[Follower, str | None] = {}
-        self._attached: dict[Follower, Watched] = {}  # what a follower or editor keeps watched
+        self._attached: dict[Follower, WatchedFolder] = {}  # what a follower or editor keeps watched
         self._looks: dict[Follower, tuple[str, Look]] = {}
         self._replicas: dict[str, dict[tuple[str, str], int]] = {}  # server → ids of looks
         self._channels = itertools.count(1)
@@ -269,20 +269,20 @@ class _Agent:
 
     # --- folders
 
-    def _watched_folder(self, folder: str) -> Watched:
+    def _watched_folder(self, folder: str) -> WatchedFolder:
         with self._lock:
             if folder not in self._folders:
                 raise NotWatched(folder)
             return self._folders[folder]
 
-    def _watch(self, folder: str, detach: bool, turn: str | None = None) -> Watched:
+    def _watch(self, folder: str, detach: bool, turn: str | None = None) -> WatchedFolder:
         root = Path(folder).resolve(strict=True)
         with self._changed:
             watched = self._folders.get(str(root))
             if watched is None:
                 channel = next(self._channels)
                 paused = str(root) in place.folders(self._root, place.PAUSED)
-                watched = Watched(
+                watched = WatchedFolder(
                     root, channel, self._line_of, self._say, self._forget_folder, self._log, paused
                 )
                 self._folders[str(root)] = watched
@@ -295,7 +295,7 @@ class _Agent:
             self._changed.notify_all()
             return watched
 
-    def _stop(self, folder: str | None) -> list[Watched]:
+    def _stop(self, folder: str | None) -> list[WatchedFolder]:
         with self._lock:
             watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
             for watched_folder in watched:
@@ -319,7 +319,7 @@ class _Agent:
         paused = sorted(key for key, folder in self._folders.items() if folder.paused)
         place.put_folders(self._root, place.PAUSED, paused)
 
-    def _forget_folder(self, watched: Watched, why: str) -> None:
+    def _forget_folder(self, watched: WatchedFolder, why: str) -> None:
         """Remove a folder whose thread has ended. The clients that edit its texts are disconnected, so that
         they connect again."""
         with self._changed:
@@ -358,7 +358,7 @@ class _Agent:
                 if folder == event.folder:
                     follower.hang_up()
 
-    def _reply(self, watched: list[Watched]) -> Reply:
+    def _reply(self, watched: list[WatchedFolder]) -> Reply:
         folders: list[Folder] = [folder.state() for folder in watched]
         return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda state: state.folder))
 

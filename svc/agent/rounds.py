@@ -19,7 +19,7 @@ from localstore.sync.transfer.send import batch_of
 from localstore.sync.withdraw import forget_flights, not_held, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.editing import OpenTexts
-from svc.agent.line import Line, Place
+from svc.agent.line import ChannelParameters, Line
 from svc.agent.state import FolderState, SentBatch
 from svc.flows.common import moved_back_words, update_file_cap
 from svc.flows.executable import mark, marking
@@ -36,11 +36,11 @@ ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by reques
 
 class FolderRounds:
     """Rounds of a watched folder: in each, the agent locks the folder for at most ROUND seconds and works on
-    it. `svc.agent.folder.Watched` runs them."""
+    it. `svc.agent.folder.WatchedFolder` runs them."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
         """`join` is called with the connection to the server whenever the parameters for opening the folder's
-        channel (its `Place`) have changed."""
+        channel (its `ChannelParameters`) have changed."""
         self._state, self._texts, self._join = state, texts, join
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
@@ -275,7 +275,9 @@ class FolderRounds:
             return
         if state.whole or state.reopen_at:
             return
-        state.place = Place(copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since)
+        state.place = ChannelParameters(
+            copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since
+        )
         if state.line is not None:
             self._join(state.line)
 

@@ -21,7 +21,7 @@ WALK_SECONDS = 1800.0  # between two walks of a folder whose events are complete
 WALK_OFTEN = 60.0  # of a folder whose events may be lost
 
 
-class _Tree:
+class _InotifyTree:
     """Receives the events of inotify about the folder, and reports them as saves."""
 
     def __init__(self, put: Put) -> None:
@@ -41,7 +41,7 @@ class _Tree:
         self._put("below", prefix)
 
 
-class Ears:
+class SaveDetector:
     """Reports saves below `folder` (a path without links) until `close` is called. `put` is called with each
     save. `ended` is called with the reason if the folder no longer exists. `walks` is True if events may be
     lost, so that the caller must scan the folder often."""
@@ -77,7 +77,7 @@ class Ears:
                 self._record,
                 lambda _: self._ready.set(),
                 self._say,
-                Live(_Tree(self._put), self._stop),
+                Live(_InotifyTree(self._put), self._stop),
             )
             if not self._closing.is_set():
                 self._ended(why)

@@ -23,8 +23,8 @@ from localstore.live.rounds import Conflicting, Done, Rounds
 from localstore.live.saves import Saves
 from localstore.sync.owning import Rounds as Owning
 from localstore.sync.working_copy import WorkingCopy
-from svc.agent.line import Line, Place
-from svc.agent.saves import Ears
+from svc.agent.line import ChannelParameters, Line
+from svc.agent.saves import SaveDetector
 from svc.flows.common import ConflictCopy
 
 TRY_SECONDS = 2.0  # between two tries to connect because of saves
@@ -54,10 +54,12 @@ class FolderState:
         self.owning, self._say_to = owning, say_to
         self.work = Rounds()
         self.saves = Saves()
-        self.ears: Ears | None = None  # what hears of saves, once the thread runs
+        self.ears: SaveDetector | None = None  # what hears of saves, once the thread runs
         # The server
         self.line: Line | None = None
-        self.place: Place | None = None  # under which the line opens the folder's channel; None: it has none
+        self.place: ChannelParameters | None = (
+            None  # under which the line opens the folder's channel; None: it has none
+        )
         self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
         self.refusal = ""  # why the relay opens no channel
         self.unheard = False  # the relay hid the repository, and reports none of its events since

@@ -16,7 +16,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.history.compare import changes_of_seal
-from svc.flows.history.log import Which, query_of, seals_of
+from svc.flows.history.log import SealFilter, query_of, seals_of
 from svc.flows.history.times import moment
 from svc.flows.place.known_seals import remembering
 
@@ -102,7 +102,7 @@ def log(
     svc log --path src/main.py --json id,message
     """
     now = datetime.now().astimezone()
-    which = Which(
+    which = SealFilter(
         by,
         moment(since, now, "--since") if since else None,
         moment(until, now, "--until", end=True) if until else None,

@@ -22,7 +22,7 @@ from svc.cmd.frame.working_copy import (
 )
 from svc.console import Column, answers
 from svc.flows.place.folder import copy_for_pulling
-from svc.flows.pull import Mode, Pulled
+from svc.flows.pull import Mode, PullResult
 from svc.flows.pull import pull as pull_copy
 
 COLUMNS = (
@@ -92,7 +92,7 @@ def pull(
         ctx.exit(EXIT_FAILED)
 
 
-def _sentence(done: Pulled) -> str:
+def _sentence(done: PullResult) -> str:
     at = f" at {done.seal[:12]}" if done.seal else ""
     removed = set(done.removed)
     names = path_list(f"{path} (removed)" if path in removed else path for path in done.changed)
@@ -103,7 +103,7 @@ def _sentence(done: Pulled) -> str:
     return f"Changed {count(len(done.changed), 'file')}{at}: {names}"
 
 
-def _record(done: Pulled) -> dict[str, object]:
+def _record(done: PullResult) -> dict[str, object]:
     return {
         "seal": done.seal,
         "changed": done.changed,

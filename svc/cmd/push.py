@@ -40,7 +40,7 @@ from svc.flows.diff import diff
 from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_sending
 from svc.flows.place.known_seals import remember
-from svc.flows.push import Agreed, Pushed
+from svc.flows.push import Agreed, PushResult
 from svc.flows.push import push as push_copy
 
 COLUMNS = (
@@ -143,7 +143,9 @@ class _LeftOut(ClientError):
     """Raised if a push with --strict did not send everything."""
 
 
-def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
+def _push(
+    ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False
+) -> PushResult:
     """Push the folder, and return the result. If there are new files that git ignores for this user alone,
     asks first, unless `confirmed` is True."""
     ctx.out.goes_on = not dry_run
@@ -160,7 +162,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confir
     return _push(ctx, message, no_delete, confirmed=True)
 
 
-def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
+def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> PushResult:
     try:
         return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_ask_removal(ctx))
     except UnpulledSeal:
@@ -184,7 +186,7 @@ def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
         raise refused
 
 
-def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
+def _plan(ctx: Ctx, no_delete: bool) -> PushResult:
     """Do a dry run of the push, and return its result. The editor shows it while the user writes the message.
     Raises UsageError if there is no terminal for an editor."""
     if not ctx.out.interactive:
@@ -197,7 +199,7 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
 
 
 @contextmanager
-def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
+def _message_from_editor(ctx: Ctx, planned: PushResult) -> Iterator[str]:
     """A context that yields the message that the user wrote in an editor. While they write, the folder is not
     locked. If the block raises, the message is kept in its file, whose name is printed."""
     from svc.cmd.frame.editor import edit_text
@@ -210,7 +212,7 @@ def _message_from_editor(ctx: Ctx, planned: Pushed) -> Iterator[str]:
             raise
 
 
-def _editor_remarks(planned: Pushed) -> list[str]:
+def _editor_remarks(planned: PushResult) -> list[str]:
     """Return the lines that the editor shows below the message. They say which branch is pushed to, and which
     files would be sent, removed or skipped."""
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
@@ -225,7 +227,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
     return [terminal_safe(line) for line in lines]
 
 
-def _sentence(done: Pushed) -> str:
+def _sentence(done: PushResult) -> str:
     if done.dry_run:
         files = _count_files(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
@@ -248,14 +250,14 @@ def _count_files(files: list[str], removed: list[str]) -> str:
     return ", ".join(part for part in (sent, f"{len(removed)} removed" if removed else "") if part)
 
 
-def _traffic(done: Pushed, seconds: float) -> str:
+def _traffic(done: PushResult, seconds: float) -> str:
     took = f"in {seconds:.1f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"
     saved = done.size - done.bytes
     spared = f"; {size(saved)} were stored already or saved by compression" if saved >= MIB else ""
     return f"sent {size(done.bytes)} for {size(done.size)} of files {took}{spared}"
 
 
-def _record(done: Pushed) -> dict[str, object]:
+def _record(done: PushResult) -> dict[str, object]:
     return {
         "seal": done.seal,
         "sent": done.sent,

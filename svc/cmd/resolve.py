@@ -184,7 +184,7 @@ def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
         yield copy
 
 
-def _report(ctx: Ctx, done: flow.Resolved) -> None:
+def _report(ctx: Ctx, done: flow.ResolveResult) -> None:
     outcome: str = done.how
     if done.absent and done.how in ("mine", "theirs"):
         outcome = "absent"

@@ -13,7 +13,7 @@ from svc.console import Column, answers
 from svc.flows.common import begin, take_back
 from svc.flows.place.folder import copy_for_local_work, copy_for_pulling
 from svc.flows.place.refs import seal_of
-from svc.flows.restore import Restored
+from svc.flows.restore import RestoreResult
 from svc.flows.restore import restore as restore_files
 
 COLUMNS = (Column("paths"), Column("removed"), Column("trash"))
@@ -44,7 +44,7 @@ def restore(
     """
     repo_paths = [ctx.path_in_repo(path) for path in paths]
 
-    def agreed(plan: Restored) -> None:
+    def agreed(plan: RestoreResult) -> None:
         if plan.removed:
             ctx.confirm(
                 f"Restoring from {source} moves {count(len(plan.removed), 'file')} to the trash that it does "

@@ -16,7 +16,7 @@ from svc.cmd.frame.working_copy import note_left_out, path_list, reason_with_siz
 from svc.console import Column, answers
 from svc.flows.background import BackgroundCall
 from svc.flows.place.folder import copy_for_reading
-from svc.flows.status import WAIT_SECONDS, Status
+from svc.flows.status import WAIT_SECONDS, FolderStatus
 from svc.flows.status import status as look_at
 
 ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason", kind="line"))
@@ -70,7 +70,7 @@ def status(
     """
     with copy_for_reading(ctx.obj) as copy:
         ctx.reader.http.attempts = 1  # the status does not wait for a second attempt
-        ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
+        ask = partial(ctx.reader.repo.find_linked, copy.repo.repo_id, copy.repo.repo)
         linked_repo = None if offline else BackgroundCall(ask)
         summary = look_at(copy, offline, ignored)
         if linked_repo is not None and not summary.offline:
@@ -107,7 +107,7 @@ def status(
         ctx.out.note(f"merged {label}, not pushed yet: svc merge --continue, or svc merge --abort")
 
 
-def _headline(summary: Status) -> str:
+def _headline(summary: FolderStatus) -> str:
     if summary.shown:
         way = f"svc switch {summary.branch} returns to it"
         return f"{summary.repo}, showing the seal {summary.shown[:12]}, read only; {way}"
@@ -125,7 +125,7 @@ def _headline(summary: Status) -> str:
     return text
 
 
-def _rows(summary: Status) -> Iterator[dict[str, str]]:
+def _rows(summary: FolderStatus) -> Iterator[dict[str, str]]:
     for state, paths in (("changed", summary.changed), ("new", summary.new), ("removed", summary.removed)):
         for path in paths:
             other = summary.unresolved.get(path)
@@ -137,7 +137,7 @@ def _rows(summary: Status) -> Iterator[dict[str, str]]:
         yield {"state": "ignored", "path": ignored.path, "reason": ignored.rule}
 
 
-def _record(summary: Status) -> dict[str, object]:
+def _record(summary: FolderStatus) -> dict[str, object]:
     record: dict[str, object] = {column.name: getattr(summary, column.name) for column in FIELDS}
     record["left_out"] = [{"path": item.path, "rule": item.rule} for item in summary.left_out]
     return record | {"skipped": [skipped_record(item) for item in summary.skipped]}

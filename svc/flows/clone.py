@@ -47,7 +47,7 @@ UNHOLDABLE = (errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, err
 DIRECTORIES = 256  # kept open while the files are written
 
 
-class Cloned(msgspec.Struct):
+class CloneResult(msgspec.Struct):
     """The result of a clone. `seal` is the id of the cloned seal, or None if the branch has no seal. `bytes`
     is the size of all files. `reused` is the number of bytes that were copied from files on this machine
     instead of fetched. `conflicts` are conflict copies, made if an interrupted clone was continued."""
@@ -61,7 +61,7 @@ class Cloned(msgspec.Struct):
     reused: int = 0
 
 
-class _Made(NamedTuple):
+class _WrittenFile(NamedTuple):
     """A file that was written. `info` is its stat after writing, or None if an earlier attempt wrote it."""
 
     path: str
@@ -77,7 +77,7 @@ def clone(
     key: DeviceKey | None = None,
     progress: Progress = silent,
     known_files: Callable[[int], Iterable[KnownFile]] = lambda size: (),
-) -> Cloned:
+) -> CloneResult:
     """Make a folder with the files of the branch's newest seal, after verifying the seals and files. `key` is
     the device key of a user who may write; with it the folder can push at once. `known_files` is called with
     the size of a large file, and returns files on this machine that may contain parts of it.
@@ -96,7 +96,7 @@ def clone(
             return _finish_by_pull(copy)
         if head is None:
             copy.record_seal(None, {}, whole=True)
-            return Cloned(folder, None, 0, 0, [])
+            return CloneResult(folder, None, 0, 0, [])
         with copy.db.step():
             copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
@@ -116,7 +116,7 @@ def clone(
         copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
         written = len(files) - len(skipped)
-        return Cloned(folder, head, written, size, skipped, conflict_copies(copy), copy.reused)
+        return CloneResult(folder, head, written, size, skipped, conflict_copies(copy), copy.reused)
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
@@ -141,14 +141,14 @@ def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: lis
         raise CloneIncomplete(copy.folder, wrong)
 
 
-def _finish_by_pull(copy: WorkingCopy) -> Cloned:
+def _finish_by_pull(copy: WorkingCopy) -> CloneResult:
     """Finish an interrupted clone of an older seal by a pull. The files that were already written count as a
     working copy, which the pull updates."""
     done = pull(copy, "merge")
     copy.db.put(CLONING, None)
     files = copy.db.sealed()
     size = sum(file.size for file in files.values())
-    return Cloned(
+    return CloneResult(
         copy.folder,
         done.seal,
         len(files) - len(copy.db.unwritable()),
@@ -193,13 +193,13 @@ def _write(
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
     paths_by_digest: dict[bytes, list[str]] = {}
-    batch: list[_Made] = []
+    batch: list[_WrittenFile] = []
     for path, file in files.items():
         entry = copy.entries.get(path)
         if path in left_out or (entry is not None and entry.shadow == file.digest):
             continue
         if path in present:
-            batch.append(_Made(path, file, None))
+            batch.append(_WrittenFile(path, file, None))
         else:
             paths_by_digest.setdefault(file.digest, []).append(path)
     stats: list[Stat] = []
@@ -217,7 +217,7 @@ def _write(
                 reason = f"it cannot be written here ({os.strerror(error.errno or 0)})"
                 skipped.append(_left_out(copy, path, files[path], reason))
                 continue
-            batch.append(_Made(path, files[path], info))
+            batch.append(_WrittenFile(path, files[path], info))
             done, moved = done + 1, moved + files[path].size
         copy.progress("write", done, len(files), moved)
         if len(batch) >= BATCH or isinstance(content, Fetched):
@@ -263,7 +263,7 @@ def _create(
         return copy.files.place(content, path, None, sync=False, last=last)
 
 
-def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iterator[Stat]:
+def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, Row]) -> Iterator[Stat]:
     """Store the record's entries of the written files. Yields the stats that were taken right after
     writing."""
     now = time.time_ns()
@@ -274,7 +274,7 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
             yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
 
 
-def _entry(item: _Made, row: Row | None) -> PathRecord:
+def _entry(item: _WrittenFile, row: Row | None) -> PathRecord:
     """Return the record's entry for a written file. `row` is the branch's state of the path. If it has no
     newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
     path, (kind, digest, size) = item.path, item.file

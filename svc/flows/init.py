@@ -18,7 +18,7 @@ from localstore.sync.recognise import recognise
 from localstore.sync.transfer.transport import Transport
 
 
-class Linked(msgspec.Struct):
+class LinkResult(msgspec.Struct):
     """The result of `init`. `base` is the seal that most files match, or None if none does. `head` is the
     branch's newest seal. `recognised` is the number of files that equal a version on the branch. `unknown`
     are the other files; a pull keeps them as conflict copies."""
@@ -37,7 +37,7 @@ def init(
     folder: Path,
     key: DeviceKey | None = None,
     kind: str = "",
-) -> Linked:
+) -> LinkResult:
     """Link `folder` to a branch of `repo`. No file in the folder changes. `key` is the user's device key, or
     None if the user may only read. `kind` is the repository's kind, which decides how large files may be, or
     "" if it is unknown."""
@@ -49,4 +49,4 @@ def init(
         comparison = recognise(copy)
         if kind:
             copy.db.put("repo_kind", kind)
-    return Linked(folder, comparison.base, comparison.head, comparison.known, comparison.unknown)
+    return LinkResult(folder, comparison.base, comparison.head, comparison.known, comparison.unknown)

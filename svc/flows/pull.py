@@ -36,7 +36,7 @@ from svc.flows.executable import mark, marking
 Mode = Literal["plain", "merge", "force"]
 
 
-class Pulled(msgspec.Struct):
+class PullResult(msgspec.Struct):
     """The result of a pull or of its dry run."""
 
     seal: str | None  # the head that the folder has now; None: the branch has none
@@ -59,7 +59,7 @@ class Pulled(msgspec.Struct):
     renamed_twice: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
 
-def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
+def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> PullResult:
     """Pull the branch into the folder. `mode` says what happens to edits that would be overwritten: `plain`
     raises LocalEdits, `merge` merges them, `force` moves them to the trash. With `dry_run`, the result and
     the errors are the same, but nothing changes.
@@ -92,7 +92,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         copy.record_seal(head, new.changes, whole=new.whole, tree=new.tree)
     merged, conflicts = merged_with(copy), conflict_copies(copy)
     changed = sorted({*changed, *merged, *(conflict.path for conflict in conflicts)})
-    return Pulled(
+    return PullResult(
         seal=head,
         changed=changed,
         removed=[path for path in changed if path not in copy.entries and not copy.files.is_file(path)],

@@ -45,7 +45,7 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 UNREAD = "its bytes did not arrive, as when a program writes it all the time; push again when none does"
 
 
-class Pushed(msgspec.Struct):
+class PushResult(msgspec.Struct):
     """The result of a push or of its dry run."""
 
     seal: str | None = None  # the new one; None: there was nothing to seal
@@ -92,7 +92,7 @@ def push(
     no_delete: bool = False,
     dry_run: bool = False,
     agreed: Agreed = lambda removed, tree: None,
-) -> Pushed:
+) -> PushResult:
     """Send every change of the folder, and seal the branch with `message`. `agreed` is called before many
     files are removed. With `dry_run`, the result and the errors up to the seal are the same, but nothing
     changes and `agreed` is not called.
@@ -130,7 +130,9 @@ def push(
     return result
 
 
-def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None) -> Pushed:
+def _send_changes(
+    copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None
+) -> PushResult:
     """Do all steps of a push except the seal. Raises UnpulledSeal if the branch has a seal that the folder
     lacks."""
     head = begin(copy)
@@ -143,7 +145,7 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
     kind = update_file_cap(copy)
     if not no_delete:
         _ask_about_removals(copy, agreed)
-    result = Pushed(kind=kind if head is None else None, merges=merges)
+    result = PushResult(kind=kind if head is None else None, merges=merges)
     _send_all(copy, result, not no_delete)
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
@@ -181,7 +183,7 @@ def _is_unsealed(copy: DryRunCopy) -> bool:
     return copy.last_seal is None or copy.frontier() != sealed
 
 
-def _send_all(copy: WorkingCopy, result: Pushed, delete: bool) -> None:
+def _send_all(copy: WorkingCopy, result: PushResult, delete: bool) -> None:
     moved: Counter[str] = Counter()
     for attempt in range(PULLS + 1):
         typed = {path for path, times in moved.items() if times >= PULLS}
@@ -216,7 +218,7 @@ def _require_merged(copy: WorkingCopy) -> None:
 
 
 def _send_round(
-    copy: WorkingCopy, result: Pushed, delete: bool, typed: Collection[str], moved: Counter[str]
+    copy: WorkingCopy, result: PushResult, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> tuple[set[str], set[str]]:
     """Send changes until nothing is left. Returns the paths that must be pulled first, and those of them that
     were saved in the folder while they were read. With `delete`, removals are sent, too. `typed` are the
@@ -253,7 +255,7 @@ def _is_edited(copy: WorkingCopy, path: str) -> bool:
     return bool(entry.pending) or copy.digest_on_disk(path) not in (entry.shadow, None)
 
 
-def _note(copy: WorkingCopy, result: Pushed, composed: Composed, sent: Sent) -> None:
+def _note(copy: WorkingCopy, result: PushResult, composed: Composed, sent: Sent) -> None:
     accepted = set(sent.accepted)
     removed = {path for path in composed.removed if path in accepted}
     result.removed = sorted({*result.removed, *removed})

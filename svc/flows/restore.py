@@ -21,7 +21,7 @@ from svc.flows.common import tree_of
 from svc.flows.executable import mark
 
 
-class Restored(msgspec.Struct):
+class RestoreResult(msgspec.Struct):
     """The result of a restore.
 
     `paths` are the written files. `removed` are files of the branch that the seal lacks. `kept` are new
@@ -40,8 +40,8 @@ def restore(
     copy: WorkingCopy,
     paths: Sequence[str],
     seal: str | None = None,
-    agreed: Callable[[Restored], None] = lambda _: None,
-) -> Restored:
+    agreed: Callable[[RestoreResult], None] = lambda _: None,
+) -> RestoreResult:
     """Write files, or everything below folders, as they are in `seal`. If it is None, the folder's last seal
     is used. For the branch this is an ordinary edit. If a seal is named, files that the branch has and the
     seal lacks are removed.
@@ -67,7 +67,7 @@ def restore(
         else []
     )
     require_room(copy, differing, removed)
-    done = Restored(sorted(differing), removed, untracked)
+    done = RestoreResult(sorted(differing), removed, untracked)
     agreed(done)
     done.trash = replace_files(
         copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed

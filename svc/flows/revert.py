@@ -21,7 +21,7 @@ from svc.flows.common import tree_of
 from svc.flows.restore import contents_of, replace_files, require_room
 
 
-class Reverted(msgspec.Struct):
+class RevertResult(msgspec.Struct):
     """The result of a revert. `subject` is the first line of the seal's message. `written` and `removed` are
     paths. `trash` is the folder with the replaced files, or None if there are none."""
 
@@ -42,7 +42,7 @@ class _Plan(msgspec.Struct):
     conflicts: list[str] = msgspec.field(default_factory=list)
 
 
-def revert(copy: WorkingCopy, seal: str) -> Reverted:
+def revert(copy: WorkingCopy, seal: str) -> RevertResult:
     """Undo the change of a seal. Later changes are kept. Raises Conflict, which names the files, before
     anything is changed. Raises UsageError for a seal with two parents."""
     recover(copy)
@@ -66,7 +66,7 @@ def revert(copy: WorkingCopy, seal: str) -> Reverted:
     digests |= {path: digest(text) for path, text in plan.merged.items()}
     trash = replace_files(copy, _contents(copy, plan), digests, plan.removed)
     subject = payload.message.strip().partition("\n")[0]
-    return Reverted(seal, subject, sorted(digests), plan.removed, trash)
+    return RevertResult(seal, subject, sorted(digests), plan.removed, trash)
 
 
 def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:

@@ -35,7 +35,7 @@ BranchState = Literal["here", "gone", "replaced", "moved_back"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
-class Status(msgspec.Struct):
+class FolderStatus(msgspec.Struct):
     """The comparison of the folder, its last seal and the branch. Paths are grouped by how a push treats
     them."""
 
@@ -72,7 +72,7 @@ class Status(msgspec.Struct):
         return self.last_seal is None and self.behind
 
 
-def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
+def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> FolderStatus:
     """Compare the folder, its last seal and the branch. With `show_ignored`, ignored files are listed, too.
     Only the cache of file stats is written. The server is asked during the scan. If it has not answered
     WAIT_SECONDS after the scan, the result is marked as offline."""
@@ -80,7 +80,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
     recorded = copy.db.unwritable()
-    result = Status(
+    result = FolderStatus(
         repo=copy.repo.repo,
         branch=copy.repo.branch,
         last_seal=last,
@@ -109,7 +109,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     return result
 
 
-def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
+def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list[str]) -> None:
     """Remove what a push would not send from the result. Files over a size cap move from `changed` and `new`
     to `skipped`. Files that are missing in the folder, but stay on the branch because svc cannot send what is
     in their place, are taken out of `removed`."""
@@ -124,7 +124,7 @@ def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str])
     result.skipped = with_kept(result.skipped, kept_paths)
 
 
-def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status) -> None:
+def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: FolderStatus) -> None:
     if result.shown:
         result.head = result.shown
         return
@@ -156,7 +156,7 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
         _look_for_last_seal(copy, result)
 
 
-def _look_for_last_seal(copy: WorkingCopy, result: Status) -> None:
+def _look_for_last_seal(copy: WorkingCopy, result: FolderStatus) -> None:
     """Ask the server for the folder's last seal. If the server does not have it, `result` says that the
     branch has moved back."""
     last = result.last_seal

@@ -23,7 +23,7 @@ from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import begin, edits_in_the_way, finish_sending
-from svc.flows.pull import Mode, Pulled, discard, pull
+from svc.flows.pull import Mode, PullResult, discard, pull
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -37,13 +37,13 @@ class Target(msgspec.Struct, frozen=True):
     seal: str | None = None
 
 
-class Switched(msgspec.Struct):
+class SwitchResult(msgspec.Struct):
     """The result of a switch. `pulled` is the result of pulling the target. `trash` is the folder to which
     `--force` moved edited files. `carried` are edited files that were kept. `warning` is a sentence if the
     old branch was deleted, else ""."""
 
     branch: str
-    pulled: Pulled
+    pulled: PullResult
     trash: Path | None
     carried: list[str] = []
     warning: str = ""
@@ -57,7 +57,7 @@ class _Edit(msgspec.Struct, frozen=True):
     mine: bytes | None
 
 
-def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
+def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> SwitchResult:
     """Switch the folder to `target`. `mode` says what happens to edits: `plain` keeps those of files that are
     the same in the target and raises LocalEdits for others, `merge` merges all edits, `force` moves them to
     the trash. If the old branch was deleted or is protected, all differences from the last seal count as
@@ -89,7 +89,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     copy.use_transport(target.transport)
     copy.key = target.key
     pulled = pull(copy, "merge")
-    return Switched(target.seal or target.branch, pulled, trash, carried, note)
+    return SwitchResult(target.seal or target.branch, pulled, trash, carried, note)
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:

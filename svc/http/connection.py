@@ -31,7 +31,7 @@ ALIVE = [  # the system looks whether a silent connection is still there: after 
 Works = Callable[[], bool]
 
 
-class Line:
+class SocketHandle:
     """A second handle on the socket of a connection. Any thread can end the connection with it."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -57,10 +57,10 @@ class CountedStream(httpcore.NetworkStream):
     whether the server still works. If it is None, that is never asked."""
 
     def __init__(
-        self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
+        self, stream: httpcore.NetworkStream, works: Works | None = None, line: SocketHandle | None = None
     ) -> None:
         self._stream, self._works = stream, works
-        self._line = line or Line(stream.get_extra_info("socket"))
+        self._line = line or SocketHandle(stream.get_extra_info("socket"))
         self._reading = False
         self.limits = ConnectionLimits()
         self._bounds: Bounds = ()

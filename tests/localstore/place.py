@@ -14,8 +14,8 @@ from localstore.home import Home
 from localstore.sync.owning import opened
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.pull import Mode, Pulled, pull
-from svc.flows.push import Pushed, push
+from svc.flows.pull import Mode, PullResult, pull
+from svc.flows.push import PushResult, push
 from tests.localstore.model_relay import REPO_ID, ModelRelay
 
 LINK = RepoLink(server="http://localhost", repo_id=REPO_ID, repo="a/b", branch="main", class_="public")
@@ -40,11 +40,11 @@ class Place:
         with opened(self.folder, self.home, transport, self.key, _frozen) as device:
             yield device
 
-    def push(self, message: str = "work", **options: bool) -> Pushed:
+    def push(self, message: str = "work", **options: bool) -> PushResult:
         with self.device() as device:
             return push(device, message, **options)
 
-    def pull(self, mode: Mode = "plain", **options: bool) -> Pulled:
+    def pull(self, mode: Mode = "plain", **options: bool) -> PullResult:
         with self.device() as device:
             return pull(device, mode, **options)
 

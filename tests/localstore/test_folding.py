@@ -12,7 +12,7 @@ import pytest
 from localstore.core.paths import case_collisions
 from localstore.folder.files import Files
 from localstore.home import Home
-from svc.flows.clone import Cloned, clone
+from svc.flows.clone import CloneResult, clone
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import LINK, Place
 
@@ -40,7 +40,7 @@ def ann(relay: ModelRelay, tmp_path: Path) -> Place:
     return Place(tmp_path, relay, "ann")
 
 
-def folded_clone(ann: Place, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cloned:
+def folded_clone(ann: Place, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CloneResult:
     monkeypatch.setattr("localstore.sync.working_copy.Files", Folding)
     home = Home(folder.parent / "folding-home")
     return clone(ann.relay.transport("main", ann.key), home, LINK, folder, ann.key)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from svc.agent.invoke.picture import Refused, bound, open_image, reason
+from svc.agent.invoke.picture import Refusal, bound, open_image, reason
 
 COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one colour are short to send
 
@@ -97,11 +97,11 @@ def _runs(bits: list[int]) -> str:
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    answer: Drawn | Refused
+    answer: Drawn | Refusal
     try:
         answer = drawn(raw, words[0], int(words[1]), int(words[2]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        answer = Refused(reason(error))
+        answer = Refusal(reason(error))
     sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 

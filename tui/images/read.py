@@ -12,7 +12,7 @@ from localstore.core.errors import Invalid, TooLarge
 from localstore.core.model import history
 from localstore.core.model.history import Blob
 from localstore.core.model.limits import MIB, in_words
-from svc.agent.invoke.picture import Refused
+from svc.agent.invoke.picture import Refusal
 from svc.api import Api
 from tui.images.decode import Drawn
 from tui.reads import Read
@@ -58,7 +58,7 @@ def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
 
 def _why(answer: bytes) -> str:
     try:
-        return msgspec.json.decode(answer, type=Refused).error
+        return msgspec.json.decode(answer, type=Refusal).error
     except msgspec.MsgspecError:
         return "its decoder died"
 

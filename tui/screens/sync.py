@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from localstore.agent.talk import Folder, Person
 from localstore.outbox import QueuedAction
-from svc.agent.invoke.sync import Status
+from svc.agent.invoke.sync import SyncStatus
 from svc.flows.outbox.actions import describe_action
 from tui.actions import Action
 from tui.blocks import Block, laid
@@ -97,7 +97,7 @@ class Sync(SplitScreen):
         if machine is not None:
             self._at_agent(machine.status)
 
-    def _at_agent(self, ask: Callable[[], Status | None]) -> None:
+    def _at_agent(self, ask: Callable[[], SyncStatus | None]) -> None:
         """Call `ask` on a thread, and paint the answer. `ask`: makes a request to the agent."""
 
         def work() -> None:
@@ -119,7 +119,7 @@ class Sync(SplitScreen):
             return
         paused = not folder.paused
 
-        def ask() -> Status | None:
+        def ask() -> SyncStatus | None:
             machine.invoke("sync_pause", list[Folder], folder=folder.folder, paused=paused)
             return machine.status()
 

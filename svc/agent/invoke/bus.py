@@ -14,7 +14,7 @@ from localstore.core.errors import ClientError, SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.agent.invoke import gallery, hardware, models, sync  # noqa: F401 - they declare commands
 from svc.agent.invoke.programs import SVC
-from svc.agent.invoke.table import ABSENT, COMMANDS, Asked, Host
+from svc.agent.invoke.table import ABSENT, COMMANDS, Host, Invocation
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _wrapped = msgspec.json.Decoder(ApiResponse[Any])
@@ -39,7 +39,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):
             raise UsageError("the folder of an invocation is the absolute path of one that exists")
-        return _carry_out(request, Asked(host, folder, request.server, hung_up))
+        return _carry_out(request, Invocation(host, folder, request.server, hung_up))
     except SvcError as error:
         message = terminal_safe(error.detail or error.title, keep=PROSE)
         return ApiResponse.refused(error.code, message)
@@ -49,7 +49,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         return ApiResponse.refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
-def _carry_out(request: Request, context: Asked) -> ApiResponse[Any]:
+def _carry_out(request: Request, context: Invocation) -> ApiResponse[Any]:
     name = request.command
     if not _NAME.fullmatch(name):
         raise UnknownCommand(f"there is no command '{terminal_safe(name[:60])}'; see: svc invoke --list")

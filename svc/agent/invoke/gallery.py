@@ -27,8 +27,8 @@ from localstore.core.model.repo import Repo
 from localstore.core.names import parse_repo
 from localstore.folder.files import Files
 from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
-from svc.agent.invoke.picture import Metadata, Refused, Thumbnail
-from svc.agent.invoke.table import Args, Asked, command
+from svc.agent.invoke.picture import Metadata, Refusal, Thumbnail
+from svc.agent.invoke.table import Args, Invocation, command
 from svc.api import Api
 from svc.http.bounds import Deadline, within
 
@@ -57,7 +57,7 @@ class Image(msgspec.Struct):
     modified_at: str | None = None
 
 
-class Scanned(msgspec.Struct):
+class ScanResult(msgspec.Struct):
     """The result of a scan of one folder or repository. `complete` is False if it has more than IMAGES_MAX
     images, so that some are missing."""
 
@@ -67,7 +67,7 @@ class Scanned(msgspec.Struct):
     complete: bool
 
 
-class Of(Args, kw_only=True):
+class GalleryArgs(Args, kw_only=True):
     """Names the place whose images are wanted: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at
     the head of its default branch. If both are left out, all linked folders are meant."""
 
@@ -75,7 +75,7 @@ class Of(Args, kw_only=True):
     repo: str | None = None
 
 
-class Listing(Of, kw_only=True):
+class ListArgs(GalleryArgs, kw_only=True):
     """A request for at most `limit` images of a place, sorted by path. Only paths that sort after `after` are
     listed."""
 
@@ -84,27 +84,27 @@ class Listing(Of, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
-class OfImage(Of, kw_only=True):
+class ImageArgs(GalleryArgs, kw_only=True):
     """Names one image. `path` is the path inside the folder or repository, which must be named, too."""
 
     path: str
 
 
-class OfThumbnail(OfImage, kw_only=True):
+class ThumbnailArgs(ImageArgs, kw_only=True):
     """Names an image of which a thumbnail is wanted. `size` is the thumbnail's largest width and height in
     pixels."""
 
     size: Annotated[int, msgspec.Meta(ge=16, le=1024)] = 256
 
 
-@command("Gallery", Of)
-def gallery_scan(context: Asked, args: Of) -> list[Scanned]:
+@command("Gallery", GalleryArgs)
+def gallery_scan(context: Invocation, args: GalleryArgs) -> list[ScanResult]:
     """Look for images, and store the result"""
     return [_scan(context, place, args.repo is not None)[0] for place in _places(context, args)]
 
 
-@command("Gallery", Listing)
-def gallery_list(context: Asked, args: Listing) -> list[Image]:
+@command("Gallery", ListArgs)
+def gallery_list(context: Invocation, args: ListArgs) -> list[Image]:
     """The images from the last scan; scans places that were never scanned"""
     page: list[Image] = []
     for place in _places(context, args):
@@ -118,19 +118,19 @@ def gallery_list(context: Asked, args: Listing) -> list[Image]:
     return page[: args.limit]
 
 
-@command("Gallery", OfImage)
-def gallery_get_metadata(context: Asked, args: OfImage) -> Metadata:
+@command("Gallery", ImageArgs)
+def gallery_get_metadata(context: Invocation, args: ImageArgs) -> Metadata:
     """Kind, width and height of an image, its frames, and the time and camera of the picture"""
     return _read_picture(context, args, ["metadata"], Metadata)
 
 
-@command("Gallery", OfThumbnail)
-def gallery_thumbnail(context: Asked, args: OfThumbnail) -> Thumbnail:
+@command("Gallery", ThumbnailArgs)
+def gallery_thumbnail(context: Invocation, args: ThumbnailArgs) -> Thumbnail:
     """A small PNG of an image, upright, in base64"""
     return _read_picture(context, args, ["thumbnail", str(args.size)], Thumbnail)
 
 
-def _places(context: Asked, args: Of) -> list[str]:
+def _places(context: Invocation, args: GalleryArgs) -> list[str]:
     """Return the folders, or the one repository, that the arguments name. Raises UsageError if they name both
     a folder and a repository, or a folder that cannot be used. Raises NotLinked if the folder is not
     linked."""
@@ -151,7 +151,7 @@ def _places(context: Asked, args: Of) -> list[str]:
     return [args.folder]
 
 
-def _scan(context: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Image]]:
+def _scan(context: Invocation, place: str, on_server: bool) -> tuple[ScanResult, list[Image]]:
     images: list[Image] = []
     complete = True
     for image in _on_server(context, place) if on_server else _on_disk(place):
@@ -162,14 +162,14 @@ def _scan(context: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Im
     images.sort(key=lambda image: image.path)
     with closing(_store(context)) as store:
         store.put(_SPACE, _key(context, place, on_server), images)
-    return Scanned(place, len(images), sum(image.size for image in images), complete), images
+    return ScanResult(place, len(images), sum(image.size for image in images), complete), images
 
 
-def _store(context: Asked) -> known.Store:
+def _store(context: Invocation) -> known.Store:
     return known.Store(context.host.home.root / known.FILE)
 
 
-def _key(context: Asked, place: str, on_server: bool) -> str:
+def _key(context: Invocation, place: str, on_server: bool) -> str:
     return f"{context.host.reader(context.server).http.origin}/{place}" if on_server else place
 
 
@@ -221,7 +221,7 @@ def kind_of(path: str) -> str | None:
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 
-def _on_server(context: Asked, place: str) -> Iterator[Image]:
+def _on_server(context: Invocation, place: str) -> Iterator[Image]:
     with within(Deadline(CALL_SECONDS)):
         api = context.host.reader(context.server)
         repo, head = _repository(api, place)
@@ -243,7 +243,7 @@ def _repository(api: Api, place: str) -> tuple[Repo, str]:
     return repo, head
 
 
-def _read_picture(context: Asked, args: OfImage, words: list[str], kind: type[T]) -> T:
+def _read_picture(context: Invocation, args: ImageArgs, words: list[str], kind: type[T]) -> T:
     if args.folder is None and args.repo is None:
         raise UsageError("name the place of the image: folder, or repo")
     place, path = _places(context, args)[0], paths.check(args.path)
@@ -252,7 +252,7 @@ def _read_picture(context: Asked, args: OfImage, words: list[str], kind: type[T]
     try:
         return msgspec.json.decode(output, type=kind)
     except msgspec.ValidationError:
-        why = msgspec.json.decode(output, type=Refused).error
+        why = msgspec.json.decode(output, type=Refusal).error
         raise Invalid(f"{path} is not an image that svc can read: {why}") from None
 
 
@@ -266,7 +266,7 @@ def _from_disk(folder: str, path: str) -> bytes:
     return raw
 
 
-def _from_server(context: Asked, place: str, path: str) -> bytes:
+def _from_server(context: Invocation, place: str, path: str) -> bytes:
     with within(Deadline(CALL_SECONDS)):
         api = context.host.reader(context.server)
         repo, head = _repository(api, place)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from svc import __version__
-from svc.agent.invoke.table import Args, Asked, command
+from svc.agent.invoke.table import Args, Invocation, command
 from svc.flows.llm.hardware import Device, Engine, engine, gpus, npus
 
 _CPU = Path("/proc/cpuinfo")
@@ -63,7 +63,7 @@ class DiskInfo(msgspec.Struct):
     free: int
 
 
-class OfPath(Args):
+class PathArgs(Args):
     """Names a path. `path` is an absolute path; it is SVC_HOME if left out."""
 
     path: str | None = None
@@ -88,14 +88,14 @@ class NpuModels(msgspec.Struct):
 
 
 @command("Hardware")
-def gpu_detect(_asked: Asked, _args: Args) -> Gpus:
+def gpu_detect(_asked: Invocation, _args: Args) -> Gpus:
     """The graphics processors, and whether the local LLM server can use them"""
     state = engine()
     return Gpus(gpus(state.devices), state)
 
 
 @command("Hardware")
-def npu_list_models(_asked: Asked, _args: Args) -> NpuModels:
+def npu_list_models(_asked: Invocation, _args: Args) -> NpuModels:
     """The models that run on a neural processor of this machine"""
     devices = npus()
     why = (
@@ -107,7 +107,7 @@ def npu_list_models(_asked: Asked, _args: Args) -> NpuModels:
 
 
 @command("Hardware")
-def system_info(_asked: Asked, _args: Args) -> SystemInfo:
+def system_info(_asked: Invocation, _args: Args) -> SystemInfo:
     """The operating system, this machine's name, and the versions of Python and svc"""
     name = platform.uname()
     return SystemInfo(
@@ -116,7 +116,7 @@ def system_info(_asked: Asked, _args: Args) -> SystemInfo:
 
 
 @command("Hardware")
-def cpu_info(_asked: Asked, _args: Args) -> CpuInfo:
+def cpu_info(_asked: Invocation, _args: Args) -> CpuInfo:
     """The processor: its model, its cores, and how busy they are"""
     match = _NAME.search(_text(_CPU))
     cores = os.cpu_count() or 1
@@ -127,7 +127,7 @@ def cpu_info(_asked: Asked, _args: Args) -> CpuInfo:
 
 
 @command("Hardware")
-def memory_info(_asked: Asked, _args: Args) -> MemoryInfo:
+def memory_info(_asked: Invocation, _args: Args) -> MemoryInfo:
     """The memory: how much there is, and how much is free"""
     kib = {name: int(amount) * 1024 for name, amount in _KIB.findall(_text(_MEMORY))}
     total = kib.get("MemTotal")
@@ -136,8 +136,8 @@ def memory_info(_asked: Asked, _args: Args) -> MemoryInfo:
     return MemoryInfo(total, kib.get("MemAvailable"), kib.get("SwapTotal"), kib.get("SwapFree"))
 
 
-@command("Hardware", OfPath)
-def disk_info(context: Asked, args: OfPath) -> DiskInfo:
+@command("Hardware", PathArgs)
+def disk_info(context: Invocation, args: PathArgs) -> DiskInfo:
     """A file system: how large it is, and how much is free"""
     path = str(context.host.home.root) if args.path is None else args.path
     usage = shutil.disk_usage(path)

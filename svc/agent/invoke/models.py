@@ -15,7 +15,7 @@ from localstore.models.gguf import read
 from localstore.models.names import parse
 from localstore.models.place import llm_home
 from localstore.models.store import Installed, Models
-from svc.agent.invoke.table import Args, Asked, command
+from svc.agent.invoke.table import Args, Invocation, command
 from svc.flows.llm.port import port_of
 from svc.flows.llm.talk import Server, probe
 from svc.flows.models import background
@@ -25,38 +25,38 @@ FOLDERS, FILES = 2_000, 500  # that are looked through for models, and that are 
 _PIECE = 4 << 20
 
 
-class Named(Args):
+class ModelArgs(Args):
     """Names a model by its `name`, such as alice/qwen:q4_k_m."""
 
     name: str
 
 
-class Copy(Named):
+class CopyArgs(ModelArgs):
     """Names a model, and the additional name `to` that it is given."""
 
     to: str
 
 
-class OnPort(Args):
+class PortArgs(Args):
     """Names a local LLM server by its `port`. The default port is used if it is left out."""
 
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
 
 
-class NamedOnPort(OnPort, kw_only=True):
+class LoadedModelArgs(PortArgs, kw_only=True):
     """Names a model by its `name`. The server on that port has loaded the model."""
 
     name: str
 
 
-class Pull(Named):
+class PullArgs(ModelArgs):
     """Names a model to pull. With `again`, a model that is already installed is pulled again, to get the
     current version of its repository."""
 
     again: bool = False
 
 
-class OfFolder(Args):
+class FolderArgs(Args):
     """Names a folder by its absolute path. If it is left out, the client's current folder is meant."""
 
     folder: str | None = None
@@ -86,7 +86,7 @@ class File(msgspec.Struct):
     quantisation: str
 
 
-class Verified(msgspec.Struct):
+class VerificationResult(msgspec.Struct):
     """The result of checking a model's files. `damaged` lists the SHA-256 of the files whose bytes have
     changed."""
 
@@ -95,7 +95,7 @@ class Verified(msgspec.Struct):
     damaged: list[str]
 
 
-class Removed(msgspec.Struct):
+class RemovalResult(msgspec.Struct):
     """The result of removing a model. `freed` is the number of bytes that were freed."""
 
     name: str
@@ -103,19 +103,19 @@ class Removed(msgspec.Struct):
 
 
 @command("Models")
-def model_list(_asked: Asked, _args: Args) -> list[Model]:
+def model_list(_asked: Invocation, _args: Args) -> list[Model]:
     """The models of this machine"""
     return [_model(installed) for installed in _models().all()]
 
 
-@command("Models", Named)
-def model_show(_asked: Asked, args: Named) -> Model:
+@command("Models", ModelArgs)
+def model_show(_asked: Invocation, args: ModelArgs) -> Model:
     """A model of this machine"""
     return _model(_models().find(parse(args.name)))
 
 
-@command("Models", OfFolder)
-def model_discover(context: Asked, args: OfFolder) -> list[File]:
+@command("Models", FolderArgs)
+def model_discover(context: Invocation, args: FolderArgs) -> list[File]:
     """The GGUF files below a folder, which llm_pull can add"""
     root = Path(args.folder) if args.folder is not None else context.folder
     if root is None or not root.is_absolute() or not root.is_dir():
@@ -128,8 +128,8 @@ def model_discover(context: Asked, args: OfFolder) -> list[File]:
     return files[:FILES]
 
 
-@command("Models", Pull)
-def model_download(context: Asked, args: Pull) -> Download:
+@command("Models", PullArgs)
+def model_download(context: Invocation, args: PullArgs) -> Download:
     """Start pulling a model from a repository or registry; called again, returns the progress"""
     home, name = context.host.home.root, parse(args.name)
     state = background.state_of(home, name, _models())
@@ -138,28 +138,28 @@ def model_download(context: Asked, args: Pull) -> Download:
     return background.start(home, name, context.host.programs.environment, context.server)
 
 
-@command("Models", Named)
-def model_cancel(context: Asked, args: Named) -> Download:
+@command("Models", ModelArgs)
+def model_cancel(context: Invocation, args: ModelArgs) -> Download:
     """End a pull that model_download started; received bytes are kept for the next one"""
     return background.cancel(context.host.home.root, parse(args.name), _models())
 
 
-@command("Models", Named)
-def model_delete(_asked: Asked, args: Named) -> Removed:
+@command("Models", ModelArgs)
+def model_delete(_asked: Invocation, args: ModelArgs) -> RemovalResult:
     """Remove a model from this machine"""
     removed, freed = _models().remove(parse(args.name))
-    return Removed(str(removed.name), freed)
+    return RemovalResult(str(removed.name), freed)
 
 
-@command("Models", Copy)
-def model_copy(_asked: Asked, args: Copy) -> Model:
+@command("Models", CopyArgs)
+def model_copy(_asked: Invocation, args: CopyArgs) -> Model:
     """Give a model an additional name"""
     models = _models()
     return _model(models.put(parse(args.to), models.find(parse(args.name)).record))
 
 
-@command("Models", OnPort)
-def model_running(context: Asked, args: OnPort) -> list[dict[str, Any]]:
+@command("Models", PortArgs)
+def model_running(context: Invocation, args: PortArgs) -> list[dict[str, Any]]:
     """The models that the local LLM server has loaded"""
     port = _port(context, args)
     if probe(port) != "llm":
@@ -167,8 +167,8 @@ def model_running(context: Asked, args: OnPort) -> list[dict[str, Any]]:
     return [model for model in Server(port).get("/api/ps").get("models") or [] if isinstance(model, dict)]
 
 
-@command("Models", NamedOnPort)
-def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
+@command("Models", LoadedModelArgs)
+def model_unload(context: Invocation, args: LoadedModelArgs) -> list[dict[str, Any]]:
     """Unload a model after its current answers; returns the models that stay loaded"""
     name, port = parse(args.name), _port(context, args)
     if probe(port) == "llm":
@@ -178,8 +178,8 @@ def model_unload(context: Asked, args: NamedOnPort) -> list[dict[str, Any]]:
     return model_running(context, args)
 
 
-@command("Models", Named)
-def model_verify(context: Asked, args: Named) -> Verified:
+@command("Models", ModelArgs)
+def model_verify(context: Invocation, args: ModelArgs) -> VerificationResult:
     """Whether the bytes of a model are unchanged since they were fetched"""
     models = _models()
     installed = models.find(parse(args.name))
@@ -193,14 +193,14 @@ def model_verify(context: Asked, args: Named) -> Verified:
                     raise Cancelled
         if hasher.hexdigest() != about.blake3:
             damaged.append(digest)
-    return Verified(str(installed.name), not damaged, damaged)
+    return VerificationResult(str(installed.name), not damaged, damaged)
 
 
 def _models() -> Models:
     return Models(llm_home())
 
 
-def _port(context: Asked, args: OnPort) -> int:
+def _port(context: Invocation, args: PortArgs) -> int:
     return port_of(args.port, context.folder or Path("/"), os.environ)
 
 

@@ -46,7 +46,7 @@ class Thumbnail(msgspec.Struct):
     data: str
 
 
-class Refused(msgspec.Struct):
+class Refusal(msgspec.Struct):
     """The answer if the bytes are no image of FORMATS, or if the image is damaged or too large. `error` is a
     sentence."""
 
@@ -122,11 +122,11 @@ def bound() -> None:
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    answer: Metadata | Thumbnail | Refused
+    answer: Metadata | Thumbnail | Refusal
     try:
         answer = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        answer = Refused(reason(error))
+        answer = Refusal(reason(error))
     sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 

@@ -37,7 +37,7 @@ class Host(Protocol):
         """Return the API of the server `origin`. If it is None, the server of the last sign-in is used."""
 
 
-class Asked(NamedTuple):
+class Invocation(NamedTuple):
     """One invocation: the agent, the folder and server that the client named (None if it named none), and a
     function that says whether the client has disconnected."""
 
@@ -47,18 +47,18 @@ class Asked(NamedTuple):
     hung_up: HungUp
 
 
-class Command(NamedTuple):
+class InvokeCommand(NamedTuple):
     """A command of `invoke`. `args` is the struct of its arguments. `run` is the function that carries out
     the command and returns its data."""
 
     category: str
     summary: str
     args: type[Args]
-    run: Callable[[Asked, Any], Any]
+    run: Callable[[Invocation, Any], Any]
 
 
-F = TypeVar("F", bound=Callable[[Asked, Any], Any])
-COMMANDS: dict[str, Command] = {}
+F = TypeVar("F", bound=Callable[[Invocation, Any], Any])
+COMMANDS: dict[str, InvokeCommand] = {}
 
 
 def command(category: str, args: type[Args] = Args) -> Callable[[F], F]:
@@ -67,7 +67,7 @@ def command(category: str, args: type[Args] = Args) -> Callable[[F], F]:
 
     def declare(function: F) -> F:
         summary = (function.__doc__ or "").strip().splitlines()[0]
-        COMMANDS[function.__name__] = Command(category, summary, args, function)
+        COMMANDS[function.__name__] = InvokeCommand(category, summary, args, function)
         return function
 
     return declare

@@ -17,7 +17,7 @@ from svc.console.table import size
 from svc.flows.models.local import HOW, file_at, is_file, name_of, pull_file
 
 
-class Model(msgspec.Struct, kw_only=True):
+class ModelRow(msgspec.Struct, kw_only=True):
     """An installed model. `how` says how its file was added: copied, or shared by a reflink or hard link.
     `context` is the number of tokens that the model was trained for."""
 
@@ -67,7 +67,7 @@ def models_of(ctx: Ctx) -> Models:
     return Models(llm_home(ctx.obj.environment))
 
 
-@answers(COLUMNS, Model)
+@answers(COLUMNS, ModelRow)
 def pull(
     ctx: Ctx,
     file: Annotated[
@@ -112,7 +112,7 @@ def pull(
     model = _model(pulled.installed)
     how = HOW[model.how] if pulled.new else f"was here already ({model.how})"
     ctx.out.done(
-        f"Pulled {model.name} ({size(model.size)}): it {how}", model, COLUMNS, Model, value=model.name
+        f"Pulled {model.name} ({size(model.size)}): it {how}", model, COLUMNS, ModelRow, value=model.name
     )
 
 
@@ -130,10 +130,10 @@ def _pull_name(ctx: Ctx, typed: str, name: str | None, projector: str | None) ->
     pulled = pull_model(ctx.obj, models_of(ctx), typed, name, tell)
     model = _model(pulled.installed)
     what = f"Pulled {model.name} ({size(model.size)})" if pulled.new else f"{model.name} is up to date"
-    ctx.out.done(what, model, COLUMNS, Model, value=model.name)
+    ctx.out.done(what, model, COLUMNS, ModelRow, value=model.name)
 
 
-@answers(COLUMNS, Model)
+@answers(COLUMNS, ModelRow)
 def copy(
     ctx: Ctx,
     model: Name,
@@ -148,10 +148,10 @@ def copy(
     """
     source, target, models = parse(model), parse(name), models_of(ctx)
     copied = _model(models.put(target, models.find(source).record))
-    ctx.out.done(f"{copied.name} is {source.short} now", copied, COLUMNS, Model, value=copied.name)
+    ctx.out.done(f"{copied.name} is {source.short} now", copied, COLUMNS, ModelRow, value=copied.name)
 
 
-@answers(COLUMNS, Model)
+@answers(COLUMNS, ModelRow)
 def list_models(ctx: Ctx) -> None:
     """List the models of this machine
 
@@ -160,10 +160,10 @@ def list_models(ctx: Ctx) -> None:
     svc llm list --json name,size
     """
     rows = [_model(model) for model in models_of(ctx).all()]
-    ctx.out.rows(rows, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
+    ctx.out.rows(rows, COLUMNS, ModelRow, empty="no models; svc llm pull FILE.gguf takes one in")
 
 
-@answers(SHOWN, Model)
+@answers(SHOWN, ModelRow)
 def show(ctx: Ctx, model: Name) -> None:
     """Show a model: what it is, and what it can do
 
@@ -171,7 +171,7 @@ def show(ctx: Ctx, model: Name) -> None:
     svc llm show tiny
     svc llm show tiny --json context,quantisation
     """
-    ctx.out.record(_model(models_of(ctx).find(parse(model))), SHOWN, Model)
+    ctx.out.record(_model(models_of(ctx).find(parse(model))), SHOWN, ModelRow)
 
 
 @answers((Column("name", kind="name"), Column("freed", kind="size")))
@@ -193,9 +193,9 @@ def remove(ctx: Ctx, model: Name) -> None:
     ctx.out.done(sentence, record, columns, value=str(removed.name))
 
 
-def _model(installed: Installed) -> Model:
+def _model(installed: Installed) -> ModelRow:
     header, about = installed.about.header, installed.about
-    return Model(
+    return ModelRow(
         name=str(installed.name),
         size=installed.size,
         architecture=header.architecture,

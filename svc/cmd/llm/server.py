@@ -11,7 +11,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.logs import Follow, Lines, print_log
 from svc.console import Column, answers, answers_text
 from svc.flows.llm.port import port_of
-from svc.flows.llm.status import Status
+from svc.flows.llm.status import ServerStatus
 
 STATUS = (
     Column("port"),
@@ -62,7 +62,7 @@ def serve(ctx: Ctx, port: Port = None) -> None:
     server.serve(chosen_port(ctx, port), ctx.obj.environment, ctx.obj.home.root)
 
 
-@answers(STATUS, Status)
+@answers(STATUS, ServerStatus)
 def start(ctx: Ctx, port: Port = None) -> None:
     """Start the local LLM server, and leave it running
 
@@ -84,12 +84,12 @@ def start(ctx: Ctx, port: Port = None) -> None:
         f"{what}: {server_status.url} ({_kind(server_status)})",
         server_status,
         STATUS,
-        Status,
+        ServerStatus,
         value=server_status.url,
     )
 
 
-@answers(STATUS, Status)
+@answers(STATUS, ServerStatus)
 def stop(
     ctx: Ctx,
     model: Annotated[
@@ -113,18 +113,18 @@ def stop(
         name = parse(model)
         Server(number).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
         server_status = server.status(number, environment)
-        ctx.out.done(f"Unloaded {name.short}", server_status, STATUS, Status, value=str(name))
+        ctx.out.done(f"Unloaded {name.short}", server_status, STATUS, ServerStatus, value=str(name))
         return
     ended = server.stop(number, environment)
     if ended is None:
         server_status = server.status(number, environment)
-        ctx.out.done(f"No local LLM server runs on port {number}", server_status, STATUS, Status)
+        ctx.out.done(f"No local LLM server runs on port {number}", server_status, STATUS, ServerStatus)
         return
     sentence = f"Stopped the local LLM server of port {number} (process {ended.pid})"
-    ctx.out.done(sentence, ended, STATUS, Status, value=ended.url)
+    ctx.out.done(sentence, ended, STATUS, ServerStatus, value=ended.url)
 
 
-@answers(STATUS, Status)
+@answers(STATUS, ServerStatus)
 def status(ctx: Ctx, port: Port = None) -> None:
     """Show the local LLM server of this machine
 
@@ -137,7 +137,7 @@ def status(ctx: Ctx, port: Port = None) -> None:
     """
     from svc.flows.llm import server
 
-    ctx.out.record(server.status(chosen_port(ctx, port), ctx.obj.environment), STATUS, Status)
+    ctx.out.record(server.status(chosen_port(ctx, port), ctx.obj.environment), STATUS, ServerStatus)
 
 
 @answers(LOADED)
@@ -189,7 +189,7 @@ def logs(
     print_log(ctx, file, lines, follow, "the log is empty; svc llm start starts the server")
 
 
-def _kind(server_status: Status) -> str:
+def _kind(server_status: ServerStatus) -> str:
     words = {"embedded": "svc's own", "ollama": "the installed ollama", "adopted": "not started by svc"}
     process = f", process {server_status.pid}" if server_status.pid else ""
     return f"{words.get(server_status.kind, server_status.kind)}{process}"

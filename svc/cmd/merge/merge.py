@@ -18,7 +18,7 @@ from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, note
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.merge import merge as flow
-from svc.flows.merge.merge import Merging, Source
+from svc.flows.merge.merge import MergeResult, Source
 from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_local_work, copy_for_pulling, copy_for_sending
 from svc.flows.place.refs import resolve_ref
@@ -120,7 +120,7 @@ def _continue(ctx: Ctx, message: str) -> None:
         require_no_conflicts(copy)
         done = push(copy, message.strip() or f"Merge {merging.name}")
     note_skipped(ctx, done.skipped)
-    record = _record(Merging(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
+    record = _record(MergeResult(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
     if done.seal is None:
         sentence = "Nothing to seal: the merge is sealed already"
         ctx.out.done(sentence, record, COLUMNS, value=done.head or "")
@@ -139,7 +139,7 @@ def _abort(ctx: Ctx) -> None:
     ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
 
 
-def _note(ctx: Ctx, done: Merging) -> None:
+def _note(ctx: Ctx, done: MergeResult) -> None:
     joined, stays = ("would be merged", "would stay") if done.dry_run else ("merged", "stays")
     for path in done.merged:
         ctx.out.note(f"{path}: both sides changed it; {joined}")
@@ -170,12 +170,12 @@ def _lines(conflict: ConflictCopy) -> str:
     return f" (its {line_ranges(conflict.lines)}, your {line_ranges(conflict.kept_lines)})"
 
 
-def _files(done: Merging) -> str:
+def _files(done: MergeResult) -> str:
     paths = [*done.written, *(f"{path} (removed)" for path in done.removed)]
     return f"{count(len(paths), 'file')}{': ' if paths else ''}{path_list(paths)}"
 
 
-def _record(done: Merging) -> dict[str, object]:
+def _record(done: MergeResult) -> dict[str, object]:
     return {
         "source": done.seal,
         "seal": None,

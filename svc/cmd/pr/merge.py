@@ -28,7 +28,7 @@ from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import count, path_list
 from svc.cmd.pr.words import Number, find, format_title
 from svc.console import Column, answers
-from svc.flows.proposal.merging import Wanted, signatures
+from svc.flows.proposal.merging import MergeOptions, signatures
 from svc.flows.sign_in.register_device import signing_key
 
 COLUMNS = (
@@ -127,7 +127,7 @@ def merge(
     )
     path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
+    signed = signatures(ctx.api, repo.id, MergeOptions(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
     if dry_run:
@@ -199,7 +199,7 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     )
     path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.UPDATE_PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
+    signed = signatures(ctx.api, repo.id, MergeOptions(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
     files = path_list(_changed_paths(prepared)) or "no file changes"

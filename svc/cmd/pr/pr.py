@@ -28,7 +28,7 @@ from svc.cmd.pr.threads import thread_texts
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
-from svc.flows.proposal.finding import Owned, from_branch
+from svc.flows.proposal.finding import RepositoryName, from_branch
 from svc.http.checked import require_valid
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
@@ -121,7 +121,7 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
             record["why"].append(why)
 
     if fork is not None:
-        of = Owned(fork.owner, fork.name)
+        of = RepositoryName(fork.owner, fork.name)
         add("branch", islice(from_branch(ctx.api, repo, branch, of=of), limit))
     elif branch != repo.default_branch:
         add("branch", ctx.api.items(proposals.LIST, ProposalQuery(head=branch), limit=limit, id=repo.id))

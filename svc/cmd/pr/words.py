@@ -17,7 +17,7 @@ from svc.cmd.issue.words import author, count_reactions, label_names, list_assig
 from svc.console import Column
 from svc.flows.place.known_subjects import listing, store_base
 from svc.flows.proposal import finding
-from svc.flows.proposal.finding import Place
+from svc.flows.proposal.finding import ProposalPlace
 
 Number = Annotated[
     str,
@@ -118,7 +118,7 @@ ONE = (
 )
 
 
-def place_of(ctx: Ctx, *, session: bool = True) -> Place:
+def place_of(ctx: Ctx, *, session: bool = True) -> ProposalPlace:
     """Return the repository whose proposals the command is about. It is the one named by -R, or the folder's
     repository; for a fork it is the fork's parent. With `session` False, it is read without a session."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
@@ -127,7 +127,7 @@ def place_of(ctx: Ctx, *, session: bool = True) -> Place:
     return place
 
 
-def say_place(ctx: Ctx, place: Place) -> None:
+def say_place(ctx: Ctx, place: ProposalPlace) -> None:
     """Print a note, on a terminal, if proposals of a fork's parent are shown in the folder of the fork. The
     note names the parent."""
     if place.fork is not None and ctx.out.noted:

@@ -15,7 +15,7 @@ from svc.flows.apps.place import App, Apps, launch_of, manifest_of
 from svc.flows.place.folder import copy_for_pulling
 from svc.flows.place.target import clone_into
 from svc.flows.place.where import Where
-from svc.flows.pull import Pulled
+from svc.flows.pull import PullResult
 from svc.flows.pull import pull as pull_copy
 
 _REMOVED = ".removed-"
@@ -53,7 +53,7 @@ def _require_same_server(app: App, server: str) -> None:
         )
 
 
-def update(environment: Mapping[str, str], app: App, where: Where) -> Pulled:
+def update(environment: Mapping[str, str], app: App, where: Where) -> PullResult:
     """Pull the newest seal into the folder of an installed app. Returns the result of the pull. Raises the
     errors of a pull."""
     inner = Where(environment, Path(app.folder), where.note, where.progress, "svc app update")

@@ -52,7 +52,7 @@ def _parse_preferred(tag: str | None, names: list[ModelName]) -> ModelName | Non
     return parse(tag)
 
 
-class Bringing:
+class ModelProvider:
     """Makes the models that an app needs available to the LLM server on a port, and pulls missing ones.
     `shared` says whether that server loads models from svc's own model store. `note` is called with a
     sentence about the chosen model, `tell` with the progress of pulls."""

@@ -32,13 +32,13 @@ from localstore.models.place import llm_home
 from localstore.models.store import Models
 from svc import OF_ONE_COMMAND
 from svc.flows.apps import state as states
-from svc.flows.apps.needs import Bringing, Needs, needs_of
+from svc.flows.apps.needs import ModelProvider, Needs, needs_of
 from svc.flows.apps.place import LOCK, App, Apps, launch_of, manifest_of
 from svc.flows.apps.ready import is_ready, port_of_ready
 from svc.flows.apps.state import AppState
 from svc.flows.llm import server
 from svc.flows.llm.port import port_of
-from svc.flows.models.fetching import Step
+from svc.flows.models.fetching import PullStep
 from svc.flows.place.where import Where
 
 SERVER_SECONDS = 60.0  # in which a server that is there already becomes healthy
@@ -51,7 +51,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 Report = Callable[[int, int], None]
 
 
-class Stopped(BaseException):
+class SignalReceived(BaseException):
     """Raised when a signal tells the supervisor to end."""
 
 
@@ -82,7 +82,7 @@ class Supervisor:
             self._say(state="starting", supervisor=os.getpid(), since_at=store.now())
             try:
                 return self._run()
-            except Stopped:
+            except SignalReceived:
                 self._say(state="stopped")
                 return 128 + signal.SIGTERM
             except KeyboardInterrupt:
@@ -118,7 +118,7 @@ class Supervisor:
         )
         models = Models(llm_home(environment))
         shared = status.kind == "embedded"
-        bringing = Bringing(self._where, models, port, shared, self._note, self._pulling)
+        bringing = ModelProvider(self._where, models, port, shared, self._note, self._pulling)
         model = bringing.bring_all(needs)
         self._say(
             state="starting", model=model.short if model else None, llm=status.url, detail=None, pulled=None
@@ -128,7 +128,7 @@ class Supervisor:
             "model": model.short if model else "",
         }  # fmt: skip
 
-    def _pulling(self, step: Step) -> None:
+    def _pulling(self, step: PullStep) -> None:
         if not step.digest:
             return
         self._report(step.completed, step.total)
@@ -345,7 +345,7 @@ class Signals:
     def _stop(self) -> NoReturn:
         for number in self._numbers:
             signal.signal(number, signal.SIG_IGN)
-        raise Stopped
+        raise SignalReceived
 
 
 def _libc() -> Any:

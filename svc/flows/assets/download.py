@@ -24,7 +24,7 @@ from svc.api import Api
 from svc.flows.assets.local import PIECE
 
 
-class Received(msgspec.Struct, frozen=True):
+class DownloadedAsset(msgspec.Struct, frozen=True):
     """An asset that is now in the file `path`. `downloaded` is False if the file already existed."""
 
     asset: Asset
@@ -64,7 +64,7 @@ def download(
     folder: Path,
     clobber: bool,
     progress: Progress,
-) -> Iterator[Received]:
+) -> Iterator[DownloadedAsset]:
     """Download the assets into the folder. Each gets its name when it is complete and verified, and is
     yielded then. If a file with other bytes exists, raises Conflict before anything is written, or replaces
     the file if `clobber` is True."""
@@ -76,7 +76,7 @@ def download(
             if asset.name not in present:
                 done = partial(progress, "receiving", at, len(assets))
                 _fetch(api, repo_id, version, asset, target, done)
-            yield Received(asset, target, asset.name not in present)
+            yield DownloadedAsset(asset, target, asset.name not in present)
         progress("receiving", len(assets), len(assets))
 
 

@@ -18,7 +18,7 @@ from svc.flows.assets import chunked
 from svc.flows.assets.local import PIECE, LocalFile
 
 
-class Sent(msgspec.Struct, frozen=True):
+class UploadedAsset(msgspec.Struct, frozen=True):
     """An asset that is now on the server. `uploaded` is False if the release already had these bytes under
     this name."""
 
@@ -28,7 +28,7 @@ class Sent(msgspec.Struct, frozen=True):
 
 def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
-) -> Iterator[Sent]:
+) -> Iterator[UploadedAsset]:
     """Upload the files as assets, and yield each when it is on the server. An asset that already exists with
     the same bytes is not sent. If it exists with other bytes, AssetExists is raised. With `clobber` it is
     replaced instead, after the new bytes have arrived."""
@@ -36,16 +36,16 @@ def upload(
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))
         try:
-            yield Sent(_send(api, repo_id, version, file, done), True)
+            yield UploadedAsset(_send(api, repo_id, version, file, done), True)
             continue
         except AssetExists as error:
             there = _find_existing(api, repo_id, version, error, file.name)
             if there.name == file.name and there.blake3 == file.digest.hex():
-                yield Sent(there, False)
+                yield UploadedAsset(there, False)
                 continue
             if not clobber:
                 raise
-        yield Sent(_replace(api, repo_id, version, file, done, there), True)
+        yield UploadedAsset(_replace(api, repo_id, version, file, done, there), True)
     progress("sending", len(files), len(files))
 
 

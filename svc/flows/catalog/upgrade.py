@@ -29,7 +29,7 @@ from svc.api import Api
 STARTS_WITHIN = 60  # seconds in which a new build says its version
 
 
-class Standing(msgspec.Struct, frozen=True):
+class UpgradeStatus(msgspec.Struct, frozen=True):
     """The installed program compared with the builds on the server.
 
     `newest` is the newest version on the server. `build` is its build for this machine, or None if there is
@@ -49,7 +49,7 @@ class Standing(msgspec.Struct, frozen=True):
         return _version(self.newest) > _version(self.version)
 
 
-def standing(api: Api, version: str) -> Standing:
+def standing(api: Api, version: str) -> UpgradeStatus:
     """Compare the running program with the server's builds. Raises NotFound if the server offers no
     builds."""
     try:
@@ -62,10 +62,10 @@ def standing(api: Api, version: str) -> Standing:
         with file.open("rb") as opened:
             verified = hashlib.file_digest(opened, "sha256").hexdigest() == build.sha256
     signed = None if build is None else _is_signed(newest.version, build)
-    return Standing(version, newest.version, build, file, verified, signed)
+    return UpgradeStatus(version, newest.version, build, file, verified, signed)
 
 
-def install(api: Api, target: Standing, progress: Progress) -> Path:
+def install(api: Api, target: UpgradeStatus, progress: Progress) -> Path:
     """Replace the program's file, and return its path. Raises Conflict if the program is not a single file or
     trusts no key. Raises NotFound if there is no build for this machine. Raises ServerMisbehaved if no
     trusted key has signed the build, or if the received bytes differ from the announced ones. In all these

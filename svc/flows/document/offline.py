@@ -23,7 +23,7 @@ from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction, new_id
 from localstore.seen_documents import FILE, SeenDocuments
 from svc.api import Api
-from svc.flows.document.place import OnServer, Shown, body_of
+from svc.flows.document.place import DocumentView, OnServer, body_of
 from svc.flows.outbox.actions import Queued, has_entries, open_outbox, replay
 from svc.flows.outbox.document_edits import add_edit, latest, path_of, space_of, value_of
 from svc.http.session import Session
@@ -68,7 +68,7 @@ class OfAccount(OnServer):
             self._note("svc: these are the documents that this device has seen")
             return [document for document in documents if archived in (None, document.archived)][:limit]
 
-    def look(self, document_id: str) -> Shown:
+    def look(self, document_id: str) -> DocumentView:
         """Return the document as the server has it, after sending waiting edits. If the server cannot be
         reached, returns the version that this device saw last, with the waiting edits, and prints a note."""
         try:
@@ -86,9 +86,9 @@ class OfAccount(OnServer):
             raise
         if any(action.state == "refused" for action in self._edits(document_id)):
             self._note("svc: an edit of yours was refused; see: svc queue list")
-        return Shown(self._remember(document))
+        return DocumentView(self._remember(document))
 
-    def change(self, view: Shown, content: object, title: str | None) -> Document:
+    def change(self, view: DocumentView, content: object, title: str | None) -> Document:
         body = body_of(view, content, title)
         if view.is_known:
             raise Queued(self._queue(view, content, title))
@@ -112,7 +112,7 @@ class OfAccount(OnServer):
         refused = [action for action in actions if action.state == "refused"]
         return self._with_edits(document_id, (refused or actions)[-1])
 
-    def _queue(self, view: Shown, content: object, title: str | None) -> QueuedAction:
+    def _queue(self, view: DocumentView, content: object, title: str | None) -> QueuedAction:
         """Queue an edit of the version that was shown to the user. It is merged with edits that were queued
         or sent since. Returns the queued action."""
         document = view.document
@@ -156,16 +156,16 @@ class OfAccount(OnServer):
         with self._outbox() as outbox:
             return outbox.at(*self._who, path_of(document_id))
 
-    def _find_known(self, document_id: str, error: SvcError) -> Shown:
+    def _find_known(self, document_id: str, error: SvcError) -> DocumentView:
         """Return the version of the document that this device saw last, with the waiting edits. Raises
         `error` if this device has never seen the document."""
         seen = self._seen_last(document_id)
         waiting = [action for action in self._edits(document_id) if action.state == "waiting"]
         if waiting:
-            return Shown(self._with_edits(document_id, waiting[-1]), is_known=True, waits=True)
+            return DocumentView(self._with_edits(document_id, waiting[-1]), is_known=True, waits=True)
         if seen is None:
             raise error
-        return Shown(seen, is_known=True)
+        return DocumentView(seen, is_known=True)
 
     def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
         """Return the document after the edits in an action of the outbox."""

@@ -29,7 +29,7 @@ from svc.http.checked import require_valid
 DAMAGED = "put back a copy of it, or move it away to begin anew"
 
 
-class Shown(NamedTuple):
+class DocumentView(NamedTuple):
     """A document as it is shown to the user. `is_known` is True if it is the version that this device saw
     last, because the server did not answer. `waits` is True if it includes edits that wait for the server."""
 
@@ -47,10 +47,10 @@ class Documents(Protocol):
         False for the others only, and None for all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
-    def look(self, document_id: str) -> Shown:
+    def look(self, document_id: str) -> DocumentView:
         """Return the document with this id, for showing and editing."""
 
-    def change(self, view: Shown, content: Any, title: str | None) -> Document:
+    def change(self, view: DocumentView, content: Any, title: str | None) -> Document:
         """Replace the content of a document that was shown. `title` is the new title, or None to keep the old
         one. Returns the new document, which includes changes that others made since it was shown. Raises
         Queued if the edit has to wait for the server."""
@@ -78,10 +78,10 @@ class OnServer:
     def create(self, body: DocumentCreate) -> Document:
         return self._api.send(documents.CREATE, body)
 
-    def look(self, document_id: str) -> Shown:
-        return Shown(self._api.send(documents.GET, id=document_id))
+    def look(self, document_id: str) -> DocumentView:
+        return DocumentView(self._api.send(documents.GET, id=document_id))
 
-    def change(self, view: Shown, content: Any, title: str | None) -> Document:
+    def change(self, view: DocumentView, content: Any, title: str | None) -> Document:
         return self._api.send(documents.PUT, body_of(view, content, title), id=view.document.id)
 
     def archive(self, document_id: str, archived: bool) -> Document:
@@ -113,11 +113,11 @@ class OnDevice:
         with self._disk():
             return self._kept.create(body)
 
-    def look(self, document_id: str) -> Shown:
+    def look(self, document_id: str) -> DocumentView:
         with self._disk():
-            return Shown(self._kept.get(document_id))
+            return DocumentView(self._kept.get(document_id))
 
-    def change(self, view: Shown, content: Any, title: str | None) -> Document:
+    def change(self, view: DocumentView, content: Any, title: str | None) -> Document:
         with self._disk():
             return self._kept.put(view.document.id, body_of(view, content, title))
 
@@ -134,7 +134,7 @@ class OnDevice:
             return self._kept.history(document_id)[:limit]
 
 
-def body_of(view: Shown, content: Any, title: str | None) -> DocumentPut:
+def body_of(view: DocumentView, content: Any, title: str | None) -> DocumentPut:
     """Return the body of the request that edits a document. Raises UsageError for an invalid title."""
     return require_valid(DocumentPut(content=content, title=title, base=view.document.frontier))
 

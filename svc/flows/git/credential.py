@@ -41,7 +41,7 @@ class Password(msgspec.Struct, frozen=True):
         return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PasswordRequest(msgspec.Struct, frozen=True):
     """git's request for a password for the server `origin`. `path` is the path of the repository, or None if
     git does not send it."""
 
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True):
     path: str | None
 
 
-def read_request(text: str) -> Asked | None:
+def read_request(text: str) -> PasswordRequest | None:
     """Return the request in git's lines; None if it is not about a web server. If a name occurs in several
     lines, the last one counts."""
     members: dict[str, str] = {}
@@ -64,10 +64,10 @@ def read_request(text: str) -> Asked | None:
         origin = parse_origin(f"{members['protocol']}://{members.get('host', '')}")
     except UsageError:
         return None
-    return Asked(origin, members.get("path"))
+    return PasswordRequest(origin, members.get("path"))
 
 
-def password_for(request: Asked, sessions: Sessions) -> Password | None:
+def password_for(request: PasswordRequest, sessions: Sessions) -> Password | None:
     """Return the password for git's request. None if this machine is not signed in to that server, so that
     git tries another helper. Raises Unauthorized for an expired session, UsageError if git does not name the
     repository, and NotFound if the account cannot see it."""

@@ -24,7 +24,7 @@ from svc.flows.place.where import Where
 GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
 
 
-class Which(msgspec.Struct, frozen=True):
+class SealFilter(msgspec.Struct, frozen=True):
     """A filter for seals. `author` is part of the author's name; upper and lower case are equal. `since` and
     `until` limit the time of sealing; None means no limit."""
 
@@ -69,7 +69,7 @@ class SealsQuery(msgspec.Struct, frozen=True):
     paths: list[str]
     limit: int
     follow: bool = False
-    which: Which = msgspec.field(default_factory=lambda: Which())
+    which: SealFilter = msgspec.field(default_factory=lambda: SealFilter())
     without: str | None = None
     first_parent: bool = False
 
@@ -81,7 +81,7 @@ def query_of(
     path: str,
     limit: int,
     follow: bool,
-    which: Which,
+    which: SealFilter,
     *,
     first_parent: bool = False,
 ) -> SealsQuery | None:

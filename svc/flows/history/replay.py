@@ -18,7 +18,7 @@ from svc.api import Api
 UPDATES = 2_000  # of one seal, of all its files, that are read for the steps between
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """A state of a file, and how it came about.
 
     `text` is None if there is no file, or if the file is no text. `live` is True if an edit before the seal
@@ -35,14 +35,14 @@ class Step(NamedTuple):
     removed: int = 0
 
 
-def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
+def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[HistoryStep]:
     """Return the steps that lead from the text `before` to the file in the seal. `before` is None if there
     was no file. Each live edit is a step, if together they lead exactly to the sealed text. If the last edit
     is by the author of the seal, it is joined with the seal's step. The seal is the only step if the edits do
     not lead there, or if the user may not read edits. Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
-    steps: list[Step] = []
+    steps: list[HistoryStep] = []
     if before is not None and sealed is not None and before != sealed:
         steps = list(_steps_between(api, repo_id, path, seal, before, hex_digest(sealed)))
     if steps and steps[-1].who == who:
@@ -50,7 +50,7 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
     last = steps[-1].text if steps else before
     changed, removed = compare_lines(last, sealed)
     message = seal.message.partition("\n")[0]
-    return [*steps, Step(sealed, seal.id, message, who, seal.created_at, False, changed, removed)]
+    return [*steps, HistoryStep(sealed, seal.id, message, who, seal.created_at, False, changed, removed)]
 
 
 def compare_lines(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
@@ -77,10 +77,10 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
 
 def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
-) -> Iterator[Step]:
+) -> Iterator[HistoryStep]:
     """Yields a step for each live edit that the seal includes. Yields nothing if the edits do not lead from
     `before` to the text with the digest `sealed`."""
-    steps: list[Step] = []
+    steps: list[HistoryStep] = []
     text, lane, named = before, None, None
     try:
         for seal_update in _updates(api, repo_id, seal.id):
@@ -100,7 +100,7 @@ def _steps_between(
             if after != text:
                 changed, removed = compare_lines(text, after)
                 who = seal_update.who.handle or ""
-                steps.append(Step(after, seal.id, "", who, seal_update.at, True, changed, removed))
+                steps.append(HistoryStep(after, seal.id, "", who, seal_update.at, True, changed, removed))
                 text = after
     except (Invalid, Forbidden, NotFound):
         return

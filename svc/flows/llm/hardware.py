@@ -81,7 +81,7 @@ def engine() -> Engine:
         return Engine(installed=True, why=f"the engine was not loaded within {PROBE_SECONDS:.0f} seconds")
     if ended.returncode == 0:
         with suppress(msgspec.MsgspecError):
-            probed = msgspec.json.decode(ended.stdout, type=_Probed)
+            probed = msgspec.json.decode(ended.stdout, type=_ProbeResult)
             devices = [device for device in probed.devices if device.get("type") in _GPU_TYPES]
             return Engine(
                 installed=True, works=True, version=probed.version, system=probed.system, devices=devices
@@ -91,7 +91,7 @@ def engine() -> Engine:
     )
 
 
-class _Probed(msgspec.Struct):
+class _ProbeResult(msgspec.Struct):
     version: str
     system: str
     devices: list[dict[str, Any]]

@@ -24,7 +24,7 @@ from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
 from localstore.models.log import tail
 from localstore.models.place import REGISTRIES, VARIABLE, llm_home
-from svc.flows.llm.status import Status
+from svc.flows.llm.status import ServerStatus
 from svc.flows.llm.talk import PROBE_SECONDS, PortState, Server, probe
 
 KEEPER = "llm"  # above this room: started, not imported
@@ -39,12 +39,12 @@ def folder_of(number: int, environment: Mapping[str, str]) -> Path:
     return llm_home(environment) / str(number)
 
 
-def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_SECONDS) -> Status:
+def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_SECONDS) -> ServerStatus:
     """Return the status of the server on a port. `seconds` limits the wait for its answer."""
     folder = folder_of(number, environment)
     keeper = server.running(folder)
     answer = probe(number, seconds)
-    state = Status(
+    state = ServerStatus(
         port=number, url=f"http://127.0.0.1:{number}", kind="none", models=str(llm_home(environment))
     )
     if answer == "llm":
@@ -68,7 +68,7 @@ def start(
     stays: bool,
     say: Callable[[str], None],
     patience: float = 0.0,
-) -> tuple[Status, bool]:
+) -> tuple[ServerStatus, bool]:
     """Make sure that a server answers on port `number`. Returns its status, and whether this call started it.
 
     With `stays`, the server goes on running when no app needs it. `patience` is the number of seconds to wait
@@ -132,7 +132,7 @@ def require_no_hung_server(number: int, environment: Mapping[str, str]) -> None:
         )
 
 
-def stop(number: int, environment: Mapping[str, str]) -> Status | None:
+def stop(number: int, environment: Mapping[str, str]) -> ServerStatus | None:
     """End the server that svc runs on the port. Returns the status that it had before; None if there is no
     server. Raises ServerFailed for a server that svc did not start, or that does not end."""
     folder = folder_of(number, environment)

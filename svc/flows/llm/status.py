@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Status(msgspec.Struct, kw_only=True):
+class ServerStatus(msgspec.Struct, kw_only=True):
     """The status of the local LLM server on a port."""
 
     port: int  # on which it listens

@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
     bases: list[str]
 
 
-class Merging(msgspec.Struct):
+class MergeResult(msgspec.Struct):
     """The result of a merge or of its dry run."""
 
     seal: str  # that is merged in
@@ -67,7 +67,7 @@ class _Work(msgspec.Struct):
     """The changes that a merge will make. `files` maps a path to a file of a seal, `texts` a path to its
     merged text, and `moved` a path to the path of its conflict copy. `removed` has paths."""
 
-    result: Merging
+    result: MergeResult
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
     texts: dict[str, bytes] = msgspec.field(default_factory=dict)
     removed: list[str] = msgspec.field(default_factory=list)
@@ -90,12 +90,12 @@ def prepare(copy: WorkingCopy) -> str | None:
     return head
 
 
-def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
+def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> MergeResult:
     """Merge a seal into the folder. The caller must call `prepare` first. Raises MergeCollides, before
     anything changes, if the merge would overwrite unsealed edits. With `dry_run`, returns the same result but
     changes nothing."""
     if source.seal in source.bases:
-        return Merging(source.seal, source.name, up_to_date=True, dry_run=dry_run)
+        return MergeResult(source.seal, source.name, up_to_date=True, dry_run=dry_run)
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
     bases = [tree_of(copy, base) for base in source.bases] or [{}]
     three_way.require_bases(bases)
@@ -109,7 +109,7 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
     return work.result
 
 
-def abort(copy: WorkingCopy) -> Merging:
+def abort(copy: WorkingCopy) -> MergeResult:
     """Undo the merge that is not sealed yet. The files that it changed are written as they were in the
     folder's last seal. Raises NoMerge if there is none."""
     recover(copy)
@@ -139,7 +139,7 @@ def abort(copy: WorkingCopy) -> Merging:
         for kept_as in merging.copies.values():
             copy.db.conflicts.remove(kept_as)
         keep(copy, None)
-    return Merging(merging.source, merging.name, sorted(back), gone, trash=trash)
+    return MergeResult(merging.source, merging.name, sorted(back), gone, trash=trash)
 
 
 def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
@@ -151,7 +151,7 @@ def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Ch
 
 
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
-    work = _Work(Merging(source.seal, source.name))
+    work = _Work(MergeResult(source.seal, source.name))
     touched = sorted({path for plan in plans for path in (*plan.taken, *plan.texts, *plan.conflicts)})
     conflicts = any(plan.conflicts for plan in plans)
     folders = {above for path in (*ours, *theirs) for above in parents(path)} if conflicts else set()

@@ -63,7 +63,7 @@ class Texts(msgspec.Struct, frozen=True):
     mine: bytes
 
 
-class Resolved(msgspec.Struct, frozen=True):
+class ResolveResult(msgspec.Struct, frozen=True):
     """The result of `resolve`.
 
     `how` says which version the path has now; `gone` means that the copy had been deleted and nothing
@@ -180,7 +180,7 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
     return Texts(base or b"", *sides)
 
 
-def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
+def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> ResolveResult:
     """Resolve a conflict: write the result to its path, move the conflict copy to the trash, and delete the
     record of the conflict. The result is `text` if it is given. Otherwise it is the conflict copy if `how` is
     mine, else the present file.
@@ -214,10 +214,10 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             copy.db.conflicts.remove(clash.kept_as)
     copy.files.forget()
     absent = not copy.exists(record.path)
-    return Resolved(record.path, how, record.kept_as, trash, replaced is not None, absent)
+    return ResolveResult(record.path, how, record.kept_as, trash, replaced is not None, absent)
 
 
-def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
+def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> ResolveResult:
     """Resolve a conflict of a file with a directory by renaming the copy to the path. What is at the path is
     moved to the trash first."""
     record = conflict.record
@@ -238,7 +238,7 @@ def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> Resolved:
         for clash in (record, *inside):
             copy.db.conflicts.remove(clash.kept_as)
     copy.files.forget()
-    return Resolved(record.path, how, record.kept_as, trash, trash is not None, renamed=True)
+    return ResolveResult(record.path, how, record.kept_as, trash, trash is not None, renamed=True)
 
 
 def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedConflict]:
@@ -247,9 +247,9 @@ def _with_inside(copy: WorkingCopy, record: RecordedConflict) -> list[RecordedCo
     return [clash for clash in copy.db.conflicts.list() if is_inside(clash.kept_as, record.kept_as)]
 
 
-def end(copy: WorkingCopy, conflict: OpenConflict) -> Resolved:
+def end(copy: WorkingCopy, conflict: OpenConflict) -> ResolveResult:
     """Delete the record of a conflict whose copy was deleted. Returns the result that is shown to the
     user."""
     with copy.db.step():
         copy.db.conflicts.remove(conflict.record.kept_as)
-    return Resolved(conflict.record.path, "gone", conflict.record.kept_as)
+    return ResolveResult(conflict.record.path, "gone", conflict.record.kept_as)

@@ -27,7 +27,7 @@ from localstore.models.names import ModelName, parse
 from localstore.models.place import llm_home
 from localstore.models.store import Models
 from svc import UTF8_NAMES
-from svc.flows.models.fetching import Step
+from svc.flows.models.fetching import PullStep
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
 
@@ -132,7 +132,7 @@ def main() -> int:
     folder = _folder(where.home.root, name)
     written = 0.0
 
-    def tell(step: Step) -> None:
+    def tell(step: PullStep) -> None:
         nonlocal written
         if step.digest and (time.monotonic() - written > _REPORT or step.completed == step.total):
             written = time.monotonic()

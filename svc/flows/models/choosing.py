@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     projector: str | None
 
 
-class Elsewhere(NamedTuple):
+class OtherModel(NamedTuple):
     """The result of a choice if the chosen model is in another repository. Has the model's name, as it is
     listed under `models:` of this repository."""
 
@@ -43,7 +43,7 @@ class _Model(NamedTuple):
 
 def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
-) -> Choice | Elsewhere:
+) -> Choice | OtherModel:
     """Return the model that a tag names. It is a file whose stem ends in the tag, else a folder, else an
     entry of `models:` in the manifest. Without a tag (`latest`), it is `default_model`, else the first of
     `models:`, else the only model. Raises NoSuchModel, which lists the models. `repository` is the
@@ -61,14 +61,14 @@ def choose(
         raise NoSuchModel(f"{repository} has several models; name one: {_list(models, repository)}")
     else:
         raise NoSuchModel(f"{repository} has no model: no file of it ends in .gguf")
-    if isinstance(model, Elsewhere):
+    if isinstance(model, OtherModel):
         return model
     return Choice(model.files, _projector(files, model))
 
 
 def _find_model(
     models: list[_Model], manifest: RepoManifest, tag: str, repository: str
-) -> _Model | Elsewhere:
+) -> _Model | OtherModel:
     matches = _matching_models(models, tag)
     if len(matches) == 1:
         return matches[0]
@@ -79,9 +79,9 @@ def _find_model(
     lowered = tag.lower()
     for name in manifest.models:
         if name.lower() == lowered or name.lower().endswith((f":{lowered}", f"/{lowered}")):
-            return Elsewhere(name)
+            return OtherModel(name)
     if "/" in tag and tag == manifest.default_model and not tag.lower().endswith(".gguf"):
-        return Elsewhere(tag)
+        return OtherModel(tag)
     there = f"it has {_list(models, repository)}" if models else "no file of it ends in .gguf"
     raise NoSuchModel(f"{repository} has no model '{terminal_safe(tag)}'; {there}")
 

@@ -30,7 +30,7 @@ CUT = 3  # blobs without a list of chunks that are cut to find some, at most
 CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for it, at most
 
 
-class Step(NamedTuple):
+class PullStep(NamedTuple):
     """A step of a pull, as Ollama's API reports it. `digest` is that of the blob being downloaded, as
     `ALGORITHM:HEX`. `total` and `completed` count its bytes. `known` counts those bytes that this machine
     already had."""
@@ -51,7 +51,7 @@ class Step(NamedTuple):
         return fields
 
 
-Tell = Callable[[Step], None]
+Tell = Callable[[PullStep], None]
 
 
 class Part(NamedTuple):
@@ -112,7 +112,7 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
     status = f"pulling {part.digest.partition(':')[2][:12]}"
 
     def report(completed: int, total: int, present: int = 0, /) -> None:
-        tell(Step(status, part.digest, total or part.size, completed, present))
+        tell(PullStep(status, part.digest, total or part.size, completed, present))
 
     report(0, part.size)
     find, work = partial(_find, models, part), partial(_work, models, part)

@@ -33,7 +33,7 @@ ATTEMPTS = 3
 _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
-class Pulled(NamedTuple):
+class PulledModel(NamedTuple):
     """The result of a pull: the installed model, and whether its bytes were new on this machine."""
 
     installed: Installed
@@ -42,7 +42,7 @@ class Pulled(NamedTuple):
 
 def pull_file(
     models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
-) -> Pulled:
+) -> PulledModel:
     """Add the file, together with the other shards of its model, to the models of this machine. `name` is the
     name of the model; if it is None, the name is made from the file's. `projector` is the file with which the
     model reads pictures. Raises UsageError, BadModel, DiskError."""
@@ -62,7 +62,7 @@ def pull_file(
 
 def _take_files(
     models: Models, files: list[Path], name: ModelName, projector: Path | None, progress: Progress
-) -> Pulled:
+) -> PulledModel:
     file = files[0]
     taken = [take_in(models, shard, progress) for shard in files]
     if taken[0].about.header.is_projector:
@@ -78,7 +78,7 @@ def _take_files(
         projector=eye.digest if eye is not None else None,
         modified_at=now(),
     )
-    return Pulled(models.put(name, record), any(blob.new for blob in taken))
+    return PulledModel(models.put(name, record), any(blob.new for blob in taken))
 
 
 def _projector(models: Models, file: Path, progress: Progress) -> Taken:

@@ -13,16 +13,16 @@ from localstore.models.errors import BadModel, ModelMissing, NoSuchModel
 from localstore.models.names import ModelName, parse
 from localstore.models.store import Models, Record, now
 from svc.flows.models import registry, repository
-from svc.flows.models.choosing import Elsewhere
-from svc.flows.models.fetching import Part, Step, Tell, fetch_parts
-from svc.flows.models.local import Pulled, require_one_model
+from svc.flows.models.choosing import OtherModel
+from svc.flows.models.fetching import Part, PullStep, Tell, fetch_parts
+from svc.flows.models.local import PulledModel, require_one_model
 from svc.flows.place.where import Where
 
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9_]{0,15}\Z")  # of a file; versions of models begin with a digit
 HOPS = 3  # from one `models:` to the next
 
 
-class _Looked(NamedTuple):
+class _FoundModel(NamedTuple):
     """A model that was found: the parts to download, and its record, which does not name the blobs yet."""
 
     files: list[Part]
@@ -30,21 +30,21 @@ class _Looked(NamedTuple):
     record: Record
 
 
-def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
+def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> PulledModel:
     """Download the model that `typed` names, and install it under the name `name`. If that is None, it is
     installed as `typed`. `tell` is called with each step. Raises UsageError, NoSuchModel, NotFound,
     RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source
-    tell(Step("pulling manifest"))
+    tell(PullStep("pulling manifest"))
     looked = _look(where, models, source)
     before = _find_installed(models, chosen)
     _require_same_source(chosen, before, looked.record)
     parts = [*looked.files, *([looked.projector] if looked.projector else [])]
     with models.reserve(part.key for part in parts):
         digests = fetch_parts(models, parts, tell, chosen.short)
-        tell(Step("verifying sha256 digest"))
+        tell(PullStep("verifying sha256 digest"))
         files = digests[: len(looked.files)]
         projector = digests[-1] if looked.projector is not None else None
         _require_whole(models, looked, files, projector)
@@ -52,13 +52,13 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
             looked.record, model=files[0], shards=files[1:], projector=projector, modified_at=now()
         )
         new = before is None or before.digests != record.digests
-        tell(Step("writing manifest"))
+        tell(PullStep("writing manifest"))
         installed = models.put(chosen, record)
-    tell(Step("success"))
-    return Pulled(installed, new)
+    tell(PullStep("success"))
+    return PulledModel(installed, new)
 
 
-def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
+def _look(where: Where, models: Models, typed: ModelName) -> _FoundModel:
     """Find the model that the typed name means. The manifest of a repository may refer to another repository
     of the same server, or to a model of a registry. Raises NoSuchModel if the model does not exist, or if the
     manifest refers to another server."""
@@ -75,7 +75,7 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
                 parameters=layers.parameters,
                 messages=layers.messages,
             )
-            return _Looked(layers.files, layers.projector, record)
+            return _FoundModel(layers.files, layers.projector, record)
         if name.host and name is not typed:
             raise NoSuchModel(
                 f"{label} names {name.short}, a model of another server; if you trust that server, pull it "
@@ -84,9 +84,9 @@ def _look(where: Where, models: Models, typed: ModelName) -> _Looked:
         if name.host:
             where.use_server(name.host)
         choice = repository.find(where, models, name)
-        if not isinstance(choice, Elsewhere):
+        if not isinstance(choice, OtherModel):
             record = Record(model="", modified_at="", source=choice.source)
-            return _Looked(choice.files, choice.projector, record)
+            return _FoundModel(choice.files, choice.projector, record)
         name = parse(choice.name)
     raise NoSuchModel(f"{label} names a model that names another one, and so on; name the last one itself")
 
@@ -122,7 +122,7 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
         )
 
 
-def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
+def _require_whole(models: Models, looked: _FoundModel, files: list[str], projector: str | None) -> None:
     """Raise BadModel unless the downloaded `files` (given by their SHA-256) are all the parts of one model.
     `projector` is the SHA-256 of the file that must be a projector, which turns pictures into the model's
     input."""

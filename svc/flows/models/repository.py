@@ -24,7 +24,7 @@ from localstore.sync.transfer.fetch import fetch
 from localstore.sync.transfer.fill import OtherBytes, fill
 from localstore.sync.transfer.transport import Transport
 from svc.api.sync_transport import BranchTransport
-from svc.flows.models.choosing import Elsewhere, choose
+from svc.flows.models.choosing import OtherModel, choose
 from svc.flows.models.fetching import Part, WrongBytes, known_files
 from svc.flows.place.where import Where
 
@@ -38,7 +38,7 @@ class RepositoryModel(NamedTuple):
     source: Source
 
 
-def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Elsewhere:
+def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | OtherModel:
     """Find a model in its repository, without downloading it. If the repository refers to a model elsewhere,
     returns the name of that model. Raises NotFound, NoSuchModel, ServerMisbehaved."""
     repo = where.reader.repo.find(name.owner, name.name)
@@ -49,7 +49,7 @@ def find(where: Where, models: Models, name: ModelName) -> RepositoryModel | Els
     payload = verify.seal(transport.seal(head), head, repo.id)
     files = verify.files(transport, head, payload)
     chosen = choose(files, _manifest(transport, files), name.tag, repo.full_name)
-    if isinstance(chosen, Elsewhere):
+    if isinstance(chosen, OtherModel):
         return chosen
     source = Source(server=where.server, repo_id=repo.id, seal=head, path=chosen.files[0])
     part = partial(_part, transport, models, files, repo, where.note)

@@ -276,8 +276,8 @@ def _refuse(
     from svc.flows.outbox import document_edits
 
     if entry.path.startswith("/documents/") and not entry.path.endswith(ADDS):
-        error.detail = document_edits.explained(error, entry)
-        outbox.refuse(entry.id, error.code, error.detail, document_edits.joined)
+        error.detail = document_edits.explain_refusal(error, entry)
+        outbox.refuse(entry.id, error.code, error.detail, document_edits.join_edits)
     else:
         outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)

@@ -33,7 +33,7 @@ class Numbered(Protocol):
 N = TypeVar("N", bound=Numbered)
 
 
-class Known(msgspec.Struct):
+class KnownNames(msgspec.Struct):
     """What this machine has listed of a repository. `subjects` maps the number of an issue or proposal to its
     title, `labels` the name of a label to its description. `base` is the id of the repository that has the
     proposals of this fork, or "" if it is not a fork."""
@@ -43,11 +43,11 @@ class Known(msgspec.Struct):
     base: str = ""
 
 
-def recall(home: Home, repo_id: str) -> Known:
+def recall(home: Home, repo_id: str) -> KnownNames:
     try:
-        return msgspec.json.decode(_file(home, repo_id).read_bytes(), type=Known)
+        return msgspec.json.decode(_file(home, repo_id).read_bytes(), type=KnownNames)
     except (OSError, msgspec.MsgspecError, UnicodeError):
-        return Known()
+        return KnownNames()
 
 
 def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
@@ -102,7 +102,7 @@ def _file(home: Home, repo_id: str) -> Path:
     return home.root / "subjects" / name
 
 
-def _write(home: Home, repo_id: str, stored: Known) -> None:
+def _write(home: Home, repo_id: str, stored: KnownNames) -> None:
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)

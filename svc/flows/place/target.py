@@ -12,7 +12,7 @@ from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink
 from localstore.sync.transfer.fill import KnownFile
 from svc.api.sync_transport import BranchTransport, SealTransport
-from svc.flows.clone import Cloned, clone
+from svc.flows.clone import CloneResult, clone
 from svc.flows.place.folder import key_for, transport_of
 from svc.flows.place.refs import resolve_ref
 from svc.flows.place.where import Where
@@ -31,7 +31,9 @@ def target_of(where: Where, link: RepoLink, typed: str) -> Target:
     return Target(link.branch, SealTransport(where.reader, link.repo_id, link.branch, seal), None, seal)
 
 
-def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None) -> Cloned:
+def clone_into(
+    where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None
+) -> CloneResult:
     """Clone the newest seal of `branch` into the folder `target`. If `shown_seal` is given, this seal is
     cloned instead, read-only."""
     link = RepoLink(

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"(?:#|pr:|https?://\S*[/=])?([1-9][0-9]{0,17})")
 _HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\s]+)")
 
 
-class Owned(NamedTuple):
+class RepositoryName(NamedTuple):
     """The owner and the name of a repository. If the name is empty, all repositories of the owner are
     meant."""
 
@@ -36,7 +36,7 @@ class Owned(NamedTuple):
     name: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class ProposalPlace(msgspec.Struct, frozen=True):
     """Where proposals are. `repo` is the repository that has them. `fork` is the folder's repository, if
     `repo` is its parent."""
 
@@ -51,12 +51,12 @@ class Place(msgspec.Struct, frozen=True):
         return f"; for proposals of this folder's fork: -R {self.fork.full_name}"
 
 
-def place_of(where: Where, connect: Callable[[], Api]) -> Place:
+def place_of(where: Where, connect: Callable[[], Api]) -> ProposalPlace:
     """Return the repository that has the proposals the command is about. Raises UsageError if `--queue` is
     used in the folder of a fork."""
     repo = where.repo(connect)
     if where.named_repo is not None:
-        return Place(repo)
+        return ProposalPlace(repo)
     if where.queues and repo.class_ == "public_fork":
         raise UsageError(
             f"--queue asks no server, and proposals of the fork {repo.full_name} are in the repository that "
@@ -64,8 +64,8 @@ def place_of(where: Where, connect: Callable[[], Api]) -> Place:
         )
     if repo.parent is not None:
         with suppress(NotFound):  # it was deleted or hidden since
-            return Place(connect().repo.find_linked(repo.parent.id, repo.parent.full_name), repo)
-    return Place(repo)
+            return ProposalPlace(connect().repo.find_linked(repo.parent.id, repo.parent.full_name), repo)
+    return ProposalPlace(repo)
 
 
 def number_in(typed: str) -> str | None:
@@ -75,7 +75,7 @@ def number_in(typed: str) -> str | None:
     return None if number is None else number[1]
 
 
-def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
+def find(where: Where, api: Api, place: ProposalPlace, typed: str) -> Proposal:
     """Return the proposal with this number, address or branch. If `typed` is "", it is the proposal of this
     folder's branch. If a branch has several proposals, it is the open one, else the newest. Raises
     NotFound."""
@@ -86,11 +86,11 @@ def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
             return api.send(proposals.GET, id=repo.id, n=number)
     head = _HEAD.fullmatch(typed)
     branch = head["branch"] if head else typed or where.branch_of(fork or repo)
-    places: list[Owned | None] = [None]
+    places: list[RepositoryName | None] = [None]
     if head is not None:
-        places = [Owned(head["owner"].lower(), (head["name"] or "").lower())]
+        places = [RepositoryName(head["owner"].lower(), (head["name"] or "").lower())]
     elif fork is not None:
-        mine = Owned(fork.owner, fork.name)
+        mine = RepositoryName(fork.owner, fork.name)
         places = [mine, None] if typed else [mine]
     for of in places:
         for state in STATES:
@@ -108,7 +108,7 @@ def from_branch(
     repo: Repo,
     branch: str,
     state: Literal["open", "all"] = "open",
-    of: Owned | None = None,
+    of: RepositoryName | None = None,
 ) -> Iterator[Proposal]:
     """Yields the proposals whose proposed branch is `branch`, newest first. With `of`, only proposals whose
     branch is in that repository."""
@@ -122,7 +122,7 @@ def from_branch(
                 yield proposal
 
 
-def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
+def open_in_both(api: Api, place: ProposalPlace, proposal: Proposal) -> bool:
     """Return whether this proposal is open, and the fork has an open proposal with the same number."""
     if place.fork is None or proposal.state != "open":
         return False

@@ -35,7 +35,7 @@ TEXTS_AT_ONCE = 1000
 Files = dict[str, SealedFile]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class MergeOptions(msgspec.Struct, frozen=True):
     """The merge that the user requests. `message` is the message of the new seal. If it is None, the server's
     message is used, or for a rebase the messages of the merged seals."""
 
@@ -43,10 +43,12 @@ class Wanted(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
+def signatures(
+    api: Api, repo_id: str, request: MergeOptions, prepared: PreparedMerge, key: DeviceKey
+) -> list[str]:
     """Check the seals that the server prepared, and return their signatures, in order. If a seal differs from
     the one that this machine computes, raises ServerMisbehaved and signs nothing."""
-    checked = Checked(api, repo_id)
+    checked = VerifiedObjects(api, repo_id)
     expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
         raise _mismatch("number of seals")
@@ -69,7 +71,7 @@ class _Seal(msgspec.Struct, frozen=True):
     author: str | None = None
 
 
-class Checked:
+class VerifiedObjects:
     """Seals, trees and texts from the server. Each is verified, and read only once."""
 
     def __init__(self, api: Api, repo_id: str) -> None:
@@ -135,7 +137,7 @@ class Checked:
         return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in move_searches)))
 
 
-def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
+def _start(prepared: PreparedMerge, checked: VerifiedObjects) -> list[str]:
     """Return the ids of the parents of the first new seal. Raises ServerMisbehaved for a fast-forward if the
     branch does not continue its base."""
     base, head = prepared.base_seal, prepared.head_seal
@@ -150,7 +152,7 @@ def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
     return [base]
 
 
-def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) -> list[_Seal]:
+def _expected_seals(checked: VerifiedObjects, request: MergeOptions, prepared: PreparedMerge) -> list[_Seal]:
     proposal = request.proposal
     if (prepared.base_seal, prepared.head_seal) != (proposal.base_seal, proposal.head_seal):
         raise _mismatch("base or head")
@@ -168,7 +170,7 @@ def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) 
     return [_Seal(prepared.head_seal, checked.merge(bases, base, head, apart), request.message)]
 
 
-def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
+def _rebase_seals(checked: VerifiedObjects, prepared: PreparedMerge, files: Files) -> list[_Seal]:
     """Compute the branch's seals again on top of the base, whose files are `files`. Seals that then change
     nothing are left out."""
     rebased = []
@@ -182,7 +184,7 @@ def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> li
     return rebased
 
 
-def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
+def _line(checked: VerifiedObjects, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
     """Follow first parents back from `head` until one of the seals `ends`. Returns the ids of the seals on
     the way, oldest first and without the end, and whether one of `ends` was reached."""
     ids: list[str] = []
@@ -195,8 +197,8 @@ def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], 
 
 
 def _raw(
-    checked: Checked,
-    request: Wanted,
+    checked: VerifiedObjects,
+    request: MergeOptions,
     prepared: PreparedMerge,
     key: DeviceKey,
     expected_seal: _Seal,

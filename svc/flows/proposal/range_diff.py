@@ -29,7 +29,7 @@ UNLIKE = 60  # percent of both changes that may differ in a pair, as git has it
 Mark = Literal["=", "!", "<", ">"]
 
 
-class Step(msgspec.Struct, frozen=True):
+class SealDiff(msgspec.Struct, frozen=True):
     """A seal and its change as lines. For each file there is one line, followed by the lines of its patch
     without line numbers. `whole` says whether the patch is complete."""
 
@@ -38,7 +38,7 @@ class Step(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     whole: bool = True
 
-    def same(self, other: Step) -> bool:
+    def same(self, other: SealDiff) -> bool:
         return self.seal == other.seal or (self.whole and other.whole and self.lines == other.lines)
 
 
@@ -73,10 +73,10 @@ class Work:
         return True
 
 
-def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
+def steps(where: Where, repo: Repo, version: Version) -> list[SealDiff]:
     """Return the seals that the version adds to its base, oldest first. Raises UsageError if there are too
     many seals or changes."""
-    newest_first: list[Step] = []
+    newest_first: list[SealDiff] = []
     room = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
     walk = where.reader.items(history.COMMITS, query, id=repo.id)
@@ -87,7 +87,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
         changed = where.reader.history.list_changed(repo.id, CompareQuery(head=seal.id))
         lines, whole = change_of(room.count(changed))
-        newest_first.append(Step(seal.id, seal.message, tuple(lines), whole))
+        newest_first.append(SealDiff(seal.id, seal.message, tuple(lines), whole))
     return newest_first[::-1]
 
 
@@ -125,7 +125,7 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
     return lines, all(file.patch is not None for file in files)
 
 
-def pair_seals(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
+def pair_seals(old: Sequence[SealDiff], new: Sequence[SealDiff], work: Work | None = None) -> list[Pair]:
     """Pair the seals of two versions, each at most once. Returns the pairs in the order of the new version,
     with removed seals at their old position. `work` limits the comparison; if it is None, the limit is WORK
     lines. When the limit is used up, the remaining seals get no partner."""
@@ -150,7 +150,7 @@ def pair_seals(old: Sequence[Step], new: Sequence[Step], work: Work | None = Non
     return _in_order(old, new, partners)
 
 
-def _keys(step: Step) -> list[object]:
+def _keys(step: SealDiff) -> list[object]:
     """Return keys by which seals with the same change are found. Two such seals have at least one key in
     common."""
     return [step.seal, *([step.lines] if step.whole else [])]
@@ -163,7 +163,11 @@ def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
 
 
 def _likely_pairs(
-    old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
+    old: Sequence[SealDiff],
+    new: Sequence[SealDiff],
+    unpaired: Iterable[int],
+    open_: Sequence[int],
+    work: Work,
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yields (difference, distance of the positions, old position, new position) of seals that may be pairs.
     `unpaired` are the old positions to compare, `open_` the new ones. Seals with the same message are
@@ -190,7 +194,7 @@ def _likely_pairs(
             yield distance, apart, old_at, at
 
 
-def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]) -> list[Pair]:
+def _in_order(old: Sequence[SealDiff], new: Sequence[SealDiff], partners: dict[int, int]) -> list[Pair]:
     pairs: list[Pair] = []
     gone = sorted(set(range(len(old))) - set(partners.values()))
     for at, step in enumerate(new):
@@ -208,11 +212,11 @@ def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]
     return [*pairs, *(_removed_pair(old, old_at) for old_at in gone)]
 
 
-def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
+def _removed_pair(old: Sequence[SealDiff], old_at: int) -> Pair:
     return Pair("<", old_at + 1, None, old[old_at].seal, None, old[old_at].message)
 
 
-def _distance(first: Step, other: Step) -> int | None:
+def _distance(first: SealDiff, other: SealDiff) -> int | None:
     """Return the number of lines that differ between two changes. None if they have too little in common."""
     a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
@@ -220,11 +224,11 @@ def _distance(first: Step, other: Step) -> int | None:
     return differ if differ * 100 <= UNLIKE * (len(a) + len(b)) else None
 
 
-def _difference(first: Step, other: Step) -> str:
+def _difference(first: SealDiff, other: SealDiff) -> str:
     a, b = b"".join(_encode_lines(first)), b"".join(_encode_lines(other))
     patch = line_diff.unified(a, b, "change", "change").decode("utf-8", "replace")
     return "".join(patch.partition("@@")[1:])
 
 
-def _encode_lines(step: Step) -> list[bytes]:
+def _encode_lines(step: SealDiff) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") + b"\n" for line in step.lines]

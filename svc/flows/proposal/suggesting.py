@@ -20,7 +20,7 @@ from localstore.core.paths import terminal_safe
 from localstore.record.database import SealedFile
 from localstore.sync import verify
 from svc.api import Api
-from svc.flows.proposal.merging import Checked, payload_of
+from svc.flows.proposal.merging import VerifiedObjects, payload_of
 
 
 def signature(
@@ -38,7 +38,7 @@ def signature(
     this machine computes, raises ServerMisbehaved and signs nothing."""
     if len(prepared.seals) != 1:
         raise _mismatch("number of seals")
-    checked = Checked(api, repo_id)
+    checked = VerifiedObjects(api, repo_id)
     changed = _suggested_files(checked, proposal.head_seal, threads)
     files = {**checked.files(proposal.head_seal), **changed}
     root = verify.content_digest(files, unb64u(prepared.tree_key, 32), checked.opaque(proposal.head_seal))
@@ -64,7 +64,7 @@ def signature(
     return b64u(key.sign(raw))
 
 
-def _suggested_files(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
+def _suggested_files(checked: VerifiedObjects, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
     """Return the changed files with the suggested lines in them."""
     files: dict[str, SealedFile] = {}
     by_path: dict[str, list[Suggested]] = {}
@@ -85,7 +85,7 @@ def _suggested_files(checked: Checked, head: str, threads: Sequence[Thread]) -> 
     return files
 
 
-def _text(checked: Checked, seal: str, path: str) -> bytes:
+def _text(checked: VerifiedObjects, seal: str, path: str) -> bytes:
     file = checked.files(seal).get(path)
     if file is None or file.kind != "text":
         raise _mismatch("file")

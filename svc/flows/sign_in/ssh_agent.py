@@ -34,7 +34,7 @@ class AgentKey(DeviceKey, frozen=True):
         return self.ask(message)
 
 
-class Listed(NamedTuple):
+class AgentEntry(NamedTuple):
     """A key in the agent. `public` has the 32 bytes of the public key. `comment` is the key's name in the
     agent."""
 
@@ -54,7 +54,7 @@ class Listed(NamedTuple):
         return AgentKey(b"", self.public, b"", lambda message: _sign(environment, self.blob, message))
 
 
-def keys(environment: Mapping[str, str]) -> list[Listed]:
+def keys(environment: Mapping[str, str]) -> list[AgentEntry]:
     """Return the Ed25519 keys in the user's ssh-agent. Raises UsageError if there is no agent, ClientError if
     the agent fails."""
     answer = _ask(environment, _LIST, b"", _LISTED)
@@ -65,11 +65,11 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
         comment, rest = _take_string(rest)
         name, point = _take_string(blob)
         if name == ALGORITHM and len(point) == 4 + KEY_BYTES:
-            entries.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
+            entries.append(AgentEntry(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
     return entries
 
 
-def choose(listed: list[Listed], named: str) -> Listed:
+def choose(listed: list[AgentEntry], named: str) -> AgentEntry:
     """Return the key with this fingerprint or comment. If `named` is "", return the only key. Raises
     UsageError unless exactly one key matches."""
     fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localstore.core.errors import ConfirmationNeeded
-from svc.flows.push import Pushed, push
+from svc.flows.push import PushResult, push
 from svc.flows.restore import restore
 from tests.localstore.live.test_rounds import Side
 from tests.localstore.model_relay import ModelRelay
@@ -35,7 +35,7 @@ def _refuse(removed: int, tree: int) -> None:
     raise ConfirmationNeeded(f"{removed} of {tree}")
 
 
-def _asked(place: Place, no_delete: bool = False) -> Pushed:
+def _asked(place: Place, no_delete: bool = False) -> PushResult:
     with place.device() as copy:
         return push(copy, "Two", no_delete=no_delete, agreed=_refuse)
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from svc.agent.folder import Watched
+from svc.agent.folder import WatchedFolder
 from tests.svc.conftest import Svc
 
 
@@ -29,7 +29,7 @@ def test_where_a_session_ended_a_folder_does_not_open_ever_more(alice: Svc) -> N
     assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/work").code == 0
     before = held(home)
     deaf: Any = lambda *_: None  # noqa: E731
-    folder = Watched(Path.cwd(), 1, deaf, deaf, deaf, deaf, paused=True)
+    folder = WatchedFolder(Path.cwd(), 1, deaf, deaf, deaf, deaf, paused=True)
     folder.stop()
     folder.join(30)
     for _ in range(5):

@@ -15,7 +15,7 @@ import pytest
 
 from localstore.core.errors import Forbidden, ServerUnreachable
 from scripts.live.devices import Device, Relay, paired
-from svc.agent.line import Heard, Light, Line, Place
+from svc.agent.line import ChannelParameters, Heard, Light, Line
 from svc.http.session import Sessions
 from tests.patience import PATIENCE
 
@@ -122,7 +122,7 @@ def test_the_light_follows_the_road_and_no_edit_is_lost(
 class Witness:
     """A member of a line that records its lights."""
 
-    place: Place | None = None
+    place: ChannelParameters | None = None
     channel, repo_id = 1, ""
 
     def __init__(self) -> None:

@@ -249,7 +249,7 @@ def deaf(*_):
 
 saves.watch, saves.WALK_OFTEN = deaf, float(sys.argv[2])
 if sys.argv[3] == "walk":  # and nothing is heard of
-    saves.Ears._report_changes = lambda self: self._ready.set()
+    saves.SaveDetector._report_changes = lambda self: self._ready.set()
 process.serve(Home(Path(sys.argv[1])))
 """
 

@@ -31,7 +31,7 @@ from svc.flows.apps import state as states
 from svc.flows.apps.checking import check_app
 from svc.flows.apps.place import LOCK, App, Apps, digest_of
 from svc.flows.apps.state import AppState
-from svc.flows.apps.supervise import Signals, Stopped
+from svc.flows.apps.supervise import SignalReceived, Signals
 from svc.flows.apps.supervisor import ALREADY
 from svc.flows.models import background
 from tests.llm.conftest import add
@@ -126,7 +126,7 @@ def test_a_hang_up_that_is_ignored_stays_so(hangs_up: None) -> None:
 
 def test_a_signal_while_a_program_is_started_is_heard_afterwards() -> None:
     signals, started = Signals(), False
-    with pytest.raises(Stopped), signals.listen(), signals.later():
+    with pytest.raises(SignalReceived), signals.listen(), signals.later():
         os.kill(os.getpid(), signal.SIGTERM)
         started = True
     assert started

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from localstore.core.model.history import ChangedFile
 from svc.flows.proposal import range_diff
-from svc.flows.proposal.range_diff import Pair, Step, Work, change_of, pair_seals
+from svc.flows.proposal.range_diff import Pair, SealDiff, Work, change_of, pair_seals
 
 
-def step(seal: str, *lines: str, whole: bool = True) -> Step:
-    return Step(seal, f"seal {seal}", lines, whole)
+def step(seal: str, *lines: str, whole: bool = True) -> SealDiff:
+    return SealDiff(seal, f"seal {seal}", lines, whole)
 
 
 def marks(pairs: list[Pair]) -> list[tuple[str, int | None, int | None]]:
@@ -78,14 +78,14 @@ def test_so_much_is_compared_and_the_likeliest_first(monkeypatch: pytest.MonkeyP
     compared = []
     distance = range_diff._distance
 
-    def counted(one: Step, other: Step) -> int | None:
+    def counted(one: SealDiff, other: SealDiff) -> int | None:
         compared.append(len(one.lines) + len(other.lines))
         return distance(one, other)
 
     monkeypatch.setattr(range_diff, "_distance", counted)
     shared = [f"+{n}" for n in range(60)]
     old = [step(str(n), *shared, *(f"+old {n} {at}" for at in range(40))) for n in range(30)]
-    new = [Step(f"new {n}", one.message, (*one.lines[:-1], "+x"), True) for n, one in enumerate(old)]
+    new = [SealDiff(f"new {n}", one.message, (*one.lines[:-1], "+x"), True) for n, one in enumerate(old)]
     work = Work(10_000)
     pairs = pair_seals(old, new, work)
     assert sum(compared) <= 10_000
@@ -95,7 +95,7 @@ def test_so_much_is_compared_and_the_likeliest_first(monkeypatch: pytest.MonkeyP
 
 
 def test_changes_that_have_too_little_in_common_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Step) -> int | None:
+    def refused(*_: SealDiff) -> int | None:
         raise AssertionError("counting their lines told it")
 
     monkeypatch.setattr(range_diff, "_distance", refused)

@@ -10,7 +10,7 @@ from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
 from localstore.core.model.base import Actor
 from localstore.core.model.history import SealProvenance, SealSummary
 from svc.flows.history.blame import BlamedLine, span_of, within
-from svc.flows.history.log import Which
+from svc.flows.history.log import SealFilter
 from svc.flows.history.times import moment
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=timezone(timedelta(hours=2)))
@@ -53,8 +53,8 @@ def test_a_day_in_another_form_is_a_whole_day_too(typed: str) -> None:
 @pytest.mark.parametrize("said", ["", "yesterday", "2026-13-01T00:00:00Z", "\x1b[2J"])
 def test_a_server_that_says_no_time_is_told_so(said: str) -> None:
     with pytest.raises(ServerMisbehaved, match="at no time"):
-        Which(since=NOW).has(sealed(said))
-    assert Which(since=NOW).has(sealed("2026-03-11T00:00:00"))
+        SealFilter(since=NOW).has(sealed(said))
+    assert SealFilter(since=NOW).has(sealed("2026-03-11T00:00:00"))
 
 
 def sealed(at: str) -> SealSummary:

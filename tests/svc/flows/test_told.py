@@ -8,7 +8,7 @@ import pytest
 
 from svc.cmd.push import _sentence
 from svc.flows import switch as switch_flow
-from svc.flows.push import Pushed, _send_all
+from svc.flows.push import PushResult, _send_all
 from svc.flows.status import status
 from svc.flows.switch import Target, switch
 from tests.localstore.model_relay import ModelRelay
@@ -34,7 +34,7 @@ def _save_live(place: Place) -> None:
     """As `svc watch` does: send the edits and seal nothing."""
     place.pull("merge")
     with place.device() as device:
-        _send_all(device, Pushed(), True)
+        _send_all(device, PushResult(), True)
 
 
 def test_a_seal_counts_the_saves_that_were_live_before_it(ann: Place, bob: Place) -> None:

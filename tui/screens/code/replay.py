@@ -8,7 +8,7 @@ from textual.timer import Timer
 
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
-from svc.flows.history.replay import Step, steps_of
+from svc.flows.history.replay import HistoryStep, steps_of
 from tui import contents
 from tui.client import sentence
 from tui.highlight import Coloured, coloured, plain
@@ -30,12 +30,12 @@ class Playing:
     `steps`: the steps that are read. `at`: index of the shown step, -1 before the first one."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
-        self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
+        self.path, self.seals, self.steps, self.at = path, seals, list[HistoryStep](), -1
         self.coloured = list[Coloured]()  # of the first steps, as many as have their colours
         self.reading = False
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> HistoryStep | None:
         return self.steps[self.at] if self.at >= 0 else None
 
     @property
@@ -157,7 +157,7 @@ class Replay(FileView):
 
         self.app.run_worker(work, thread=True, group="replay", exit_on_error=False)
 
-    def _came(self, playing: Playing, steps: list[Step]) -> None:
+    def _came(self, playing: Playing, steps: list[HistoryStep]) -> None:
         playing.reading = False
         if playing is not self._playing or not self.is_attached:
             return

@@ -32,7 +32,7 @@ from svc.flows.llm import hardware, memory
 from svc.flows.llm.port import port_of
 from svc.flows.llm.server import folder_of
 from svc.flows.llm.server import status as status_of
-from svc.flows.llm.status import Status
+from svc.flows.llm.status import ServerStatus
 from svc.flows.llm.talk import Server
 from svc.flows.models import background
 
@@ -92,7 +92,7 @@ class Overview(NamedTuple):
     """The state of this machine. `loaded`: the models in memory, by their full name. `total` and `free`:
     bytes of memory. They are None if the system does not report them."""
 
-    status: Status
+    status: ServerStatus
     loaded: dict[str, Loaded]
     models: list[Model]
     pulls: list[Pull]
@@ -110,7 +110,7 @@ class Reading:
         self.models = Models(llm_home(environment))
         self.apps = Apps(home)
         self.port = port_of(None, folder, environment)
-        self._held: tuple[float, Status] | None = None
+        self._held: tuple[float, ServerStatus] | None = None
         self._manifests: dict[str, tuple[object, tuple[ModelName, ...], str, str]] = {}
 
     def server_log(self) -> Path:
@@ -137,21 +137,23 @@ class Reading:
             free,
         )
 
-    def _server(self) -> tuple[Status, dict[str, Loaded]]:
+    def _server(self) -> tuple[ServerStatus, dict[str, Loaded]]:
         """Returns the status of the LLM server on the port, and its loaded models by name."""
         folder = folder_of(self.port, self._environment)
         keeper = server.running(folder)
         if keeper is None:
             status = self._not_kept()
             return status, loaded_by(self.port) or {} if status.kind == "adopted" else {}
-        status = Status(port=self.port, url=f"http://127.0.0.1:{self.port}", kind=keeper.kind, pid=keeper.pid)
+        status = ServerStatus(
+            port=self.port, url=f"http://127.0.0.1:{self.port}", kind=keeper.kind, pid=keeper.pid
+        )
         status.leases, status.stays = leases.held(folder), leases.stays(folder)
         loaded = loaded_by(self.port)
         if loaded is None:
             status.kind = "hung"
         return status, loaded or {}
 
-    def _not_kept(self) -> Status:
+    def _not_kept(self) -> ServerStatus:
         """Returns the status of a port on which svc did not start a server. If the program there is no LLM
         server, it is asked again only after HELD_SECONDS."""
         if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:

@@ -20,7 +20,7 @@ import pytest
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import DeviceKey
 from svc.flows.git import settings
-from svc.flows.git.credential import Asked, read_request
+from svc.flows.git.credential import PasswordRequest, read_request
 from svc.http.session import Sessions
 from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Answer, clean_environment
@@ -327,10 +327,12 @@ def owner() -> Callable[[str], tuple[httpx.Client, str]]:
 
 
 def test_what_git_says_is_read_by_its_rules() -> None:
-    assert read_request("protocol=https\nhost=h:1\npath=a/b.git\n\nhost=x\n") == Asked(
+    assert read_request("protocol=https\nhost=h:1\npath=a/b.git\n\nhost=x\n") == PasswordRequest(
         "https://h:1", "a/b.git"
     )
-    assert read_request("protocol=https\nhost=H\nusername=a=b\nwwwauth[]=Basic\n") == Asked("https://h", None)
+    assert read_request("protocol=https\nhost=H\nusername=a=b\nwwwauth[]=Basic\n") == PasswordRequest(
+        "https://h", None
+    )
 
 
 def test_a_path_of_the_program_with_a_blank_is_quoted(

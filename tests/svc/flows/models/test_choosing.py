@@ -7,7 +7,7 @@ import pytest
 from localstore.core import manifest as manifests
 from localstore.models.errors import NoSuchModel
 from localstore.record.database import SealedFile
-from svc.flows.models.choosing import Choice, Elsewhere, choose
+from svc.flows.models.choosing import Choice, OtherModel, choose
 
 FILES = [
     "README.md", "qwen-Q4_K_M.gguf", "qwen-IQ4_K_M.gguf", "qwen-q8_0.gguf", "mmproj-f16.gguf",
@@ -17,7 +17,7 @@ FILES = [
 SHARDS = ["big/qwen-f16-00001-of-00002.gguf", "big/qwen-f16-00002-of-00002.gguf"]
 
 
-def chosen(tag: str, yaml: str = "", files: list[str] = FILES) -> Choice | Elsewhere:
+def chosen(tag: str, yaml: str = "", files: list[str] = FILES) -> Choice | OtherModel:
     tree = {path: SealedFile("chunked", bytes(32), 1) for path in files}
     return choose(tree, manifests.parse(yaml.encode()), tag, "alice/qwen")
 
@@ -42,10 +42,10 @@ def test_without_a_tag_the_manifest_says_or_there_is_one() -> None:
     assert chosen("latest", "default_model: vision/one.gguf\nmodels: [q8_0]").files == ["vision/one.gguf"]
     assert chosen("latest", "models: [q8_0, f16]") == Choice(["qwen-q8_0.gguf"], "mmproj-f16.gguf")
     assert chosen("latest", files=["a.gguf"]) == Choice(["a.gguf"], None)
-    assert chosen("latest", "default_model: bob/llama:q4") == Elsewhere("bob/llama:q4")
-    assert chosen("latest", "models: [bob/llama:q4]") == Elsewhere("bob/llama:q4")
-    assert chosen("q4", "models: [bob/llama:q4]") == Elsewhere("bob/llama:q4")
-    assert chosen("llama", "models: [bob/llama]") == Elsewhere("bob/llama")
+    assert chosen("latest", "default_model: bob/llama:q4") == OtherModel("bob/llama:q4")
+    assert chosen("latest", "models: [bob/llama:q4]") == OtherModel("bob/llama:q4")
+    assert chosen("q4", "models: [bob/llama:q4]") == OtherModel("bob/llama:q4")
+    assert chosen("llama", "models: [bob/llama]") == OtherModel("bob/llama")
 
 
 @pytest.mark.parametrize(

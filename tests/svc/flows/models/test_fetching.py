@@ -23,7 +23,7 @@ from localstore.models.intake import take_in
 from localstore.models.names import parse
 from localstore.models.pulls import Report
 from localstore.models.store import Models, Record, now
-from svc.flows.models.fetching import Part, Step, fetch_parts, known_files
+from svc.flows.models.fetching import Part, PullStep, fetch_parts, known_files
 from tests.llm import tiny
 
 DATA = tiny.model()
@@ -55,12 +55,12 @@ def models(tmp_path: Path) -> Models:
     return Models(tmp_path / "llm")
 
 
-def told(step: Step) -> None:
+def told(step: PullStep) -> None:
     """Nobody reads it."""
 
 
 def test_a_blob_comes_once_and_its_progress_rises(models: Models) -> None:
-    steps: list[Step] = []
+    steps: list[PullStep] = []
     (digest,) = fetch_parts(models, [part()], steps.append)
     assert models.blob(digest).read_bytes() == DATA
     assert [one.completed for one in steps] == sorted(one.completed for one in steps)
@@ -154,7 +154,7 @@ def test_a_disk_that_becomes_full_keeps_what_came(models: Models) -> None:
 
 def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
     begun, go = threading.Event(), threading.Event()
-    steps: list[Step] = []
+    steps: list[PullStep] = []
 
     def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
         report(len(DATA) // 2, len(DATA))
@@ -166,7 +166,7 @@ def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
     first.start()
     begun.wait(60)
 
-    def seen_half(step: Step) -> None:
+    def seen_half(step: PullStep) -> None:
         steps.append(step)
         if step.completed == len(DATA) // 2:
             go.set()
@@ -195,9 +195,9 @@ def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
     (download,) = pulls.under_way(models)
     assert download.pid == os.getpid()
     assert download.progress == pulls.Progress(len(DATA) // 2, len(DATA), "alice/x", len(DATA) // 4)
-    steps: list[Step] = []
+    steps: list[PullStep] = []
 
-    def go_on(step: Step) -> None:
+    def go_on(step: PullStep) -> None:
         steps.append(step)
         if step.known:
             go.set()

@@ -14,7 +14,7 @@ import pytest
 
 from localstore.models.names import parse
 from localstore.models.store import Models
-from svc.flows.models.fetching import Step
+from svc.flows.models.fetching import PullStep
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
 from tests.llm import tiny
@@ -92,7 +92,7 @@ def test_a_clone_takes_the_chunks_of_models_of_this_machine(
         assert (target / name).read_bytes() == Path(name).read_bytes()
     assert total(figures) < 0.35 * Path("base-f16.gguf").stat().st_size, "one layer, and the small files"
 
-    steps: list[Step] = []
+    steps: list[PullStep] = []
     pull(Where(os.environ, Path("/")), cache, f"{weights}:tuned-f16", None, steps.append)
     known = {step.known for step in steps if step.total and step.completed < step.total}
     size = Path("tuned-f16.gguf").stat().st_size

@@ -19,7 +19,7 @@ from localstore.models.errors import BadModel, NoSuchModel, RegistryFailed
 from localstore.models.names import parse
 from localstore.models.store import Models
 from svc.flows.models import registry
-from svc.flows.models.fetching import Step
+from svc.flows.models.fetching import PullStep
 from svc.flows.models.pull import pull
 from svc.flows.place.where import Where
 from tests.llm import tiny
@@ -102,11 +102,11 @@ def models(tmp_path: Path) -> Models:
     return Models(tmp_path / "llm")
 
 
-def pulled(hub: Registry, models: Models, name: str) -> list[Step]:
+def pulled(hub: Registry, models: Models, name: str) -> list[PullStep]:
     pairs = " ".join(
         f"{host}={hub.origin}" for host in (registry.OLLAMA, registry.HUGGING_FACE, "mirror.test")
     )
-    steps: list[Step] = []
+    steps: list[PullStep] = []
     environment = {"SVC_HOME": str(models.root.parent / "home"), "SVC_LLM_REGISTRIES": pairs}
     pull(Where(environment, Path("/")), models, name, None, steps.append)
     return steps
