@@ -129,7 +129,7 @@ def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
 VAGUE = {"found", "one", "made", "said", "kept", "shown", "left", "known", "wanted", "asked", "told", "here"}
 """`left` beside `right` is a side, and is not counted."""
 BOUND = {"llm": 0, "localstore": 0, "relay": 0, "svc": 0, "tui": 0}
-"""How many functions of each room bind one of VAGUE. Numbers may only become smaller."""
+"""How many functions of each room bind one of VAGUE. Numbers may only shrink."""
 
 
 @pytest.mark.parametrize("room", sorted(BOUND))
@@ -168,7 +168,7 @@ IRREGULAR = {
 PARTICIPLES = {"llm": 2, "localstore": 88, "relay": 1, "svc": 1, "tui": 166}
 """At most so many functions of each room, apart from properties, are named by a participle alone."""
 TWICE = {"llm": 0, "localstore": 33, "relay": 0, "svc": 0, "tui": 11}
-"""At most so many names of classes of each room stand for several classes. Numbers may only become smaller."""
+"""At most so many names of classes of each room stand for several classes. Numbers may only shrink."""
 
 
 def _functions(room: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

@@ -138,8 +138,8 @@ class FolderState:
     # --- events
 
     def say(self, event: str, **members: Any) -> None:
-        """Send an event to the followers. `members` are further members of the message (a `Said`); folder and
-        time are filled in."""
+        """Send an event to the followers, as a message of the type `Said`. `members` are its members besides
+        event, folder and time."""
         at = timestamp(datetime.now(UTC))
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 

@@ -65,11 +65,11 @@ class Bound:
             cut()
 
     def _on_attach(self) -> None:
-        """Hook that is called, with the lock held, whenever a function is attached. A wait begins then."""
+        """Called, with the lock held, whenever a function is attached. Subclasses override this method."""
 
     def _on_idle(self) -> None:
-        """Hook that is called, with the lock held, when the last function is detached. No wait is left
-        then."""
+        """Called, with the lock held, when the last attached function is detached. Subclasses override this
+        method."""
 
 
 class Cancel(Bound):

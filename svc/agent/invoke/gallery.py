@@ -68,16 +68,17 @@ class ScanResult(msgspec.Struct):
 
 
 class GalleryArgs(Args, kw_only=True):
-    """Names the place whose images are wanted: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at
-    the head of its default branch. If both are left out, all linked folders are meant."""
+    """Arguments that name the place whose images are wanted. It is a linked `folder` (absolute path), or the
+    head of the default branch of a `repo` (OWNER/NAME). If both are left out, all linked folders are
+    meant."""
 
     folder: str | None = None
     repo: str | None = None
 
 
 class ListArgs(GalleryArgs, kw_only=True):
-    """A request for at most `limit` images of a place, sorted by path. Only paths that sort after `after` are
-    listed."""
+    """Arguments for listing images of a place: at most `limit` images, sorted by path. Only paths that sort
+    after `after` are listed."""
 
     kind: Kind | None = None
     after: str | None = None

@@ -59,7 +59,7 @@ def create(
     KEY=$(svc auth key create printer)
     """
     end = None if days is None else datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
-    scopes: list[Any] = scope or ["read"]  # `checked` refuses unknown words
+    scopes: list[Any] = scope or ["read"]  # `require_valid` refuses unknown words
     body = require_valid(ApiKeyCreate(name=name, scopes=scopes, expires_at=end))
     key = ctx.api.send(api_key.CREATE, body, user_id=_user(ctx))
     _print_secret(ctx, f"Created the API key {key.name}", key)

@@ -316,7 +316,7 @@ class Signals:
 
     @contextmanager
     def listen(self) -> Iterator[None]:
-        """A context in which SIGTERM or SIGHUP raises Stopped. Only the first signal counts."""
+        """A context in which SIGTERM or SIGHUP raises SignalReceived. Only the first signal counts."""
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup: it goes on without its terminal
         self._numbers = [signal.SIGTERM] if ignored else [signal.SIGTERM, signal.SIGHUP]
         before = [signal.signal(number, self._hear) for number in self._numbers]
@@ -328,7 +328,8 @@ class Signals:
 
     @contextmanager
     def later(self) -> Iterator[None]:
-        """A context that delays SIGTERM and SIGHUP. If one arrives inside, Stopped is raised at its end."""
+        """A context that delays SIGTERM and SIGHUP. If one arrives inside, SignalReceived is raised at its
+        end."""
         self._waits = True
         try:
             yield
