@@ -128,7 +128,7 @@ class OpenTexts:
         path, line, col = self._cursor
         self._here_at, self._cursor_reported = now, True
         if state.line is not None:
-            state.line.here(state.channel, path, line, state.turn, "edit", col)
+            state.line.send_position(state.channel, path, line, state.turn, "edit", col)
 
     def run(self) -> None:
         """Lock the folder and store the typed edits, if they are due. Called while the folder waits to repeat
@@ -167,7 +167,7 @@ class OpenTexts:
         editor.touched = False
         return not self._state.work.is_ours(copy, editor.path)
 
-    def keep_last(self) -> None:
+    def store_typed(self) -> None:
         """Store typed changes that are still queued. Called before the agent stops watching the folder."""
         state = self._state
         if not any(editor.typed for editor in self._editors.values()):
@@ -188,7 +188,7 @@ class OpenTexts:
         except SvcError as error:
             self._end_edit(editor, error.detail or error.title)
             return
-        self.people_moved()
+        self.send_people()
 
     def _take(self, copy: WorkingCopy, editor: Editor, sheet: OpenSheet) -> None:
         try:
@@ -226,7 +226,7 @@ class OpenTexts:
                 editor.reported = fate
                 editor.say(Sheet("kept", sheet.last, state=state.light, queued=queued, detail=why))
 
-    def people_moved(self) -> None:
+    def send_people(self) -> None:
         """Send each client the list of the people who edit the same text."""
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
@@ -256,5 +256,5 @@ class OpenTexts:
         self._editors.pop(editor.follower, None)
         if self._cursor is not None and self._cursor[0] == editor.path:
             if state.line is not None:
-                state.line.here(state.channel, editor.path, self._cursor[1], state.turn, "idle")
+                state.line.send_position(state.channel, editor.path, self._cursor[1], state.turn, "idle")
             self._cursor = None

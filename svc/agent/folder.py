@@ -82,16 +82,16 @@ class WatchedFolder:
     # --- called from other threads
 
     @property
-    def place(self) -> ChannelParameters | None:
+    def channel_parameters(self) -> ChannelParameters | None:
         """The parameters for opening the folder's channel to the server. None if no channel must be opened,
         because the user may only read."""
-        return self._state.place
+        return self._state.channel_parameters
 
-    def heard(self, message: Heard) -> None:
+    def queue_message(self, message: Heard) -> None:
         """Queue a message from the server for the thread."""
         self._inbox.put(message)
 
-    def lit(self, light: Light, why: str) -> None:
+    def queue_light(self, light: Light, why: str) -> None:
         """Queue the connection's new light (live, polling or offline) for the thread. If the new light is
         offline, requests in progress are cancelled."""
         self._inbox.put(LightChanged(light, why))
@@ -124,7 +124,7 @@ class WatchedFolder:
 
         editor.follower.hears = hears
 
-    def edit_left(self, follower: Follower) -> None:
+    def end_edit(self, follower: Follower) -> None:
         """Queue the message that a client which edits a text has disconnected."""
         self._inbox.put(EditorLeft(follower))
 
@@ -151,11 +151,13 @@ class WatchedFolder:
         state, why = self._state, "told to end"
         try:
             record = self._where.home.record_of(self.root, self.repo_id)
-            state.ears = SaveDetector(self.root, record.resolve(), self._put_save, self._stop_for, self._log)
-            self._walk_at = time.monotonic() + state.ears.walk_seconds
+            state.detector = SaveDetector(
+                self.root, record.resolve(), self._put_save, self._stop_for, self._log
+            )
+            self._walk_at = time.monotonic() + state.detector.walk_seconds
             self._follow_pause(self.paused)
             why = self._loop()
-            self._texts.keep_last()
+            self._texts.store_typed()
         except Exception as error:  # a bug ends this folder, not the others
             at = traceback.extract_tb(error.__traceback__)[-1]
             self._log(f"{self.root}: {type(error).__name__}: {error} ({at.filename}, line {at.lineno})")
@@ -163,8 +165,8 @@ class WatchedFolder:
         finally:
             if state.line is not None:
                 state.line.leave(self)
-            if state.ears is not None:
-                state.ears.close()
+            if state.detector is not None:
+                state.detector.close()
             state.work.close()
             state.owning.close()
             self._where.close()
@@ -238,8 +240,8 @@ class WatchedFolder:
             state.waiting = set()
         if 0.0 < state.reopen_at <= now:
             state.reopen_at, state.whole = 0.0, True
-        if now >= self._walk_at and state.ears is not None:
-            self._walk_at = now + state.ears.walk_seconds
+        if now >= self._walk_at and state.detector is not None:
+            self._walk_at = now + state.detector.walk_seconds
             state.saves.changed_below("", now - 1)
         if state.out is not None and now >= state.out.until:
             state.out = None  # lost by the socket: send the same bytes again
@@ -320,7 +322,7 @@ class WatchedFolder:
                 state.people.clear()
             else:
                 returned = state.light == "offline"  # the branch may have moved back meanwhile
-                state.behind = state.behind or returned or state.place is None
+                state.behind = state.behind or returned or state.channel_parameters is None
                 state.returned = state.returned or returned
                 state.reopen_at = 0.0
         state.light, state.why = light, why
@@ -336,7 +338,7 @@ class WatchedFolder:
             case Opened():
                 state.refusal = ""
                 state.people.clear()
-                state.tell_here()
+                state.send_last_position()
                 if message.head != state.last_seal:
                     state.whole = True
             case Answers():
@@ -368,7 +370,7 @@ class WatchedFolder:
 
     def _take_refusal(self, message: Refused) -> None:
         if message.id is None:
-            self._state.place, self._state.whole = None, True
+            self._state.channel_parameters, self._state.whole = None, True
             self._state.reopen_at = time.monotonic() + BARRED_SECONDS
             detail = terminal_safe(message.detail)
             if detail and detail != self._state.refusal:  # without one the pull says why
@@ -400,7 +402,7 @@ class WatchedFolder:
             person = self._state.people.pop(conn, None)
             if person is not None:
                 self._state.say_person(person, gone=True)
-        self._texts.people_moved()
+        self._texts.send_people()
 
     def _handle_failure(self, error: SvcError) -> None:
         """Note the error of a failed round, tell the followers, and set when the next round may begin."""

@@ -74,13 +74,13 @@ class Member(Protocol):
     repo_id: str
 
     @property
-    def place(self) -> ChannelParameters | None:
+    def channel_parameters(self) -> ChannelParameters | None:
         """The parameters for opening this member's channel. None if no channel must be opened, because the
         user may only read."""
 
-    def heard(self, message: Heard) -> None: ...
+    def queue_message(self, message: Heard) -> None: ...
 
-    def lit(self, light: Light, why: str) -> None: ...
+    def queue_light(self, light: Light, why: str) -> None: ...
 
 
 class Line:
@@ -107,13 +107,13 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Add this member, and open its channel if the socket is open. Called again when the member's `place`
-        has changed."""
+        """Add this member, and open its channel if the socket is open. Call it again when the member's
+        `channel_parameters` have changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
             socket = self._socket
-        member.lit(self.light, self.why)
+        member.queue_light(self.light, self.why)
         if socket is not None:
             self._open(socket, member)
 
@@ -157,7 +157,7 @@ class Line:
             return None
         return number
 
-    def here(
+    def send_position(
         self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
     ) -> bool:
         """Tell the others on the branch in which file, line and column the user is. Returns False if the
@@ -242,15 +242,15 @@ class Line:
 
     def _open(self, socket: SyncSocket, member: Member) -> None:
         socket.subscribe(member.repo_id)
-        place = member.place
-        if place is not None:
+        parameters = member.channel_parameters
+        if parameters is not None:
             socket.open(
                 member.channel,
-                place.repo_id,
-                place.branch,
-                place.replica,
-                place.device_key_id,
-                place.since,
+                parameters.repo_id,
+                parameters.branch,
+                parameters.replica,
+                parameters.device_key_id,
+                parameters.since,
             )
 
     def _pass_on(self, message: object) -> None:
@@ -262,11 +262,11 @@ class Line:
                 elif isinstance(message, Refused) and message.id is None:
                     self._opened.discard(message.channel)
             if member is not None:
-                member.heard(message)
+                member.queue_message(message)
         elif isinstance(message, Event | Hidden | Resync):
             for peer in list(self._members.values()):
                 if peer.repo_id == message.repo_id:
-                    peer.heard(message)
+                    peer.queue_message(message)
 
     # --- polls
 
@@ -304,16 +304,16 @@ class Line:
             members = list(self._members.values())
         channels = []
         for member in members:
-            place = member.place
-            if place is not None:
-                since = max(place.since, self._seen.get(member.channel, 0))
+            parameters = member.channel_parameters
+            if parameters is not None:
+                since = max(parameters.since, self._seen.get(member.channel, 0))
                 channels.append(
                     PollChannel(
                         channel=member.channel,
-                        repo_id=place.repo_id,
-                        branch=place.branch,
-                        replica=place.replica,
-                        device_key_id=place.device_key_id,
+                        repo_id=parameters.repo_id,
+                        branch=parameters.branch,
+                        replica=parameters.replica,
+                        device_key_id=parameters.device_key_id,
                         since=since,
                     )
                 )
@@ -351,7 +351,7 @@ class Line:
                 self._answers()
         self.light, self.why = light, why
         for member in list(self._members.values()):
-            member.lit(light, why)
+            member.queue_light(light, why)
 
     def _renew_session(self) -> bool:
         """Sign in again with the device key, if the session has run out. Returns whether that worked. A

@@ -49,7 +49,7 @@ class Look:
         log: Callable[[str], None],
     ) -> None:
         self.repo_id, self.branch, self.channel, self.line = repo_id, branch, channel, line
-        self.place: ChannelParameters | None = None
+        self.channel_parameters: ChannelParameters | None = None
         self._reader, self._device, self._replicas = reader, device_key_id, replicas
         self._say, self._ended, self._log = say, ended, log
         self._inbox: queue.SimpleQueue[LookMessage] = queue.SimpleQueue()
@@ -71,15 +71,15 @@ class Look:
 
     # --- called from other threads
 
-    def heard(self, message: Heard) -> None:
+    def queue_message(self, message: Heard) -> None:
         self._inbox.put(message)
 
-    def lit(self, light: Light, why: str) -> None:
+    def queue_light(self, light: Light, why: str) -> None:
         self._inbox.put(LightChanged(light, why))
 
-    def here(self, path: str, line: int) -> None:
+    def send_position(self, path: str, line: int) -> None:
         """Tell the others on the branch which line of which file the user looks at."""
-        self.line.here(self.channel, path, line, None, "view")
+        self.line.send_position(self.channel, path, line, None, "view")
 
     def close(self) -> None:
         self._end.cancel()
@@ -155,7 +155,7 @@ class Look:
             case People():
                 self._meet(message)
             case Refused() if message.id is None:
-                self.place, self._whole = None, True
+                self.channel_parameters, self._whole = None, True
                 self._again = time.monotonic() + AGAIN
             case Event():
                 concerns = message.kind in HEADS and self.branch in (
@@ -214,9 +214,11 @@ class Look:
         for row in bootstrap.rows:
             self._put(row, bootstrap.live_by.get(row.path, []))
         self._whole = self._behind = False
-        place = ChannelParameters(self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq)
-        opened = self.place is not None and self.place.replica == place.replica
-        self.place = place
+        parameters = ChannelParameters(
+            self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq
+        )
+        opened = self.channel_parameters is not None and self.channel_parameters.replica == parameters.replica
+        self.channel_parameters = parameters
         if not opened:
             self.line.join(self)  # opens the channel
 
@@ -257,8 +259,8 @@ class Look:
             self._behind = True
             return
         self._seq = frame.seq
-        if self.place is not None:
-            self.place.since = frame.seq
+        if self.channel_parameters is not None:
+            self.channel_parameters.since = frame.seq
         for row in frame.rows:
             self._put(row, [signed.who for signed in frame.updates if signed.update.path == row.path])
 

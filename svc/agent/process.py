@@ -136,7 +136,7 @@ class _Agent:
                     return self._reply([])
                 case "here":
                     for look in self._looks_at(request):
-                        look.here(request.path, request.line)
+                        look.send_position(request.path, request.line)
                     return self._reply([])
                 case "send":
                     self._sender.wake()
@@ -211,7 +211,7 @@ class _Agent:
             if watched is None:
                 return
             watched.followers -= 1
-            watched.edit_left(follower)
+            watched.end_edit(follower)
             if request.turn is not None:
                 watched.end_turn(request.turn)
             lonely = not watched.followers and not watched.detached

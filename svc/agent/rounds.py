@@ -63,7 +63,7 @@ class FolderRounds:
             state.waiting = set(work.frames.paths)  # for answers, and for programs that write
             looked_at = state.waiting - copy.db.flight_kinds().keys() - work.followed.later.keys()
             state.look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
-            self._place_now(copy)
+            self._update_channel(copy)
 
     def _follow_file_cap(self, copy: WorkingCopy) -> None:
         """Compute the largest allowed size of a file again, if the repository's kind or `.svc.yaml` has
@@ -99,17 +99,17 @@ class FolderRounds:
             self._catch_up(copy)
             return True
         if state.returned and state.light != "offline":
-            self._take_back(copy)
+            self._withdraw(copy)
             return True
         if state.again and state.light != "offline":
             again, state.again = state.again, set()
-            with self._sent_again(again):
+            with self._resend_later(again):
                 state.tell(copy, state.work.again(copy, sorted(again)))
             return True
         now = time.monotonic()
         paths, below = state.saves.pop_due(now, lambda path: _is_emptied(copy, path), AT_ONCE)
         if paths or below:
-            with self._heard_again(paths, below):
+            with self._requeue_saves(paths, below):
                 if below:
                     state.tell(copy, state.work.saved_below(copy, below))
                 if paths:
@@ -122,11 +122,11 @@ class FolderRounds:
             state.try_line(now)
             return True
         if state.work.frames.paths and state.light != "offline":
-            return self._bring(copy)
+            return self._write_received(copy)
         return False
 
     @contextmanager
-    def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
+    def _requeue_saves(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
         """A context for handling saves of the files `paths`, and of everything below the folders `below`. If
         it fails, for example because the relay cannot be reached, the saves are queued again. No later event
         would report them a second time."""
@@ -141,7 +141,7 @@ class FolderRounds:
             raise
 
     @contextmanager
-    def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
+    def _resend_later(self, paths: Iterable[str]) -> Iterator[None]:
         """A context for sending the state of these paths. If it fails, the paths are noted, and the next
         round sends their state."""
         held_paths = list(paths)
@@ -197,13 +197,13 @@ class FolderRounds:
         if connected.head != copy.last_seal or connected.moved_back:
             state.whole = True
 
-    def _take_back(self, copy: WorkingCopy) -> None:
+    def _withdraw(self, copy: WorkingCopy) -> None:
         """Withdraw updates that were made while the relay was unreachable and whose change is no longer in
         the folder. Newer changes of the same paths are sent instead."""
         state = self._state
         state.returned = False
         try:
-            with self._sent_again(update.path for update in not_held(copy)):
+            with self._resend_later(update.path for update in not_held(copy)):
                 done = withdraw(copy)
                 again = state.work.again(copy, [*done.taken, *done.arrived])
         except BranchProtected:
@@ -224,13 +224,13 @@ class FolderRounds:
             self._state.came[change.path] = change
             self._state.work.buffers.authors[change.path] = change.who
 
-    def _bring(self, copy: WorkingCopy) -> bool:
+    def _write_received(self, copy: WorkingCopy) -> bool:
         """Write received changes to the folder. Returns whether the number of paths that still wait has
         become smaller."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):
-            with self._sent_again(state.work.frames.paths):
+            with self._resend_later(state.work.frames.paths):
                 done = state.work.bring(copy)
             mark(copy, done.written)
         for path in done.written:
@@ -248,7 +248,7 @@ class FolderRounds:
     def _record(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> None:
         state = self._state
         flying = copy.db.flight_numbers()
-        with self._sent_again(update.path for update in updates):
+        with self._resend_later(update.path for update in updates):
             sent = state.work.answered(copy, updates, answers)
             again = state.work.again(copy, [*sent.accepted, *sent.costly])
         kinds = {update.path: update.kind for update in updates if update.n in flying}
@@ -258,24 +258,24 @@ class FolderRounds:
             state.say("refused", path=terminal_safe(path), detail=terminal_safe(why))
         state.tell(copy, again)
 
-    def _place_now(self, copy: WorkingCopy) -> None:
-        """Set the state's `place`, the parameters for opening the folder's channel, from the record. If they
-        changed, join the connection again."""
+    def _update_channel(self, copy: WorkingCopy) -> None:
+        """Set the state's `channel_parameters`, with which the folder's channel is opened, from the record.
+        If they changed, join the connection again."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
-            state.place = None
+            state.channel_parameters = None
             return
         since = copy.db.number("since")
         if (
-            state.place is not None
-            and state.place.replica == copy.replica
-            and state.place.branch == copy.repo.branch
+            state.channel_parameters is not None
+            and state.channel_parameters.replica == copy.replica
+            and state.channel_parameters.branch == copy.repo.branch
         ):
-            state.place.since = since
+            state.channel_parameters.since = since
             return
         if state.whole or state.reopen_at:
             return
-        state.place = ChannelParameters(
+        state.channel_parameters = ChannelParameters(
             copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since
         )
         if state.line is not None:
@@ -287,7 +287,7 @@ class FolderRounds:
         state = self._state
         if state.light == "offline" or not state.unsent or state.line is None:
             return
-        state.tell_here()  # first: a dead line shows on the socket
+        state.send_last_position()  # first: a dead line shows on the socket
         with state.owning.round() as copy:
             state.work.begin(copy, state.turn)
             updates = state.work.outgoing(copy)

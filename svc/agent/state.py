@@ -54,10 +54,10 @@ class FolderState:
         self.owning, self._say_to = owning, say_to
         self.work = Rounds()
         self.saves = Saves()
-        self.ears: SaveDetector | None = None  # what hears of saves, once the thread runs
+        self.detector: SaveDetector | None = None  # what hears of saves, once the thread runs
         # The server
         self.line: Line | None = None
-        self.place: ChannelParameters | None = (
+        self.channel_parameters: ChannelParameters | None = (
             None  # under which the line opens the folder's channel; None: it has none
         )
         self.reopen_at = 0.0  # when the relay, which refused the channel, is asked again; 0.0: it did not
@@ -101,7 +101,7 @@ class FolderState:
     @property
     def hears_all(self) -> bool:
         """Whether every change below the folder is reported, so that scans are rarely needed."""
-        return self.ears is not None and not self.ears.walks
+        return self.detector is not None and not self.detector.walks
 
     def describe(self, detached: bool, followers: int, paused: bool) -> Folder:
         """Return the state of the folder as the agent's clients see it."""
@@ -116,7 +116,7 @@ class FolderState:
             queued=self.flying + len(self.work.removals.held),
             detached=detached,
             followers=followers,
-            walks=self.ears.walks if self.ears else False,
+            walks=self.detector.walks if self.detector else False,
             paused=paused,
             people=list(self.people.values()),
         )
@@ -128,11 +128,11 @@ class FolderState:
             self.try_at = now + TRY_SECONDS
             self.line.retry()
 
-    def tell_here(self) -> None:
+    def send_last_position(self) -> None:
         """Tell others the file and line of the last save, once the channel is open."""
         if self.last_save is not None and self.line is not None:
             path, line = self.last_save
-            if self.line.here(self.channel, path, line, self.turn):
+            if self.line.send_position(self.channel, path, line, self.turn):
                 self.last_save = None
 
     # --- events

@@ -46,7 +46,7 @@ def upgrade(
     from svc.flows.place import in_use
 
     ctx.obj.use_server(ctx.obj.chosen_server)
-    standing = flow.standing(ctx.reader, __version__)
+    standing = flow.compare_builds(ctx.reader, __version__)
     record = {
         "version": standing.version,
         "newest": standing.newest,

@@ -50,7 +50,7 @@ class Answers(msgspec.Struct, frozen=True):
         if answer_format.jq is not None:
             select.compiled_jq(answer_format.jq)
         if self.own:
-            chosen = select.chosen_fields(
+            chosen = select.select_fields(
                 answer_format, [column.name for column in self.columns], self.fields
             )
             if answer_format.template is not None:

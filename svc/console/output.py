@@ -71,7 +71,7 @@ class Out:
         valid = self._fields(columns, model)
         records = (_record(item) for item in items)
         if self.format.as_data:
-            chosen = select.chosen_fields(self.format, _names(columns), valid)
+            chosen = select.select_fields(self.format, _names(columns), valid)
             self._data([_fields(record, columns, chosen) for record in records])
         elif not self.terminal:
             for line in tsv(records, columns):
@@ -175,7 +175,7 @@ class Out:
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
         """Print one struct or dict at once as a line of JSON. Used by commands that print while they run."""
-        chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
+        chosen = select.select_fields(self.format, _names(columns), self._fields(columns, model))
         value = _fields(_record(item), columns, chosen)
         if self.format.template is not None or self.format.jq is not None:
             self._data(value)
@@ -320,7 +320,7 @@ class Out:
         return self.answers.fields
 
     def _print_record(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
-        chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
+        chosen = select.select_fields(self.format, _names(columns), self._fields(columns, model))
         self._data(_fields(record, columns, chosen))
 
     def _data(self, value: Record | list[Record]) -> None:

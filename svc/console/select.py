@@ -40,7 +40,7 @@ class Format(msgspec.Struct, frozen=True):
         return self.fields is not None or self.jq is not None or self.template is not None
 
 
-def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
+def select_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
     """Return the names of the fields to print. They are the ones given to `--json`, or all fields if only
     `--jq` or `--template` is given. `columns` and `more` are the fields that exist. Raises UsageError for an
     unknown field."""

@@ -274,6 +274,6 @@ def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
     return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 
 
-def unwritable(copy: WorkingCopy) -> list[Skipped]:
+def list_unwritable(copy: WorkingCopy) -> list[Skipped]:
     """Return the branch's files that this file system cannot store, with the reasons."""
     return [Skipped(terminal_safe(path), reason) for path, reason in copy.db.unwritable().items()]

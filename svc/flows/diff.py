@@ -18,7 +18,7 @@ from localstore.record.database import SealedFile
 from localstore.sync.recognise import adopt_state_file
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import tree_of
-from svc.flows.unsendable import unsendable
+from svc.flows.unsendable import find_unsendable
 
 Status = Literal["added", "removed", "modified", "renamed"]
 
@@ -67,7 +67,7 @@ def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change])
     """Return the changed paths that a push would not send. `svc status` lists them as skipped."""
     new = [path for path, change in changed.items() if change.was is None]
     removed = [path for path, change in changed.items() if change.now is None]
-    excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
+    excluded = find_unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
     return excluded.paths | (copy.db.unwritable().keys() & {*removed})
 
 

@@ -148,7 +148,7 @@ def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
     return [line for key, line in warnings.items() if key in fresh]
 
 
-def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
+def warn_unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
     """Return a warning for each path in `new` that some systems cannot store, alone or together with one of
     the paths `there`. Each warning is returned only once."""
     faults_by_path: dict[str, list[str]] = {}

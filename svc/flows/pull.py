@@ -27,8 +27,8 @@ from svc.flows.common import (
     conflict_copies,
     edits_in_the_way,
     finish_sending,
+    list_unwritable,
     merged_with,
-    unwritable,
     verified_head,
 )
 from svc.flows.executable import mark, marking
@@ -99,7 +99,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         live=_live_edits(copy),
         merged=merged,
         conflicts=conflicts,
-        skipped=scan.skipped + unwritable(copy),
+        skipped=scan.skipped + list_unwritable(copy),
         trash=trash,
         given_up=given_up,
         replaced=replaced,

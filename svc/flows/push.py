@@ -34,7 +34,7 @@ from svc.flows.ignored_files import (
     newly_tracked_by_git,
     syncthing_warnings,
     tracked_by_git,
-    unportable,
+    warn_unportable,
 )
 from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import unresolved_copies
@@ -149,7 +149,7 @@ def _send_changes(
     _send_all(copy, result, not no_delete)
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
-    result.warnings = unportable(copy, new, copy.entries) + index_warnings(copy)
+    result.warnings = warn_unportable(copy, new, copy.entries) + index_warnings(copy)
     result.warnings += syncthing_warnings(copy, "push")
     result.warnings += pointers(copy, {path: copy.entries[path].size for path in result.sent})
     result.executable = find_unlisted(copy, new)

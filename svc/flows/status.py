@@ -16,7 +16,7 @@ from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
-from svc.flows.common import missing_branch_error, unwritable
+from svc.flows.common import list_unwritable, missing_branch_error
 from svc.flows.ignored_files import (
     IgnoredFile,
     find_ignored,
@@ -24,12 +24,12 @@ from svc.flows.ignored_files import (
     newly_tracked_by_git,
     syncthing_warnings,
     tracked_by_git,
-    unportable,
+    warn_unportable,
 )
 from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import all_unresolved
 from svc.flows.place.folder import repository_gone
-from svc.flows.unsendable import unsendable
+from svc.flows.unsendable import find_unsendable
 
 BranchState = Literal["here", "gone", "replaced", "moved_back"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
@@ -88,7 +88,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
         new=new,
         removed=[path for path in removed if path not in recorded and not scan.unknown(path)],
         ignored=scan.ignored,
-        skipped=scan.skipped + unwritable(copy),
+        skipped=scan.skipped + list_unwritable(copy),
         unsent=len(copy.db.flight_kinds()),
         shown=copy.repo.shown_seal,
     )
@@ -100,7 +100,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     result.left_out = list(find_ignored(copy)) if show_ignored else []
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
-        result.warnings = unportable(copy, result.new, scan.files)
+        result.warnings = warn_unportable(copy, result.new, scan.files)
         result.git_ignored = held_back(copy, scan, result.new)
     edits = {path: scan.find(path) for path in (*result.changed, *result.new)}
     result.warnings += pointers(copy, {path: stat.size for path, stat in edits.items() if stat})
@@ -113,7 +113,7 @@ def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list
     """Remove what a push would not send from the result. Files over a size cap move from `changed` and `new`
     to `skipped`. Files that are missing in the folder, but stay on the branch because svc cannot send what is
     in their place, are taken out of `removed`."""
-    excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
+    excluded = find_unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()
     result.changed = [path for path in result.changed if path not in excluded.over]
     result.new = [path for path in result.new if path not in excluded.over]

@@ -27,7 +27,7 @@ class Unsendable(NamedTuple):
         return {*self.over, *(path for paths in self.kept.values() for path in paths)}
 
 
-def unsendable(
+def find_unsendable(
     copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
 ) -> Unsendable:
     """Return those of the changed, new and removed paths whose changes a push does not send."""

@@ -125,7 +125,7 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
         raise _interruption_error(response, why) from None
 
 
-def begins(response: httpx.Response, start: int) -> int:
+def read_start(response: httpx.Response, start: int) -> int:
     """Return the offset of the first byte in an answer to a request for the bytes from `start` on. It is
     `start`, or 0 if the server sends everything. Raises ServerMisbehaved for any other range."""
     if response.status_code != PARTIAL_CONTENT:

@@ -169,7 +169,7 @@ class Http:
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.require_success, keep=True)
         try:
-            yield answer.begins(response, start), answer.pieces(response, cap)
+            yield answer.read_start(response, start), answer.pieces(response, cap)
         finally:
             response.close()
 

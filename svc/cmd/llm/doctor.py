@@ -44,7 +44,7 @@ def doctor(ctx: Ctx, port: Port = None) -> None:
         "ok" if engine.works else "missing",
         f"xllamacpp {engine.version}" if engine.works else engine.why,
     )
-    missing = hardware.lacking()
+    missing = hardware.find_lacking()
     row(
         "processor",
         "bad" if missing else "ok",

@@ -73,15 +73,15 @@ def download(
     svc repo release download v1.0.0 -R alice/notes -D dist
     svc repo release download --pattern '*.tar.gz'
     """
-    from svc.flows.assets.download import chosen
     from svc.flows.assets.download import download as receive
+    from svc.flows.assets.download import select_assets
     from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
     release = find(ctx, repo, version)
     if (fault := publication.fault_of(repo.id, release)) is not None:
         raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-    assets = chosen(release, pattern or [])
+    assets = select_assets(release, pattern or [])
     ctx.out.goes_on = True
     received = receive(ctx.reader, repo.id, release.version, assets, Path(folder), clobber, ctx.obj.progress)
     rows = [

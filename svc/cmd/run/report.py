@@ -11,7 +11,7 @@ from localstore.core.model import run as runs
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Conclusion, Run, RunCreate, RunPatch, Status
 from svc.cmd.frame.context import Ctx
-from svc.cmd.run.run import COLUMNS, Id, find, stands
+from svc.cmd.run.run import COLUMNS, Id, find, get_state
 from svc.console import answers
 from svc.flows.place.refs import default_ref, last_seal, seal_of
 from svc.http.checked import require_valid
@@ -137,7 +137,7 @@ def _require_possible(status: Status | None, conclusion: Conclusion | None) -> N
 
 
 def _print_done(ctx: Ctx, verb: str, run: Run) -> None:
-    state = stands({"conclusion": run.conclusion, "status": run.status})
+    state = get_state({"conclusion": run.conclusion, "status": run.status})
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     sentence = f"{verb} run {run.id[:12]} of {run.name} on {run.seal_id[:12]}: {state}{attempt}"
     ctx.out.done(sentence, run, COLUMNS, Run, value=run.id)

@@ -33,7 +33,7 @@ Word = Literal[
 ]
 
 
-def stands(record: dict[str, Any]) -> str:
+def get_state(record: dict[str, Any]) -> str:
     """Return the conclusion of a run if it is completed, else its status."""
     return str(record["conclusion"] or record["status"])
 
@@ -46,7 +46,7 @@ def reporter(record: dict[str, Any]) -> str:
 COLUMNS = (
     Column("id", kind="id"),
     Column("name", kind="name"),
-    Column("state", stands, kind="state"),
+    Column("state", get_state, kind="state"),
     Column("attempt", spare=2),
     Column("branch", spare=1),
     Column("seal_id", kind="id"),

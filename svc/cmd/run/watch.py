@@ -30,7 +30,7 @@ from svc.flows.waiting.checks import (
 NAMED = 5  # checks that a sentence names
 
 
-def took(record: dict[str, Any]) -> str:
+def format_duration(record: dict[str, Any]) -> str:
     """Return the duration of a run, such as `1 min 12 s`. "" while it is unknown."""
     if not record["started_at"] or not record["completed_at"]:
         return ""
@@ -44,7 +44,7 @@ TABLE = (
     Column("state", kind="state"),
     Column("required", spare=3),
     Column("attempt", spare=2),
-    Column("took", took, spare=4),
+    Column("took", format_duration, spare=4),
     Column("summary", kind="line"),
     Column("details_url", spare=1),
 )

@@ -32,7 +32,7 @@ class DownloadedAsset(msgspec.Struct, frozen=True):
     downloaded: bool
 
 
-def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
+def select_assets(release: Release, patterns: Sequence[str]) -> list[Asset]:
     """Return the assets that match one of the patterns, or all assets if there are no patterns. Raises
     NotFound if none matches, ServerMisbehaved if a name cannot be a file name."""
     assets = [asset for asset in release.assets if not patterns or _matches(asset.name, patterns)]

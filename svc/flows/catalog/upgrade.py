@@ -49,7 +49,7 @@ class UpgradeStatus(msgspec.Struct, frozen=True):
         return _version(self.newest) > _version(self.version)
 
 
-def standing(api: Api, version: str) -> UpgradeStatus:
+def compare_builds(api: Api, version: str) -> UpgradeStatus:
     """Compare the running program with the server's builds. Raises NotFound if the server offers no
     builds."""
     try:

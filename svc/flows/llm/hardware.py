@@ -52,7 +52,7 @@ class Device(msgspec.Struct, kw_only=True):
     why: str = ""
 
 
-def lacking(cpu: Path = _CPU) -> list[str]:
+def find_lacking(cpu: Path = _CPU) -> list[str]:
     """Return the features that the engine needs but this processor lacks. The list is empty if there are
     none, or if the system does not report features."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
@@ -69,7 +69,7 @@ def engine() -> Engine:
     """Find out whether the engine can be loaded on this machine, by loading it in a separate process."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
-    missing = lacking()
+    missing = find_lacking()
     try:
         ended = subprocess.run(
             [sys.executable, "-P", "-m", PROBE],

@@ -122,16 +122,16 @@ def test_the_light_follows_the_road_and_no_edit_is_lost(
 class Witness:
     """A member of a line that records its lights."""
 
-    place: ChannelParameters | None = None
+    channel_parameters: ChannelParameters | None = None
     channel, repo_id = 1, ""
 
     def __init__(self) -> None:
         self.lights: list[tuple[str, str]] = []
 
-    def lit(self, light: Light, why: str) -> None:
+    def queue_light(self, light: Light, why: str) -> None:
         self.lights.append((light, why))
 
-    def heard(self, message: Heard) -> None:
+    def queue_message(self, message: Heard) -> None:
         raise AssertionError(message)
 
 

@@ -35,7 +35,7 @@ def test_what_was_saved_is_looked_at_again_after_a_failure(state: FolderState, r
     state.saves.changed_below("sub/", 0.0)
     due = state.saves.pop_due(time.monotonic(), lambda path: False, 10)
     assert due == (["a.txt"], {"sub/"})
-    with pytest.raises(ServerUnreachable), rounds._heard_again(*due):
+    with pytest.raises(ServerUnreachable), rounds._requeue_saves(*due):
         raise ServerUnreachable
     assert state.saves.pop_due(time.monotonic() + 1, lambda path: False, 10) == due
 
@@ -43,7 +43,7 @@ def test_what_was_saved_is_looked_at_again_after_a_failure(state: FolderState, r
 def test_what_was_brought_or_answered_is_sent_again_after_a_failure(
     state: FolderState, rounds: FolderRounds
 ) -> None:
-    with pytest.raises(ServerUnreachable), rounds._sent_again(["a.txt"]):
+    with pytest.raises(ServerUnreachable), rounds._resend_later(["a.txt"]):
         raise ServerUnreachable
     assert state.again == {"a.txt"}
 

@@ -16,7 +16,7 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from svc.console import Answers, Column, Format, Out
 from svc.console.progress import Meter
-from svc.console.select import chosen_fields, run_jq, run_template, to_json
+from svc.console.select import run_jq, run_template, select_fields, to_json
 from svc.console.table import age, align_rows, cells, human, plain, size, tsv
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -59,7 +59,7 @@ def test_bare_json_is_the_columns_and_fields_choose() -> None:
 
 def test_an_unknown_field_lists_the_valid_ones() -> None:
     with pytest.raises(UsageError) as raised:
-        chosen_fields(Format(("nam",)), ["name", "head"], ["id"])
+        select_fields(Format(("nam",)), ["name", "head"], ["id"])
     assert "did you mean name?" in raised.value.detail
     assert "name, head, id" in raised.value.detail
 

@@ -106,7 +106,7 @@ class Moving(Base):
         def work(hears: Callable[[str, int], None]) -> str:
             if (fault := publication.fault_of(repo_id, release)) is not None:
                 raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-            assets = [file for file in download.chosen(release, []) if file.name == asset.name]
+            assets = [file for file in download.select_assets(release, []) if file.name == asset.name]
 
             def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
                 if done != total:

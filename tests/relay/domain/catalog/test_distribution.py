@@ -203,15 +203,15 @@ def running(tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_an_upgrade_replaces_the_file(api: Api, folder: Folder, running: Path) -> None:
     running.write_bytes(running.read_bytes().replace(b"9.1.0", b"0.0.9"))
-    found = upgrade.standing(api, "0.1.0")
+    found = upgrade.compare_builds(api, "0.1.0")
     assert found.behind and found.file == running and found.build is not None
     assert found.build.arch in (platform.machine(), "universal")
     assert upgrade.install(api, found, lambda *_: None) == running
     assert running.read_bytes() == (folder.at / "svc-any").read_bytes()
-    assert upgrade.standing(api, "9.1.0").verified is True
-    assert not upgrade.standing(api, "9.1.0").behind
+    assert upgrade.compare_builds(api, "9.1.0").verified is True
+    assert not upgrade.compare_builds(api, "9.1.0").behind
     running.write_bytes(running.read_bytes() + b"x")
-    assert upgrade.standing(api, "9.1.0").verified is False
+    assert upgrade.compare_builds(api, "9.1.0").verified is False
     assert [one.name for one in running.parent.iterdir()] == ["svc"]
 
 
@@ -219,10 +219,10 @@ def test_other_bytes_than_announced_change_nothing(api: Api, folder: Folder, run
     before = running.read_bytes()
     folder.tamper()
     with pytest.raises(ServerMisbehaved, match="nothing was changed"):
-        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+        upgrade.install(api, upgrade.compare_builds(api, "0.1.0"), lambda *_: None)
     folder.publish("9.2.0")  # a build that says another version of itself
     with pytest.raises(ServerMisbehaved, match="does not start here"):
-        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+        upgrade.install(api, upgrade.compare_builds(api, "0.1.0"), lambda *_: None)
     assert running.read_bytes() == before and [one.name for one in running.parent.iterdir()] == ["svc"]
 
 
@@ -230,24 +230,24 @@ def test_a_build_without_a_trusted_signature_is_not_even_fetched(
     api: Api, folder: Folder, running: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = running.read_bytes()
-    build = upgrade.standing(api, "0.1.0").build
-    assert build is not None and upgrade.standing(api, "0.1.0").signed
+    build = upgrade.compare_builds(api, "0.1.0").build
+    assert build is not None and upgrade.compare_builds(api, "0.1.0").signed
     other_version = b64u(KEY.sign(signed_bytes("9.0.0", build)))  # an old build, listed as a newer one
     strange = b64u(STRANGE_KEY.sign(signed_bytes("9.1.0", build)))
     for signature in ("", other_version, strange, build.signature[:-1] + "B", "A" * 86):
         folder.publish(signature=signature)
-        found = upgrade.standing(api, "0.1.0")
+        found = upgrade.compare_builds(api, "0.1.0")
         assert found.signed is False
         with pytest.raises(ServerMisbehaved, match="not signed with a release key"):
             upgrade.install(api, found, lambda *_: None)
     folder.publish()
     monkeypatch.setattr(release_keys, "KEYS", ())  # a program that was built without one
     with pytest.raises(Conflict, match="without a release key"):
-        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+        upgrade.install(api, upgrade.compare_builds(api, "0.1.0"), lambda *_: None)
     assert running.read_bytes() == before and [one.name for one in running.parent.iterdir()] == ["svc"]
     folder.publish(signature=b64u(NEXT_KEY.sign(signed_bytes("9.1.0", build))))
     monkeypatch.setattr(release_keys, "KEYS", (b64u(KEY.public), b64u(NEXT_KEY.public)))
-    assert upgrade.standing(api, "0.1.0").signed is True
+    assert upgrade.compare_builds(api, "0.1.0").signed is True
 
 
 def test_what_is_no_single_file_is_left_to_what_installed_it(
@@ -255,13 +255,13 @@ def test_what_is_no_single_file_is_left_to_what_installed_it(
 ) -> None:
     monkeypatch.setattr("sys.argv", [str(running.with_name("nothing"))])
     with pytest.raises(Conflict, match="pip install --upgrade"):
-        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+        upgrade.install(api, upgrade.compare_builds(api, "0.1.0"), lambda *_: None)
     folder.publish(os="windows")
     with pytest.raises(NotFound, match="no build"):
-        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+        upgrade.install(api, upgrade.compare_builds(api, "0.1.0"), lambda *_: None)
     (folder.at / "release.json").unlink()
     with pytest.raises(NotFound, match="hands out no builds"):
-        upgrade.standing(api, "0.1.0")
+        upgrade.compare_builds(api, "0.1.0")
 
 
 def test_an_upgrade_is_alone(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def test_the_engine_of_these_tests_works() -> None:
 def test_a_processor_that_lacks_what_the_engine_needs(tmp_path: Path) -> None:
     cpu = tmp_path / "cpuinfo"
     cpu.write_text("processor\t: 0\nflags\t\t: fpu sse2 avx fma\n")
-    assert hardware.lacking(cpu) == ["avx2", "f16c"]
-    assert hardware.lacking(tmp_path / "none") == []
+    assert hardware.find_lacking(cpu) == ["avx2", "f16c"]
+    assert hardware.find_lacking(tmp_path / "none") == []
     assert "lacks AVX2, F16C" in hardware.reason(1, "", ["avx2", "f16c"])
     assert "this processor lacks" in hardware.reason(-signal.SIGILL, "", [])
 
