@@ -90,9 +90,9 @@ def diff(
 
 
 def _copies(ctx: Ctx, files: Sequence[ChangedFile], typed: Sequence[str]) -> dict[str, str]:
-    """Return what to show for each conflict copy among the new files. (A conflict copy is a file that keeps
-    one side of a conflict.) Maps the path of the copy to a line that is shown instead of its text, which is
-    mostly that of another file. Copies that the user named in `typed` are left out."""
+    """Return what to show for each conflict copy among the new files. A conflict copy keeps one side of a
+    conflict, so its text is mostly that of another file. The result maps the path of each copy to a line that
+    is shown instead of its text. Copies that the user named in `typed` are left out."""
     added = [file.path for file in files if file.status == "added"]
     if not added:
         return {}

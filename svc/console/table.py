@@ -63,8 +63,9 @@ def plain(value: Any) -> str:
 
 
 def human(value: Any, kind: str, now: datetime) -> str:
-    """Return the value as text for a person. `kind` is the kind of its column: a time is shown as an age, a
-    size with its unit, an id shortened, a line up to the first line break, and code with its indentation."""
+    """Return the value as text for a person, formatted by the `kind` of its column. A time is shown as an
+    age, a size with its unit, an id shortened, and a line only up to the first line break. Code keeps its
+    indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
     text = plain(value)

@@ -98,8 +98,8 @@ def push(
     changes and `agreed` is not called.
 
     Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks. Raises
-    Conflict if others keep changing the same files, EditsConflict if an edit cannot be merged (both versions
-    are then in the folder), and NotSealed if another seal came first."""
+    Conflict if others keep changing the same files, and NotSealed if another seal came first. Raises
+    EditsConflict if an edit cannot be merged; both versions are then in the folder."""
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:

@@ -1,5 +1,5 @@
-"""Finds changes that a push does not send. These are files over a size cap, and removals that cannot be sent
-because svc cannot send what is now in the place of the file, such as a link."""
+"""Finds changes that a push does not send. One kind is files over a size cap. The other kind is removals of
+files whose place is taken by something that svc cannot send, such as a link."""
 
 from __future__ import annotations
 

@@ -255,8 +255,9 @@ def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
 
 
 def _unknown(group: str, words: list[str]) -> NoReturn:
-    """Raise UsageError for an unknown command. The error has a hint: that the command is not built yet, what
-    git's or gh's command is called in svc, where a command of this name is, or which name is most similar."""
+    """Raise UsageError for an unknown command. The error has a hint: the command's name in svc if git or gh
+    has such a command, another place where svc has a command of this name, or the most similar name. If the
+    command is specified but not built yet, the error says so."""
     from svc.cmd.frame.specified import not_built
 
     typed, names = words[0], children(group)

@@ -82,8 +82,8 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
     """Return whether a change can be queued instead of sent. The command must allow it for these arguments,
-    there must be a session with which it can be sent later, and, if `with_repo` is True, the repository must
-    be known without asking the server."""
+    and there must be a session with which the change can be sent later. If `with_repo` is True, the
+    repository must be known without asking the server."""
     return (
         where.can_queue
         and (not with_repo or (where.linked is not None and where.named_repo is None))

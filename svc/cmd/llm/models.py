@@ -92,9 +92,9 @@ def pull(
     hf.co/OWNER/NAME:TAG and names without an owner come from registries. An interrupted pull continues where
     it stopped.
 
-    The bytes of a FILE are shared where the file system allows it, by a reflink or else by a hard link, which
-    is checked before the model is loaded. Otherwise they are copied. If a model has several files
-    (-00001-of-00003.gguf), name any of them, and all are added. All SVC_HOMEs of a user share one cache.
+    A FILE is not copied if the file system can share its bytes, by a reflink or else by a hard link. A file
+    behind a hard link is checked before it is loaded. If a model has several files (-00001-of-00003.gguf),
+    name any of them, and all are added. All SVC_HOMEs of a user share one cache.
 
     Examples:
     svc llm pull ./tiny.gguf

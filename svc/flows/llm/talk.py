@@ -21,9 +21,9 @@ PortState = Literal["llm", "free", "foreign", "silent"]
 
 
 def probe(port: int, seconds: float = PROBE_SECONDS) -> PortState:
-    """Return the state of a port of this machine: `llm` if an LLM server answers, `free` if no program
-    listens, `silent` if a program does not answer in time or is still starting, and `foreign` for any other
-    program. `seconds` limits the wait for the answer."""
+    """Return the state of a port of this machine. It is `llm` if an LLM server answers, `free` if no program
+    listens, and `silent` if a program does not answer in time or is still starting. It is `foreign` for any
+    other program. `seconds` limits the wait for the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/api/tags")

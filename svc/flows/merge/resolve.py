@@ -186,8 +186,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     mine, else the present file.
 
     An interrupted call can be repeated, which finishes it. Raises ClientError if a file changed since
-    `conflict` was read. Raises Conflict if a file is above the path, if a link or another special file is at
-    the path, or if a directory contains something that cannot be moved to the trash."""
+    `conflict` was read. Raises Conflict if a file is above the path, or a link or another special file is at
+    the path. Also raises Conflict if a directory contains something that cannot be moved to the trash."""
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(

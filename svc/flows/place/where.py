@@ -1,8 +1,8 @@
 """The context of a command: folder, server, repository and session.
 
-A server or repository is named by the first of these that is present: an option, the environment (SVC_SERVER,
-SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git remote, the server that SVC_TOKEN is for, and the
-server of the last sign-in."""
+Several things can name the server or repository, and the first that is present counts: an option, the
+environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git remote, the server that
+SVC_TOKEN is for, and the server of the last sign-in."""
 
 from __future__ import annotations
 
