@@ -97,7 +97,7 @@ def is_about_row(action: Action) -> bool:
     return action.id == "open" or bool(set(BRACES.findall(action.command)) - OF_THE_SCREEN)
 
 
-def spoken(key: str) -> str:
+def spell_key(key: str) -> str:
     """Returns a key as people write it, such as `/`. `key`: its name in Textual, such as `slash`."""
     return _NAMES.get(key, key)
 
@@ -119,7 +119,7 @@ def clashes(actions: Iterable[Action]) -> list[str]:
         for key in action.keys:
             other = seen.setdefault(key, action)
             if other.id != action.id:
-                clashing.append(f"{spoken(key)} is {other.label} and {action.label}")
+                clashing.append(f"{spell_key(key)} is {other.label} and {action.label}")
     return clashing
 
 

@@ -28,9 +28,9 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.colouring import COLOURING
-from tui.commands import Commands, Field, given, missing, words_of
+from tui.commands import Commands, Parameter, missing, parse_values, words_of
 from tui.display.hyperlinks import terminal_opens
-from tui.display.screen import Over
+from tui.display.screen import Overlay
 from tui.drafts import Drafts
 from tui.images.protocol import Way
 from tui.listening.news import News
@@ -39,7 +39,7 @@ from tui.offers import OFFERS
 from tui.reads import Read
 from tui.screens.order import KeysInOrder
 from tui.sending import Sending
-from tui.theme import THEMES, light_ground, selected
+from tui.theme import THEMES, choose_selected, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
 
@@ -109,7 +109,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """The role (name of a colour in the theme) that paints the line under a cursor."""
         if self._selected[0] != self.colours:
             ground = os.environ.get("COLORFGBG", "")
-            role = selected(self.colours, self.console.color_system, self.no_color, ground)
+            role = choose_selected(self.colours, self.console.color_system, self.no_color, ground)
             self._selected = self.colours, role
         return self._selected[1]
 
@@ -125,7 +125,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         although its environment variables do not say so."""
         return self._opens_links and not self.is_web
 
-    def over(self) -> Over | None:
+    def over(self) -> Overlay | None:
         return over(self.screen, self.images)
 
     def actions(self) -> tuple[Action, ...]:
@@ -153,7 +153,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
             current.say("sign in for this: svc login", "warn")
             return
-        why = self.refused(action)
+        why = self.find_refusal(action)
         if why:
             current.say(why, "warn")
             return
@@ -176,7 +176,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         paints the data. `at` is when it was read, in seconds since 1970. If the request fails, the painted
         data stays, the error is shown, and `failed` is called."""
         screen = self.screen
-        cached = self.client.known(read)
+        cached = self.client.read_cached(read)
         if cached is not None:
             paint(*cached)
             if read.final:
@@ -184,7 +184,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         def work() -> None:
             began = time.monotonic()
-            self.later(lambda: self.news.asks(began))
+            self.later(lambda: self.news.note_request(began))
             try:
                 value, at = self.client.fetch(read)
                 self.news.took = time.monotonic() - began
@@ -192,9 +192,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 self._tell(worker(), screen, error, failed)
                 return
             finally:
-                self.later(lambda: self.news.answered(began))
+                self.later(lambda: self.news.note_answer(began))
             if not worker().is_cancelled:
-                self.call_from_thread(self._arrived, screen, lambda: paint(value, at))
+                self.call_from_thread(self._paint_arrived, screen, lambda: paint(value, at))
 
         def worker() -> Worker[None]:
             return get_current_worker()
@@ -259,7 +259,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: sending.drop(entry), send=False)
 
-    def queued(self, prefix: str) -> list[str]:
+    def describe_queue(self, prefix: str) -> list[str]:
         """Returns a description of each waiting action in the outbox whose API path begins with `prefix`."""
         below = (entry for entry in self.entries if entry.state != "refused")
         return [describe_action(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
@@ -420,7 +420,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
         self.call_from_thread(tell)
 
-    def _arrived(self, screen: Any, paint: Callable[[], None]) -> None:
+    def _paint_arrived(self, screen: Any, paint: Callable[[], None]) -> None:
         self.news.state = "online"
         if screen.remains:
             paint()
@@ -544,7 +544,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         """Returns the one-line summary of a command. Returns "" if there is no such command."""
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
-    def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
+    def known_for(self, path: str, fields: Sequence[Parameter]) -> dict[str, str]:
         """Returns values for a command's parameters, by parameter name, as far as they are known from what
         the screen shows: repository, number, run, version or seal. `path`: the command, such as `issue
         close`."""
@@ -565,7 +565,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             values["repo"] = repo.full_name
         return values
 
-    def refused(self, action: Action) -> str:
+    def find_refusal(self, action: Action) -> str:
         """Returns the reason why the account's role does not allow the action here. Returns "" if it allows
         the action."""
         from svc.flows.place.rights import refusal
@@ -584,7 +584,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def do_help(self) -> None:
         from tui.screens.command.palette import Help
 
-        self.push_screen(Help(self.actions(), self._current.where, self.refused))
+        self.push_screen(Help(self.actions(), self._current.where, self.find_refusal))
 
     def do_palette(self) -> None:
         from tui.screens.command.palette import Palette
@@ -599,7 +599,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             for path, summary in summaries.items()
             if path not in named
         )
-        self.push_screen(Palette((*offered, *others), "type to filter", self.refused))
+        self.push_screen(Palette((*offered, *others), "type to filter", self.find_refusal))
 
     def do_command(self) -> None:
         """Let the user type a command line of svc, and run it."""
@@ -633,7 +633,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words)
             return
         fields = self.commands.fields(path)
-        values = given(fields, words[len(path.split()) :])
+        values = parse_values(fields, words[len(path.split()) :])
         if values is None or "--help" in words or "-h" in words:
             self.run_words(words)
             return

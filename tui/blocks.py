@@ -1,7 +1,7 @@
 """Lays out blocks, which are rows with a title, beside each other if there is room. Also puts rows into
 frames.
 
-    rows = laid([Block("Seals a week", chart), Block("People", people)], width)
+    rows = lay_blocks([Block("Seals a week", chart), Block("People", people)], width)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Block(NamedTuple):
     number: str = ""
 
 
-def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
+def lay_blocks(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
     """Returns the rows of all blocks, arranged in columns of equal width. There are as many columns as fit
     with at least `least` cells each. Each block goes into the column that is shortest at that point."""
     number = max(1, min(MOST, len(blocks), (width + GAP) // (least + GAP)))
@@ -44,7 +44,7 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
         if rows:
             stack = min(stacks, key=len)
             stack += [BLANK] if stack else []
-            stack += [ruled(block.title, block.number, wide), *rows]
+            stack += [draw_rule(block.title, block.number, wide), *rows]
     stacks = [stack for stack in stacks if stack]
     height = max(map(len, stacks), default=0)
     return [
@@ -52,7 +52,7 @@ def laid(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[Line]:
     ]
 
 
-def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
+def draw_card(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
     """Returns the rows inside a frame (a card) that is `width` columns wide. `head`: the parts in the upper
     line of the frame. The frame takes CARD of the columns, and the rows must fit into the others."""
     from tui.markdown.words import Row
@@ -68,7 +68,7 @@ def carded(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list
     return [*framed, (("╰" + "─" * (width - 2) + "╯", "line"),)]
 
 
-def ruled(title: str, count: str, width: int) -> Line:
+def draw_rule(title: str, count: str, width: int) -> Line:
     """Returns a line with the title of a block and its number, filled up with a rule to `width` columns."""
     parts = fit([(title, "title"), (f" {count}" if count else "", "dim"), (" ", "text")], width)
     return (*parts, ("─" * (width - sum(cell_len(text) for text, _ in parts)), "line"))
@@ -79,7 +79,7 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
     parts: list[Part] = []
     last = max((place for place, cell in enumerate(cells) if cell), default=0)
     for place, cell in enumerate(cells[: last + 1]):
-        fitting = fit(_ended(cell), wide)
+        fitting = fit(_strip_end(cell), wide)
         parts += fitting
         if place < last:
             room = wide - sum(cell_len(text) for text, _ in fitting)
@@ -87,7 +87,7 @@ def _beside(cells: Sequence[Line], wide: int) -> Line:
     return tuple(parts)
 
 
-def _ended(cell: Line) -> Line:
+def _strip_end(cell: Line) -> Line:
     """Returns the cell without the blanks at its end. A row that was wrapped may end with one blank more than
     fits."""
     return (*cell[:-1], (cell[-1][0].rstrip(), cell[-1][1])) if cell else cell

@@ -55,7 +55,7 @@ class Standing(NamedTuple):
     more: bool = False
 
 
-def _dated(seals: Iterable[SealSummary]) -> list[Dated]:
+def _read_seals(seals: Iterable[SealSummary]) -> list[Dated]:
     return [
         Dated(
             seal.id,
@@ -72,7 +72,7 @@ def newest(repo_id: str, head: str) -> Read[list[Dated]]:
     query = CommitsQuery(sha=head)
 
     def call(api: Api) -> list[Dated]:
-        return _dated(api.items(histories.COMMITS, query, limit=NEWEST, id=repo_id))
+        return _read_seals(api.items(histories.COMMITS, query, limit=NEWEST, id=repo_id))
 
     return Read(f"repos/{repo_id}/newest/{head}", list[Dated], call, final=True)
 
@@ -83,8 +83,8 @@ def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
     beyond, alone = CommitsQuery(sha=head, without=base), CommitsQuery(sha=head)
 
     def call(api: Api) -> Apart:
-        seals = _dated(api.items(histories.COMMITS, beyond, limit=AHEAD + 1, id=repo_id))
-        own = seals[:1] or _dated(api.items(histories.COMMITS, alone, limit=1, id=repo_id))
+        seals = _read_seals(api.items(histories.COMMITS, beyond, limit=AHEAD + 1, id=repo_id))
+        own = seals[:1] or _read_seals(api.items(histories.COMMITS, alone, limit=1, id=repo_id))
         return Apart(own[0], tuple(seals))
 
     return Read(f"repos/{repo_id}/apart/{head}/{base}", Apart, call, final=True)
@@ -110,7 +110,7 @@ def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, St
 
 
 def _read(client: Client, read: Read[T]) -> T:
-    value, _ = client.known(read) or client.fetch(read)
+    value, _ = client.read_cached(read) or client.fetch(read)
     return value
 
 

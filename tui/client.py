@@ -1,6 +1,6 @@
 """The app's access to a server. Its methods block, so call them on threads. Answers are cached.
 
-known = client.known(reads.repos("alice"))
+cached = client.read_cached(reads.repos("alice"))
 repos, at = client.fetch(reads.repos("alice"))
 """
 
@@ -46,7 +46,7 @@ class Client:
             self._api = self._open_api()
         return self._api
 
-    def known(self, read: Read[T]) -> tuple[T, float] | None:
+    def read_cached(self, read: Read[T]) -> tuple[T, float] | None:
         """Returns the cached answer to a request and when it was read, in seconds since 1970. Returns None if
         no answer is cached."""
         return self.store.get(self.space, read.key, read.shape)

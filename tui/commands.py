@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Values = Mapping[str, str]
 
 
-class Field(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of a command. `spelled`: the names of an option, such as --label, or () for an argument.
     `many`: the parameter takes several words. `flag`: it is an option without a value."""
 
@@ -37,8 +37,8 @@ class Field(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-REPO = Field("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
-YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
+REPO = Parameter("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
+YES = Parameter("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
 
 
 class Commands:
@@ -49,7 +49,7 @@ class Commands:
     def __init__(
         self,
         summaries: Mapping[str, str],
-        fields: Callable[[str], Sequence[Field]],
+        fields: Callable[[str], Sequence[Parameter]],
         complete: Callable[[list[str]], list[tuple[str, str]]],
         programs: Programs,
     ) -> None:
@@ -89,7 +89,7 @@ class Commands:
         return ""
 
 
-def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
+def parse_values(fields: Sequence[Parameter], words: Sequence[str]) -> dict[str, str] | None:
     """Returns the values that a command line gives to the parameters, by name. `words`: the words after the
     command. Returns None if they contain an unknown option."""
     options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
@@ -115,7 +115,7 @@ def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | Non
     return {name: values[0] if len(values) == 1 else shlex.join(values) for name, values in by_field.items()}
 
 
-def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
+def words_of(path: str, fields: Sequence[Parameter], values: Values) -> list[str]:
     """Returns the words of the command line for these values, which are given by parameter name. Raises
     ValueError if a parameter of several words contains a quote that is not closed."""
     options: list[str] = []
@@ -135,6 +135,6 @@ def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
     return [*path.split(), *options, *(["--"] if dashed else []), *arguments]
 
 
-def missing(fields: Sequence[Field], values: Values) -> list[Field]:
+def missing(fields: Sequence[Parameter], values: Values) -> list[Parameter]:
     """Returns the required fields that have no value."""
     return [field for field in fields if field.required and not values.get(field.name)]

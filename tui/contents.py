@@ -164,7 +164,7 @@ def history(
     )
 
 
-def brought(repo_id: str, seal_id: str) -> Read[Compare]:
+def changes_made(repo_id: str, seal_id: str) -> Read[Compare]:
     """Returns a request for the changes that a seal made, compared with its first parent."""
     query = CompareQuery(head=seal_id)
     return Read(
@@ -208,13 +208,13 @@ def changed_paths(repo_id: str, seal_id: str) -> Read[ChangedPaths]:
 
 def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
     return Read(
-        f"repos/{repo_id}/issues/{_named(query)}",
+        f"repos/{repo_id}/issues/{_name_query(query)}",
         list[ListedIssue],
         lambda api: as_rows(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id), ListedIssue),
     )
 
 
-def _named(query: msgspec.Struct) -> str:
+def _name_query(query: msgspec.Struct) -> str:
     """Returns the name of a query within its cache key. If only the state is set, the name is the state.
     Otherwise it consists of all members that are set."""
     filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
@@ -412,7 +412,7 @@ def dependents(repo_id: str) -> Read[list[Dependent]]:
 
 def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
     return Read(
-        f"repos/{repo_id}/proposals/{_named(query)}",
+        f"repos/{repo_id}/proposals/{_name_query(query)}",
         list[ListedProposal],
         lambda api: as_rows(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
     )

@@ -39,23 +39,23 @@ class Counted(msgspec.Struct, frozen=True):
 NONE = Counted()
 
 
-def open_issues(repo: Repo) -> Read[Counted]:
+def count_open_issues(repo: Repo) -> Read[Counted]:
     query = IssueQuery(state="open", limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/issues", issues.LIST, query, id=repo.id)
 
 
-def released(repo: Repo) -> Read[Counted]:
+def count_releases(repo: Repo) -> Read[Counted]:
     """Returns a request for the number of releases of a repository."""
     return _of_list(f"repos/{repo.id}/count/releases", releases.LIST, PageQuery(limit=PAGE), id=repo.id)
 
 
-def advised(repo: Repo) -> Read[Counted]:
+def count_advisories(repo: Repo) -> Read[Counted]:
     """Returns a request for the number of advisories about a repository."""
     query = AdvisoryQuery(repo=repo.full_name, limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/advisories", advisories.LIST, query)
 
 
-def failed_checks(repo: Repo, seal: str) -> Read[Counted]:
+def count_failed_checks(repo: Repo, seal: str) -> Read[Counted]:
     """Returns a request for the number of failed checks of a seal."""
 
     def call(api: Api) -> Counted:

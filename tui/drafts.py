@@ -47,7 +47,7 @@ class Drafts:
             temporary.replace(file)
 
 
-def named(repo_id: str, number: int, *words: object) -> str:
+def name_draft(repo_id: str, number: int, *words: object) -> str:
     """Returns the name of the draft of a text about issue or proposal `number`. `words`: the kind of text,
     such as "verdict"."""
     end = f"-{_short(repr(words))}" if words else ""

@@ -47,13 +47,13 @@ class Filter(NamedTuple):
     @property
     def without_state(self) -> str:
         """Returns the filter as it is typed, without its state."""
-        return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
+        return " ".join(f"{name}:{_quote(value)}" for name, value in self.words.items() if name != "state")
 
     @property
     def typed(self) -> str:
         """Returns the filter as text, in the notation in which users type it."""
         return " ".join(
-            [*(f"{name}:{_quoted(value)}" for name, value in self.words.items()), *self.free.split()]
+            [*(f"{name}:{_quote(value)}" for name, value in self.words.items()), *self.free.split()]
         )
 
 
@@ -91,14 +91,14 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
     """Completes the last word of a filter. Returns the text with that word completed as far as possible, and
     the candidates for it. `values`: returns the values of an option, such as the labels of the repository."""
-    before, typed = _parted(text)
+    before, typed = _split_last(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:
         quoted = begun.removeprefix('"')
         offered = STATES[kind] if name == "state" else ("yes", "no") if name == "draft" else values(name)
         people = ("@me",) if name in PEOPLE else ()
         candidates = [
-            f"{name}:{_quoted(value)} "
+            f"{name}:{_quote(value)} "
             for value in dict.fromkeys((*people, *offered))
             if value.casefold().startswith(quoted.casefold())
         ]
@@ -111,14 +111,14 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
     shared = (
         candidates[0]
         if len(candidates) == 1
-        else _shared([candidate.rstrip('" ') for candidate in candidates])
+        else _find_common([candidate.rstrip('" ') for candidate in candidates])
     )
     return before + (shared if len(shared) > len(typed) else typed), [
         candidate.strip() for candidate in candidates
     ]
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split_last(text: str) -> tuple[str, str]:
     """Splits a typed filter before its last token. Returns (the text before it, the token). The token is ""
     if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
@@ -127,14 +127,14 @@ def _parted(text: str) -> tuple[str, str]:
     return text[: tokens[-1].start()], tokens[-1].group()
 
 
-def _shared(names: list[str]) -> str:
+def _find_common(names: list[str]) -> str:
     """Returns the longest beginning that all names have in common."""
     first, last = min(names), max(names)
     same = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
     return first[:same]
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return f'"{value}"' if re.search(r"\s", value) else value
 
 

@@ -79,7 +79,7 @@ def plain(text: str) -> Plain:
     return Plain(text)
 
 
-def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
+def colour_text(text: str, path: str = "", language: str = "") -> Coloured | None:
     """Returns the lines of a text with roles (names of styles), found by the lexer for `path` or `language`.
     Returns None if there is no lexer, the text is too long, or the lexer takes too long. Call it on a
     thread."""

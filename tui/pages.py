@@ -82,14 +82,14 @@ class Pages:
             )
             for issue in issues
         ]
-        return _filtered("Issues", repo, filters, choices, partial(self.issues, repo))
+        return _filter_page("Issues", repo, filters, choices, partial(self.issues, repo))
 
     def issue(self, repo: Repo, number: int) -> Page:
         issue: Issue = self._read(contents.issue(repo.id, number))
         lines = [
             f"{issue.state}, by {_who(issue)} {self._ago(issue.created_at)}",
-            *_named("labels", (label.name for label in issue.labels)),
-            *_named("assigned", (_handle(actor) for actor in issue.assignees)),
+            *_list_names("labels", (label.name for label in issue.labels)),
+            *_list_names("assigned", (_handle(actor) for actor in issue.assignees)),
             *_text(issue.body),
             *self._comments(self._read(contents.comments(repo.id, number))),
         ]
@@ -108,7 +108,7 @@ class Pages:
             )
             for proposal in proposals
         ]
-        return _filtered("Proposals", repo, filters, choices, partial(self.proposals, repo))
+        return _filter_page("Proposals", repo, filters, choices, partial(self.proposals, repo))
 
     def proposal(self, repo: Repo, number: int) -> Page:
         proposal: Proposal = self._read(contents.proposal(repo.id, number))
@@ -118,9 +118,9 @@ class Pages:
         lines = [
             f"{state}, by {_who(proposal)} {self._ago(proposal.created_at)}",
             f"{safe(proposal.head)} into {safe(proposal.base)}",
-            *_named("labels", (label.name for label in proposal.labels)),
-            *_named("blocked by", reasons_to_wait(proposal.blocked_by)),
-            *_named("conflicts in", proposal.conflicts),
+            *_list_names("labels", (label.name for label in proposal.labels)),
+            *_list_names("blocked by", reasons_to_wait(proposal.blocked_by)),
+            *_list_names("conflicts in", proposal.conflicts),
             *([conflict_way_out(proposal)] if proposal.conflicts else []),
             *_text(proposal.body),
             *(
@@ -255,7 +255,7 @@ class Pages:
             *(
                 f"  webhook {safe(webhook.url)}: {'active' if webhook.active else 'off'}, "
                 f"{', '.join(webhook.events)}"
-                for webhook in self._allowed(now, "webhook.list", settings_reads.webhooks(now.id))
+                for webhook in self._read_allowed(now, "webhook.list", settings_reads.webhooks(now.id))
             ),
             "Checks",
             *(
@@ -270,8 +270,8 @@ class Pages:
         return Page(f"Settings of {safe(now.full_name)}", lines)
 
     def _access(self, repo: Repo) -> list[str]:
-        people = self._allowed(repo, "collaborator.list", contents.collaborators(repo.id))
-        invited = self._allowed(repo, "invite.list", contents.invites(repo.id))
+        people = self._read_allowed(repo, "collaborator.list", contents.collaborators(repo.id))
+        invited = self._read_allowed(repo, "invite.list", contents.invites(repo.id))
         lines = [f"  {_handle(person.account)}: {person.role}" for person in people]
         return lines + [
             f"  {_handle(invite.account)}: invited as {invite.role}"
@@ -279,7 +279,7 @@ class Pages:
             if invite.state == "pending"
         ]
 
-    def _allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
+    def _read_allowed(self, repo: Repo, operation: str, read: Read[Any]) -> Any:
         return [] if refusal(operation, repo) else self._read(read)
 
     def inbox(self, full_names: dict[str, Repo]) -> Page:
@@ -312,7 +312,7 @@ class Pages:
         return lines
 
 
-def _filtered(
+def _filter_page(
     what: str,
     repo: Repo,
     filters: Filter,
@@ -360,12 +360,12 @@ def _code(text: str) -> list[str]:
     return [f"  {safe(line)}" for line in text.split("\n")]
 
 
-def _named(what: str, names: Iterable[str]) -> list[str]:
+def _list_names(what: str, names: Iterable[str]) -> list[str]:
     listing = ", ".join(safe(name) for name in names)
     return [f"{what}: {listing}"] if listing else []
 
 
 def _text(text: str) -> list[str]:
-    from tui.text import wrapped
+    from tui.text import wrap
 
-    return [f"  {line}" for line in wrapped(text, WIDTH)] if text.strip() else []
+    return [f"  {line}" for line in wrap(text, WIDTH)] if text.strip() else []

@@ -24,7 +24,7 @@ from tui import contents, reads
 from tui.client import Client, sentence
 from tui.pages import Choice, Page, Pages
 from tui.reads import Read
-from tui.screens.code.words import counts, listed
+from tui.screens.code.words import counts, describe_listing
 from tui.text import ago, lines_of, safe
 from tui.widgets.patch import Patches
 
@@ -34,7 +34,7 @@ PAGE = 20  # choices or lines printed at once
 HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
-class Plain:
+class LineMode:
     """The line mode of the app. `folder`: id of the repository that the linked folder belongs to. `run`
     returns when the user quits or the input ends."""
 
@@ -67,7 +67,7 @@ class Plain:
     def home(self) -> Page:
         repos = self._read(reads.repos(self._client.account, self._folder))
         repos.sort(key=lambda repo: repo.id != self._folder)
-        choices = self._named(repos)
+        choices = self._list_repos(repos)
         if self._client.account:
             named = {repo.full_name: repo for repo in repos}
             choices.append(Choice("inbox", lambda: self._pages.inbox(named)))
@@ -78,9 +78,9 @@ class Plain:
         """Returns the page of repositories that the account may see but has no role in. `own_ids`: the ids of
         those in which it has a role."""
         repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in own_ids]
-        return Page(f"Other repositories {len(repos)}", (), self._named(repos))
+        return Page(f"Other repositories {len(repos)}", (), self._list_repos(repos))
 
-    def _named(self, repos: list[Repo]) -> list[Choice]:
+    def _list_repos(self, repos: list[Repo]) -> list[Choice]:
         return [
             Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
             for repo in repos
@@ -109,7 +109,12 @@ class Plain:
         description = [safe(repo.description)] if repo.description else []
         address = git_address(repo, self._client.origin)
         cloned = [f"git clone {safe(address)}"] if address else []
-        return [*description, counts(repo), *cloned, *(f"listing {listed(entry)}" for entry in entries)]
+        return [
+            *description,
+            counts(repo),
+            *cloned,
+            *(f"listing {describe_listing(entry)}" for entry in entries),
+        ]
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
         tree = self._read(contents.tree(repo.id, seal, folder))
@@ -142,7 +147,7 @@ class Plain:
         return Page("history", (), choices)
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
-        compare = self._read(contents.brought(repo.id, seal.id))
+        compare = self._read(contents.changes_made(repo.id, seal.id))
         lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
@@ -170,7 +175,7 @@ class Plain:
             elif word == "r":
                 return "again"
             elif word.startswith("/"):
-                page, choices = self._filtered(page, word[1:])
+                page, choices = self._filter_page(page, word[1:])
                 start = 0
             elif word.startswith(":"):
                 self._command(word[1:])
@@ -181,7 +186,7 @@ class Plain:
             else:
                 self._say(f"{safe(word)} is none of the choices")
 
-    def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
+    def _filter_page(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
         """Applies the text that the user typed after `/`. Returns the page, and its choices that match."""
         if page.search is None:
             return page, [choice for choice in page.choices if text.casefold() in choice.text.casefold()]
@@ -205,7 +210,7 @@ class Plain:
     def _read(self, read: Read[T]) -> T:
         """Makes a request and returns the server's answer. If the server cannot be reached, returns the
         cached answer."""
-        cached = self._client.known(read)
+        cached = self._client.read_cached(read)
         if cached is not None and read.final:
             return cached[0]
         try:

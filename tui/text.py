@@ -70,13 +70,13 @@ def brief(text: str, now: float) -> str:
     return words.replace(" min", "m").replace(" h", "h").replace(" d", "d")
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """Returns the rows of a text of several lines, escaped. Lines wider than `width` cells are wrapped
     between words. The continuation of a wrapped line begins below its first word."""
-    return [row for line in text.replace("\r\n", "\n").rstrip("\n").split("\n") for row in hung(line, width)]
+    return [row for line in text.replace("\r\n", "\n").rstrip("\n").split("\n") for row in hang(line, width)]
 
 
-def hung(line: str, width: int) -> list[str]:
+def hang(line: str, width: int) -> list[str]:
     """Returns the rows of one line, escaped. If the line is wider than `width` cells, it is wrapped, and its
     continuation begins below its first word."""
     line = safe(line)
@@ -102,7 +102,7 @@ def _broken(line: str, width: int) -> list[str]:
     return [*rows, row]
 
 
-def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
+def fold(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
     """Wraps one line of parts between words. Returns rows of at most `width` columns."""
     text = "".join(words for words, _ in parts)
     if cell_len(text) <= width:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import unquote
 
-from tui.highlight import Coloured, coloured
+from tui.highlight import Coloured, colour_text
 from tui.slices import within
-from tui.text import Part, wrapped
+from tui.text import Part, wrap
 from tui.widgets.lines import Item
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Texts:
         if page is None:
             if len(self._pages) > KEPT:
                 self._pages.clear()
-            page = self._pages[key] = self._rendered(text, width, breaks)
+            page = self._pages[key] = self._render(text, width, breaks)
             self._ask_for_colours()
         return page
 
@@ -69,18 +69,18 @@ class Texts:
         self._pages.clear()
         self._repaint()
 
-    def _rendered(self, text: str, width: int, breaks: bool) -> list[Row]:
-        from tui.markdown.page import Taste, rendered
+    def _render(self, text: str, width: int, breaks: bool) -> list[Row]:
+        from tui.markdown.page import Taste, render_markdown
         from tui.markdown.words import Row
 
         number = self._numbers.setdefault(text, len(self._numbers))
         taste = Taste(breaks, self._opened.get(number, frozenset()))
         page = None
         if self._late < LATE_MAX:
-            page, late = timed(lambda: rendered(text, width, taste, self._colour))
+            page, late = run_timed(lambda: render_markdown(text, width, taste, self._colour))
             self._late += late
         if page is None:
-            return [Row(((line, "text"),)) for line in wrapped(text, width)]
+            return [Row(((line, "text"),)) for line in wrap(text, width)]
         return [
             row._replace(targets=tuple(_own(target, number) for target in row.targets)) for row in page.rows
         ]
@@ -99,7 +99,7 @@ class Texts:
 
         def work() -> None:
             until = time.monotonic() + COLOUR_SECONDS
-            colours = {key: coloured(key[0], language=key[1]) for key in plain if time.monotonic() < until}
+            colours = {key: colour_text(key[0], language=key[1]) for key in plain if time.monotonic() < until}
             app.later(lambda: self._learn(colours))
 
         app = cast("AskedApp", self._of.app)
@@ -112,7 +112,7 @@ class Texts:
             self._repaint()
 
 
-def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
+def run_timed(work: Callable[[], T]) -> tuple[T | None, bool]:
     """Calls `work` for a limited time. Returns its result, and whether it took too long. If it did, it was
     ended, and the result is None."""
     from tui.markdown.page import SECONDS

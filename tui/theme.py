@@ -82,7 +82,7 @@ class Styles(dict[str, Style]):
     def __missing__(self, role: str) -> Style:
         tinted = _TINTED.fullmatch(role)
         if tinted is not None:
-            return self._tinted(role, *tinted.groups())
+            return self._tint(role, *tinted.groups())
         match = _LABEL.fullmatch(role)
         if match is None:
             raise KeyError(role)
@@ -95,7 +95,7 @@ class Styles(dict[str, Style]):
         self[role] = style
         return style
 
-    def _tinted(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
+    def _tint(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
         """Make and return the style of `role`. It is the style of the role `of` on the background `ground`.
         If `ground` is None, it is underlined, and also reversed if `how` is "found"."""
         if ground is None:
@@ -125,7 +125,7 @@ def _luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
+def choose_selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
     """Returns the role that paints the line under a cursor. If the terminal has 256 colours and its
     background is known, that is a tint that keeps the colours of the text. Otherwise the line is reversed.
     `colours`: name of the theme. `colorfgbg`: the terminal's own colours as its environment says them, such

@@ -134,9 +134,9 @@ def _open(run: Run, theme: str, images: str, plain: bool, *, mouse: bool) -> Non
 
     client = Client(run.server, account(), lambda: run.reader, known.Store(root / known.FILE), credential)
     if plain:
-        from tui.plain import Plain
+        from tui.plain import LineMode
 
-        Plain(client, time.time, sys.stdin, sys.stdout, run.linked[1].repo_id if run.linked else "").run()
+        LineMode(client, time.time, sys.stdin, sys.stdout, run.linked[1].repo_id if run.linked else "").run()
         return
     from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api

@@ -258,8 +258,8 @@ async def test_an_answer_that_comes_while_a_screen_is_removed_is_not_painted(
         await sees(pilot, "no open issues")
         left = app.screen
         app.pop_screen()  # its widgets are not gone yet
-        app._arrived(left, lambda: painted.append("left"))
-        app._arrived(app.screen, lambda: painted.append("shown"))
+        app._paint_arrived(left, lambda: painted.append("left"))
+        app._paint_arrived(app.screen, lambda: painted.append("shown"))
     assert painted == ["shown"]
 
 

@@ -10,7 +10,7 @@ from pygments.lexers import get_all_lexers
 
 from tests.depth import played
 from tui.colouring import COLOURING, Colouring
-from tui.highlight import coloured
+from tui.highlight import colour_text
 from tui.lexing import lexer_for, lexer_of, roles_soon
 from tui.widgets.colours import Colours
 
@@ -19,19 +19,19 @@ NAMES = sorted({aliases[0] for _, aliases, _, _ in get_all_lexers(plugins=False)
 
 
 def test_a_text_that_takes_too_long_has_no_colours_and_the_next_one_has() -> None:
-    assert coloured(ENDLESS, "README.md") is None
-    again = coloured("x = 1\n", "a.py")
+    assert colour_text(ENDLESS, "README.md") is None
+    again = colour_text("x = 1\n", "a.py")
     assert again is not None
     assert again[0] == (("x = ", "text"), ("1", "number"))
 
 
 def test_a_text_is_coloured_by_its_language_as_by_its_name() -> None:
-    by_name, by_language = coloured("x = 1\n", "a.py"), coloured("x = 1\n", language="Python")
+    by_name, by_language = colour_text("x = 1\n", "a.py"), colour_text("x = 1\n", language="Python")
     assert by_name is not None
     assert by_language is not None
     assert list(by_name) == list(by_language)
-    assert coloured("x = 1\n", language="no such language") is None
-    assert coloured("x = 1\n", "a.no-such-name") is None
+    assert colour_text("x = 1\n", language="no such language") is None
+    assert colour_text("x = 1\n", "a.no-such-name") is None
 
 
 def test_a_process_that_was_ended_is_replaced() -> None:
@@ -78,6 +78,6 @@ def test_a_line_that_is_typed_has_its_colours_at_once() -> None:
 
 
 def test_an_app_that_ends_ends_the_process() -> None:
-    assert coloured("x = 1\n", "a.py") is not None
+    assert colour_text("x = 1\n", "a.py") is not None
     COLOURING.close()
-    assert coloured("x = 1\n", "a.py") is not None
+    assert colour_text("x = 1\n", "a.py") is not None

@@ -12,7 +12,7 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 
-from tui.display.looks import BLANK, Cell, Looks, Row, switched
+from tui.display.looks import BLANK, Cell, Looks, Row, switch_look
 from tui.display.screen import Screen
 from tui.text import ago
 
@@ -190,12 +190,12 @@ def test_a_column_of_times_that_move_on_costs_four_bytes_a_row() -> None:
     ],
 )
 def test_a_look_changes_by_what_differs(before: str, after: str, text: str) -> None:
-    assert switched(LOOKS.of(Style.parse(before)), LOOKS.of(Style.parse(after))) == text
+    assert switch_look(LOOKS.of(Style.parse(before)), LOOKS.of(Style.parse(after))) == text
 
 
 def test_a_link_is_ended_before_the_next_look() -> None:
     link, bold = LOOKS.of(Style.parse("link https://x.example")), LOOKS.of(Style(bold=True))
-    assert switched(link, bold) == "\x1b]8;;\x1b\\\x1b[1m"
+    assert switch_look(link, bold) == "\x1b]8;;\x1b\\\x1b[1m"
 
 
 def test_equal_cells_between_two_changes_are_sent_again_only_in_the_same_look() -> None:

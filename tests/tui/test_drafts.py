@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.drafts import Drafts, named
+from tui.drafts import Drafts, name_draft
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,12 @@ from tui.drafts import Drafts, named
 def test_a_server_that_names_a_repository_strangely_reaches_no_other_folder(
     repo_id: str, tmp_path: Path
 ) -> None:
-    drafts, other = Drafts(tmp_path / "home" / "drafts"), named(repo_id, 2, "verdict")
-    drafts.keep(named(repo_id, 1), "one")
+    drafts, other = Drafts(tmp_path / "home" / "drafts"), name_draft(repo_id, 2, "verdict")
+    drafts.keep(name_draft(repo_id, 1), "one")
     drafts.keep(other, "two")
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {file.parent for file in files} == {tmp_path / "home" / "drafts"}
     assert [file.stat().st_mode & 0o777 for file in files] == [0o600, 0o600]
-    assert (drafts.read(named(repo_id, 1)), drafts.read(other)) == ("one", "two")
+    assert (drafts.read(name_draft(repo_id, 1)), drafts.read(other)) == ("one", "two")
     drafts.keep(other, " ")
-    assert (drafts.read(named(repo_id, 1)), drafts.read(other)) == ("one", "")
+    assert (drafts.read(name_draft(repo_id, 1)), drafts.read(other)) == ("one", "")

@@ -10,7 +10,7 @@ from localstore.core.model.rights import OPERATIONS
 from svc.cmd.frame.catalogue import NOT_INSIDE, fields
 from svc.cmd.frame.table import COMMANDS
 from tui.actions import Action
-from tui.commands import given, missing, words_of
+from tui.commands import missing, parse_values, words_of
 from tui.offers import OFFERS
 from tui.screens.tables import PLACES, actions_in
 
@@ -65,7 +65,7 @@ def test_the_form_of_each_command_makes_its_line() -> None:
         }
         assert missing(own, values) == []
         words = words_of(path, own, values)
-        assert given(own, words[len(path.split()) :]) == values, path
+        assert parse_values(own, words[len(path.split()) :]) == values, path
         required = [field for field in own if field.required]
         assert missing(own, {}) == required, path
 
@@ -76,6 +76,6 @@ def test_each_command_line_of_an_action_can_be_typed() -> None:
     for action in every_action():
         words = shlex.split(action.command.removeprefix("svc "))
         path = next((" ".join(words[:n]) for n in (3, 2, 1) if " ".join(words[:n]) in COMMANDS), "")
-        if path and path not in NOT_INSIDE and given(fields(path), words[len(path.split()) :]) is None:
+        if path and path not in NOT_INSIDE and parse_values(fields(path), words[len(path.split()) :]) is None:
             wrong.append(action.command)
     assert sorted(set(wrong)) == []

@@ -21,9 +21,9 @@ from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
 from tui.display.looks import BLANK, Cell
-from tui.display.screen import Over, Screen
+from tui.display.screen import Overlay, Screen
 from tui.images.protocol import PIXELS, WAYS, Way, cells, pixels, sequence, way_of
-from tui.images.read import decoded
+from tui.images.read import decode_picture
 from tui.widgets.picture import Picture, over
 
 __all__ = ["project"]
@@ -76,7 +76,7 @@ def test_a_picture_keeps_its_shape_and_its_bounds(way: Any) -> None:
     width, height = pixels(way, 500, 500)
     assert width <= PIXELS[0] and height <= PIXELS[1]
     kind = {"blocks": "blocks", "sixel": "sixel"}.get(way, "png")
-    image = decoded("a.png", png(4000, 2000), kind, width, height)
+    image = decode_picture("a.png", png(4000, 2000), kind, width, height)
     assert (image.full_width, image.full_height) == (4000, 2000)
     assert image.width <= width and abs(image.width - 2 * image.height) <= 2
     columns, rows = cells(way, image)
@@ -87,12 +87,12 @@ def test_a_picture_keeps_its_shape_and_its_bounds(way: Any) -> None:
 
 
 def test_each_protocol_carries_the_picture_and_nothing_of_its_bytes() -> None:
-    small = decoded("a.png", png(), "png", 100, 100)
+    small = decode_picture("a.png", png(), "png", 100, 100)
     assert Image.open(io.BytesIO(base64.b64decode(small.data))).size == (40, 20)
     kitty = sequence("kitty", small)
     assert kitty.startswith("\x1b_Ga=T,f=100") and kitty.endswith("\x1b\\")
     assert sequence("iterm2", small).startswith("\x1b]1337;File=inline=1;width=4;height=1")
-    six = decoded("a.png", png(9, 7), "sixel", 100, 100)
+    six = decode_picture("a.png", png(9, 7), "sixel", 100, 100)
     text = sequence("sixel", six)
     assert text.startswith('\x1bP0;1q"1;1;9;7') and text.endswith("\x1b\\")
     assert "!9~" in text and set(six.data) <= set('"#;!$-0123456789' + "".join(map(chr, range(63, 127))))
@@ -105,7 +105,7 @@ def test_each_protocol_carries_the_picture_and_nothing_of_its_bytes() -> None:
 )
 def test_what_is_no_picture_is_refused_in_a_sentence(raw: bytes) -> None:
     with pytest.raises(Invalid, match="not an image that can be shown"):
-        decoded("a.png", raw, "png", 100, 100)
+        decode_picture("a.png", raw, "png", 100, 100)
 
 
 def test_no_file_of_the_current_folder_takes_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,14 +116,14 @@ def test_no_file_of_the_current_folder_takes_part(tmp_path: Path, monkeypatch: p
         file.write_text(f"open({str(marker)!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path / "clone")
     with suppress(Invalid):
-        decoded("a.png", png(), "blocks", 80, 40)
+        decode_picture("a.png", png(), "blocks", 80, 40)
     assert not marker.exists()
 
 
 def test_one_pixel_and_an_animation_are_shown() -> None:
-    one = decoded("a.png", png(1, 1), "blocks", 80, 40)
+    one = decode_picture("a.png", png(1, 1), "blocks", 80, 40)
     assert (one.width, one.height, one.frames) == (1, 1, 1)
-    many = decoded("a.gif", animated(), "blocks", 80, 40)
+    many = decode_picture("a.gif", animated(), "blocks", 80, 40)
     assert (many.kind, many.frames, many.width) == ("gif", 5, 8)
 
 
@@ -158,7 +158,7 @@ async def test_a_picture_is_drawn_in_cells(
         assert not app.screen.query_one(Picture).display
 
 
-async def pixels_of(pilot: Pilot[None], way: Way) -> Over | None:
+async def pixels_of(pilot: Pilot[None], way: Way) -> Overlay | None:
     """The pixels over the cells, once they are there."""
     for _ in range(50):
         await settle(pilot)
@@ -198,7 +198,7 @@ async def test_pixels_are_drawn_once_and_taken_away(project: str, alice: Svc, op
 def test_cells_below_pixels_are_written_again() -> None:
     screen = Screen(10, 2)
     assert screen.update({0: [(0, [BLANK] * 10)]}) == ""
-    screen.forget(Over(2, 0, 3, 1, "", ""))
+    screen.forget(Overlay(2, 0, 3, 1, "", ""))
     text = screen.update({0: [(0, [BLANK] * 10)]})
     assert "\x1b[K" in text
     assert screen.rows()[0] == [BLANK] * 10

@@ -19,7 +19,7 @@ from localstore.core.model.history import ChangedFile
 from localstore.core.model.issue import Reactions
 from localstore.core.model.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from tests.depth import rounds
-from tui.highlight import coloured, plain
+from tui.highlight import colour_text, plain
 from tui.lexing import lexer_of, role_of
 from tui.listed import ListedProposal, as_rows
 from tui.text import WINDOW, lines_of, safe, starts, windows
@@ -74,10 +74,10 @@ def test_the_rows_of_a_large_comparison_are_made_without_all_its_lines(half: int
 
 def test_a_coloured_text_takes_little_more_than_its_letters() -> None:
     text = "def f(x: int) -> str:\n    return str(x + 1)  # why\n" * 300
-    coloured(text, "a.py")  # the lexer is imported
+    colour_text(text, "a.py")  # the lexer is imported
     tracemalloc.start()
     try:
-        found = coloured(text, "a.py")
+        found = colour_text(text, "a.py")
         assert found is not None
         assert len(found) == 600
         assert tracemalloc.get_traced_memory()[0] < 6 * len(text)
@@ -86,8 +86,8 @@ def test_a_coloured_text_takes_little_more_than_its_letters() -> None:
 
 
 def test_a_text_of_very_many_lines_is_not_coloured() -> None:
-    assert coloured("x = 1\n" * MANY, "a.py") is None
-    assert coloured("x = 1\n" * 10, "a.py") is not None
+    assert colour_text("x = 1\n" * MANY, "a.py") is None
+    assert colour_text("x = 1\n" * 10, "a.py") is not None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_lines_of_a_coloured_text(text: str) -> None:
                 lines[-1] += [(one, role_of(token)) for one in safe(letter)]
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
-    found = coloured(text, "a.py")
+    found = colour_text(text, "a.py")
     assert found is not None
     assert [[(one, role) for part, role in line for one in part] for line in found] == lines
 

@@ -18,7 +18,7 @@ from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
-from tui.display.lean import painted
+from tui.display.lean import read_cells
 from tui.display.looks import Looks
 from tui.display.screen import Screen
 
@@ -68,7 +68,7 @@ class Twice:
 
     def draw(self, update: CompositorUpdate) -> None:
         self._streams[0].feed(update.render_segments(self._app.console).replace("\n", "\r\n"))
-        self._streams[1].feed(self._shown.update(painted(update, self._looks)))
+        self._streams[1].feed(self._shown.update(read_cells(update, self._looks)))
         self.updates += 1
         for y in range(self.stock.lines):
             stock, lean = (

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.markdown.page import CHARS, LINES, Page, Taste, rendered
+from tui.markdown.page import CHARS, LINES, MarkdownRows, Taste, render_markdown
 from tui.slices import within
 from tui.text import Part
 from tui.texts import linked_path
 
 
-def page(text: str, width: int = 60, taste: Taste | None = None) -> Page:
-    found = rendered(text, width, taste or Taste())
+def page(text: str, width: int = 60, taste: Taste | None = None) -> MarkdownRows:
+    found = render_markdown(text, width, taste or Taste())
     assert found is not None
     return found
 
@@ -81,7 +81,7 @@ def test_code_is_coloured_by_its_language() -> None:
         asked.append((text, language))
         return [((line, "keyword"),) for line in text.splitlines()]
 
-    found = rendered("```py title=x\na\nb\n```\n\n```\nc\n```\n", 60, Taste(), colour)
+    found = render_markdown("```py title=x\na\nb\n```\n\n```\nc\n```\n", 60, Taste(), colour)
     assert found is not None
     assert asked == [("a\nb\n", "py")]
     assert [row.parts[-1] for row in found.rows if len(row.parts) > 1] == [
@@ -185,7 +185,7 @@ MARKS = st.text("ab #*_`>-[]()!|<>\\\n 1.~&;:@\x1b\u202e界", max_size=300)
 
 @given(MARKS, st.integers(16, 100))
 def test_any_text_fits_its_width(text: str, width: int) -> None:
-    found = rendered(text, width)
+    found = render_markdown(text, width)
     if found is None:
         return
     for row in found.rows:
@@ -201,7 +201,7 @@ def test_a_long_text_is_cut_and_a_deep_one_is_not_taken_apart() -> None:
     rows = shown("a b c\n\n" * (CHARS // 4))
     assert "more characters" in rows[-1]
     assert len(rows) < LINES + 10
-    assert rendered("> " * 100 + "deep", 60) is None
+    assert render_markdown("> " * 100 + "deep", 60) is None
 
 
 HOSTILE = [
@@ -225,7 +225,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:4].strip() or "blank")
 def test_no_text_holds_the_app(text: str) -> None:
-    within(0.3, lambda: rendered(text, 80))  # rows or none, but it comes back
+    within(0.3, lambda: render_markdown(text, 80))  # rows or none, but it comes back
 
 
 def test_work_that_takes_too_long_is_ended() -> None:

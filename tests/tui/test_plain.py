@@ -16,7 +16,7 @@ from tests.svc.conftest import Answer, Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
 from tui.pages import Page
-from tui.plain import Plain
+from tui.plain import LineMode
 from tui.reads import Read
 
 __all__ = ["project", "proposal"]
@@ -139,7 +139,7 @@ class _Speaking:
 
     account, origin = "", "http://127.0.0.1:1"
 
-    def known(self, read: Read[Any]) -> None:
+    def read_cached(self, read: Read[Any]) -> None:
         return None
 
     def fetch(self, read: Read[Any]) -> Any:
@@ -148,7 +148,7 @@ class _Speaking:
 
 def test_an_error_of_a_server_does_not_steer_the_terminal() -> None:
     out = io.StringIO()
-    Plain(_Speaking(), lambda: 0.0, io.StringIO(), out).run()  # type: ignore[arg-type]
+    LineMode(_Speaking(), lambda: 0.0, io.StringIO(), out).run()  # type: ignore[arg-type]
     assert out.getvalue() == "\\x1b[2Jgone\\x1b]0;owned\\x07\n"
 
 
@@ -163,7 +163,7 @@ def test_a_command_runs_at_the_server_that_is_shown_and_nothing_of_the_folder(
     kept = os.dup(1)
     with (tmp_path / "said").open("w+") as said:
         os.dup2(said.fileno(), 1)  # the command writes there, not to `out`
-        Plain(client, lambda: 0.0, io.StringIO(":repo list\nq\n"), io.StringIO())._visit(Page("Home"))  # type: ignore[arg-type]
+        LineMode(client, lambda: 0.0, io.StringIO(":repo list\nq\n"), io.StringIO())._visit(Page("Home"))  # type: ignore[arg-type]
         os.dup2(kept, 1)
         said.seek(0)
         text = said.read()

@@ -9,7 +9,7 @@ from rich.color import Color
 from rich.style import Style
 
 from tui.app import SvcApp
-from tui.theme import BACKGROUNDS, ROLES, THEMES, contrast, label_role, selected
+from tui.theme import BACKGROUNDS, ROLES, THEMES, choose_selected, contrast, label_role
 from tui.widgets.strips import strip
 
 TEXT, LINES = 4.5, 3.0  # the least contrast, as WCAG 2 counts it
@@ -59,7 +59,7 @@ def test_the_cursors_line_leaves_the_colours() -> None:
 def test_where_the_cursors_line_is_tinted(
     theme: str, system: str | None, no_color: bool, ground: str, role: str
 ) -> None:
-    assert selected(theme, system, no_color, ground) == role
+    assert choose_selected(theme, system, no_color, ground) == role
 
 
 def test_labels_have_their_colour_where_it_is_seen() -> None:

@@ -244,7 +244,7 @@ async def test_a_repository_that_is_searched_before_the_list_is_there(
     app = open_app()
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        (mine,) = app.client.known(app.repos)[0]
+        (mine,) = app.client.read_cached(app.repos)[0]
         theirs = msgspec.structs.replace(mine, id="0" * 20, full_name="zoe/faraway")
         monkeypatch.setattr(reads, "visible_repos", late)
         burst(pilot, "w", *"faraway", "enter", "question_mark")

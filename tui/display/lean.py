@@ -14,7 +14,7 @@ from textual.driver import Driver
 from textual.screen import Screen as TextualScreen
 
 from tui.display.looks import Looks, Row
-from tui.display.screen import Over, Screen, at
+from tui.display.screen import Overlay, Screen, at
 
 _SYSTEMS = {
     "standard": ColorSystem.STANDARD,
@@ -30,9 +30,9 @@ class LeanApp(App[None]):
 
     _shown: Screen | None = None
     _looks: Looks | None = None
-    _over: Over | None = None
+    _over: Overlay | None = None
 
-    def over(self) -> Over | None:
+    def over(self) -> Overlay | None:
         """Returns the picture that the terminal draws in pixels over the cells, None if there is none."""
         return None
 
@@ -72,7 +72,7 @@ class LeanApp(App[None]):
             return
         if self._batch_count or not self._running or self._closed:
             return
-        text = self._changed(renderable)
+        text = self._update_cells(renderable)
         if text:
             x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
             text += at(x, y)
@@ -82,7 +82,7 @@ class LeanApp(App[None]):
             driver.flush()
         self.post_display_hook()
 
-    def _changed(self, update: CompositorUpdate) -> str:
+    def _update_cells(self, update: CompositorUpdate) -> str:
         width, height = self.size
         cleared = ""
         if self._looks is None:
@@ -97,14 +97,14 @@ class LeanApp(App[None]):
             self._shown = Screen(width, height)
             cleared += self._shown.clear()
             self._over = None
-        text = cleared + self._shown.update(painted(update, self._looks), scrolls=over is None)
+        text = cleared + self._shown.update(read_cells(update, self._looks), scrolls=over is None)
         if over is not None and self._over is None:
             self._over = over
             text += f"{at(over.x, over.y)}{over.draw}"
         return text
 
 
-def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
+def read_cells(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
     """Returns the cells that an update of Textual paints. For each line by its number, they are runs of
     cells, each as (first column, cells)."""
     runs: dict[int, list[tuple[int, Row]]] = {}

@@ -115,7 +115,7 @@ def _graphemes(text: str) -> Sequence[tuple[int, int, int]]:
 
 
 @lru_cache(1024)
-def switched(before: Look, after: Look) -> str:
+def switch_look(before: Look, after: Look) -> str:
     """Returns the shortest text that switches the terminal from one look to another."""
     old, new = _codes(before), _codes(after)
     if old is None or new is None:

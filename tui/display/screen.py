@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from rich.cells import split_graphemes
 
-from tui.display.looks import BLANK, PLAIN, UNKNOWN, Cell, Look, Row, switched
+from tui.display.looks import BLANK, PLAIN, UNKNOWN, Cell, Look, Row, switch_look
 
 GAP = 4  # equal cells between two runs that are sent again rather than jumped over
 SCROLLED_ROWS = 4  # fewest rows that are worth a scroll
 BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing instead
 
 
-class Over(NamedTuple):
+class Overlay(NamedTuple):
     """A picture that the terminal draws in pixels over cells. `x`, `y`, `width` and `height` are in cells.
     `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it, ""
     if writing the cells does."""
@@ -53,7 +53,7 @@ class Screen:
     def rows(self) -> list[Row]:
         return [list(row) for row in self._rows]
 
-    def forget(self, area: Over) -> None:
+    def forget(self, area: Overlay) -> None:
         """Forget what the terminal shows in this area, so that the next update paints it again."""
         for row in self._rows[area.y : area.y + area.height]:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
@@ -62,7 +62,7 @@ class Screen:
         """Returns the text that paints these cells. Returns "" if the terminal shows them all already.
         `painted`: for each line by its number, runs of cells as (first column, cells). `scrolls`: rows that
         moved may be scrolled."""
-        target = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
+        target = {y: self._paint_row(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in target.items() if row != self._rows[y]}
         if not changed:
             return ""
@@ -77,7 +77,7 @@ class Screen:
     def _blank(self) -> Row:
         return [BLANK] * self.width
 
-    def _painted(self, y: int, runs: Iterable[tuple[int, Row]]) -> Row:
+    def _paint_row(self, y: int, runs: Iterable[tuple[int, Row]]) -> Row:
         row = list(self._rows[y])
         for x, cells in runs:
             fitting = cells[: max(0, self.width - x)]
@@ -106,7 +106,7 @@ class Screen:
         distance, count = max(votes.items(), key=lambda vote: (vote[1], -abs(vote[0])))
         if count < SCROLLED_ROWS or count * 2 < len(changed):
             return
-        top, bottom = self._moved(changed, distance)
+        top, bottom = self._find_moved(changed, distance)
         if bottom - top < SCROLLED_ROWS:
             return
         first, last = min(top, top + distance), max(bottom, bottom + distance)
@@ -122,7 +122,7 @@ class Screen:
             if cells != self._rows[y]:
                 changed[y] = cells
 
-    def _moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
+    def _find_moved(self, changed: Mapping[int, Row], distance: int) -> tuple[int, int]:
         """Returns the longest block of changed lines whose new content the terminal already shows `distance`
         lines below. The block is (top, bottom) without the line `bottom`."""
         best, top = (0, 0), None
@@ -203,7 +203,7 @@ class _Pen:
 
     def _switch(self, look: Look) -> None:
         if look != self._look:
-            self._parts.append(switched(self._look, look))
+            self._parts.append(switch_look(self._look, look))
             self._look = look
 
 
@@ -224,7 +224,7 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
     for x in range(end):
         if before[x] == after[x]:
             continue
-        if start >= 0 and (x - stop > GAP or _coloured(after[stop - 1 : x + 1])):
+        if start >= 0 and (x - stop > GAP or _has_own_looks(after[stop - 1 : x + 1])):
             yield _whole(before, after, start, stop)
             start = -1
         if start < 0:
@@ -234,7 +234,7 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
         yield _whole(before, after, start, stop)
 
 
-def _coloured(cells: Row) -> bool:
+def _has_own_looks(cells: Row) -> bool:
     """Returns whether the cells between the first and the last one have looks of their own. If so, writing
     them as well takes extra escape sequences."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))

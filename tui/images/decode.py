@@ -32,7 +32,7 @@ class Drawn(msgspec.Struct):
     data: str
 
 
-def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
+def draw_image(raw: bytes, way: str, width: int, height: int) -> Drawn:
     """Returns the first frame of an image, upright, and shrunk to at most `width` × `height` pixels. It is
     never enlarged. `way`: blocks, png or sixel."""
     from PIL import Image, ImageOps
@@ -99,7 +99,7 @@ def main(words: list[str]) -> None:
     bound()
     answer: Drawn | Refusal
     try:
-        answer = drawn(raw, words[0], int(words[1]), int(words[2]))
+        answer = draw_image(raw, words[0], int(words[1]), int(words[2]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
         answer = Refusal(reason(error))
     sys.stdout.buffer.write(msgspec.json.encode(answer))

@@ -33,13 +33,13 @@ def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: in
     raises Invalid if the bytes are not an image, and TooLarge if there are too many."""
 
     def call(api: Api) -> Drawn:
-        return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)
+        return decode_picture(path, _bytes(api, repo_id, seal, path), way, width, height)
 
     key = f"repos/{repo_id}/picture/{seal}/{way}{width}x{height}/{path}"
     return Read(key, Drawn, call, final=True)
 
 
-def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
+def decode_picture(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
     """Decodes a picture in a separate process. Raises Invalid if the bytes are not an image."""
     words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:

@@ -9,16 +9,16 @@ FIRST, LONGEST = 0.5, 30.0  # seconds
 
 
 class Backoff:
-    """Computes the pause before the next attempt, and waits for it. After an attempt call `failed` or
-    `worked`, then `wait`."""
+    """Computes the pause before the next attempt, and waits for it. Call `lengthen` after an attempt that
+    failed or `reset` after one that worked, and then `wait`."""
 
     def __init__(self) -> None:
         self._seconds = FIRST
 
-    def failed(self) -> None:
+    def lengthen(self) -> None:
         self._seconds = min(LONGEST, self._seconds * 2)
 
-    def worked(self) -> None:
+    def reset(self) -> None:
         self._seconds = FIRST
 
     def wait(self, ended: threading.Event) -> None:

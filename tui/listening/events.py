@@ -97,7 +97,7 @@ class Following:
                     socket = api.sync.socket()
                 if not self._begin(socket):
                     return
-                backoff.worked()
+                backoff.reset()
                 refused = polled = 0
                 self._since = None
                 self._listen(socket)
@@ -107,7 +107,7 @@ class Following:
                 state = state_after(error)
                 if state == "sign_in":
                     self._refused(self._open_api())
-                backoff.failed()
+                backoff.lengthen()
                 refused += 1
             finally:
                 with self._lock:
@@ -120,7 +120,7 @@ class Following:
                 state = self._polls(SOCKET_SOON if polled < SOON_TRIES else SOCKET_EVERY)
                 if not state:
                     polled += 1
-                    backoff.worked()
+                    backoff.reset()
                     continue
                 self._since = None
                 self._state(state)

@@ -57,9 +57,9 @@ class Looking:
             try:
                 if self._look():
                     return
-                backoff.worked()
+                backoff.reset()
             except AgentSilent:
-                backoff.failed()
+                backoff.lengthen()
             except SvcError as error:
                 self._end(str(error.detail or error.title))
                 return

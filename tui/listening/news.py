@@ -40,8 +40,8 @@ class News:
         self._state, self.since = "unknown", ""
         self.following = Following(
             lambda: app.client.api,
-            self._heard,
-            self._followed,
+            self._take_event,
+            self._take_state,
             lambda api: app.client.renew(api.http.credential),
         )
         self._pushed = ""  # how news come by themselves: live, polling or not
@@ -65,13 +65,13 @@ class News:
             self._state = state
             self.since = datetime.fromtimestamp(self._app.clock(), UTC).isoformat()
 
-    def asks(self, since: float) -> None:
+    def note_request(self, since: float) -> None:
         """Called when a request is sent. `since`: when, by the monotonic clock. If no answer arrives within
         SLOW seconds, the state of the connection becomes `slow`."""
         self._unanswered.append(since)
         self._app.set_timer(SLOW, lambda: self._waits(since))
 
-    def answered(self, since: float) -> None:
+    def note_answer(self, since: float) -> None:
         """Called when a request has ended. `since`: when it was sent, by the monotonic clock."""
         if since in self._unanswered:
             self._unanswered.remove(since)
@@ -97,10 +97,10 @@ class News:
         self._missed -= self._shows
         self.following.follow(repo_ids)
 
-    def _followed(self, state: str) -> None:
+    def _take_state(self, state: str) -> None:
         self._app.later(lambda: self._set_state(state))
 
-    def _heard(self, repo_id: str) -> None:
+    def _take_event(self, repo_id: str) -> None:
         self._app.later(lambda: self._news_of(repo_id))
 
     def _set_state(self, state: str) -> None:

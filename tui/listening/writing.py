@@ -149,14 +149,14 @@ class Writing:
         deltas = [
             followed
             for delta in waiting
-            for update in _spliced(mine, delta)
+            for update in _splice_delta(mine, delta)
             for followed in lane.follow(update, APP)
         ]
         before_text = self.text
         self._first, self._log, self._sheet = text, [], Sheet(text, _now)
         self.kept = self.made = last
         for delta in deltas:
-            self._send(_spliced(self._sheet, delta))
+            self._send(_splice_delta(self._sheet, delta))
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
@@ -180,9 +180,9 @@ class Writing:
             try:
                 if self._listen():
                     return
-                backoff.worked()
+                backoff.reset()
             except AgentSilent:
-                backoff.failed()
+                backoff.lengthen()
             except SvcError as error:
                 self._tell(Heard(Event("ended", detail=str(error.detail or error.title)), self._talk))
                 return
@@ -220,7 +220,7 @@ def _now() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
+def _splice_delta(sheet: Sheet, delta: Delta) -> list[bytes]:
     """Apply a change to a sheet (the app's copy of the text). Returns the updates to send to the agent."""
     updates, at = [], 0
     for step in delta:

@@ -11,14 +11,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.cells import cell_len
 
-from tui.markdown.tables import Cell, table
+from tui.markdown.tables import TableCell, table
 from tui.markdown.words import (
     BREAK,
     PICTURE,
     Piece,
     Row,
     attributes,
-    laid_out,
+    lay_out,
     on_one_line,
     pieces_of,
     tags,
@@ -40,7 +40,7 @@ Colour = Callable[[str, str], Sequence[tuple[Part, ...]] | None]
 """The lines of a code block by its text and language; None where it stays plain."""
 
 
-class Page(NamedTuple):
+class MarkdownRows(NamedTuple):
     """A Markdown text rendered as rows."""
 
     rows: list[Row]
@@ -68,11 +68,13 @@ def plain_colour(text: str, language: str) -> None:
     """Colours nothing. It stands in for a function that colours source text."""
 
 
-def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour) -> Page | None:
+def render_markdown(
+    text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour
+) -> MarkdownRows | None:
     """Renders a Markdown text as rows of at most `width` columns, and never more than WIDTH. Returns None if
     the text is nested too deeply. `colour`: the function that colours code. This can take long: see
     `tui.slices`."""
-    source, rest = _bounded(text.replace("\r\n", "\n"))
+    source, rest = _cut_long(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
         return None
@@ -81,10 +83,10 @@ def rendered(text: str, width: int, taste: Taste = READ, colour: Colour = plain_
     if rest:
         writer.gap()
         writer.put([Piece(f"… {rest:,} more characters", "dim")])
-    return Page(writer.rows)
+    return MarkdownRows(writer.rows)
 
 
-def _bounded(text: str) -> tuple[str, int]:
+def _cut_long(text: str) -> tuple[str, int]:
     """Cuts a text that is too long to be parsed. Returns the beginning to parse, and the number of characters
     that are left out."""
     end = len(text) if len(text) <= CHARS else (text.rfind("\n", 0, CHARS) + 1 or CHARS)
@@ -119,7 +121,7 @@ class _Writer:
 
     def put(self, pieces: Sequence[Piece]) -> None:
         """Add the rows of a paragraph."""
-        self.put_rows(laid_out(pieces, self.room))
+        self.put_rows(lay_out(pieces, self.room))
 
     def put_rows(self, rows: Sequence[Row]) -> None:
         if any(self._folded):
@@ -223,8 +225,8 @@ class _Writer:
         self.gap()
         self.put_rows([Row((("│ ", "gutter"), *parts)) for parts in rows])
 
-    def _cells(self, tokens: Sequence[Token]) -> list[list[Cell]]:
-        rows: list[list[Cell]] = []
+    def _cells(self, tokens: Sequence[Token]) -> list[list[TableCell]]:
+        rows: list[list[TableCell]] = []
         for at, token in enumerate(tokens):
             if token.type == "tr_open":
                 rows.append([])
@@ -232,7 +234,7 @@ class _Writer:
                 style = str(token.attrs.get("style", ""))
                 base = "strong" if token.type == "th_open" else "text"
                 pieces = on_one_line(pieces_of(tokens[at + 1].children or [], False, base))
-                rows[-1].append(Cell(pieces, style.rpartition(":")[2] or "left"))
+                rows[-1].append(TableCell(pieces, style.rpartition(":")[2] or "left"))
         return rows
 
     def _with_addresses(self, pieces: list[Piece]) -> list[Piece]:

@@ -15,7 +15,7 @@ LEAST = 3  # cells of a column that is made narrower
 CUT = "…"
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of a Markdown table. `align`: left, right or center."""
 
     pieces: list[Piece]
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
         return sum(cell_len(piece.text) for piece in self.pieces)
 
 
-def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
+def table(rows: Sequence[Sequence[TableCell]], width: int) -> list[Row]:
     """Returns the rows of a table, at most `width` columns wide. The first row is the header. If the table is
     too wide, its widest columns are narrowed first, and their texts are cut with an ellipsis."""
     cells = [row[:COLUMNS] for row in rows]
@@ -46,7 +46,7 @@ def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
     return [*drawn[:1], rule, *drawn[1:]]
 
 
-def _row(cells: Sequence[Cell], widths: Sequence[int]) -> Row:
+def _row(cells: Sequence[TableCell], widths: Sequence[int]) -> Row:
     line: list[Piece] = []
     for place, (cell, width) in enumerate(zip(cells, widths, strict=False)):
         if place:

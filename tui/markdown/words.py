@@ -52,7 +52,7 @@ def pieces_of(tokens: Sequence[Token], breaks: bool, base: str = "text") -> list
         kind = token.type
         role = "link" if target else next((strong for strong in _STRONGEST if strong in on), base)
         if kind == "text":
-            pieces += [Piece(token.content, role, target)] if target else _named(token.content, role)
+            pieces += [Piece(token.content, role, target)] if target else _link_names(token.content, role)
         elif kind == "code_inline":
             pieces.append(Piece(token.content, "link" if target else "code", target))
         elif kind in ("softbreak", "hardbreak"):
@@ -76,7 +76,7 @@ _SWITCHES = {"strong": "strong", "em": "emphasis", "s": "struck"}
 _STRONGEST = ("struck", "strong", "emphasis")
 
 
-def _named(text: str, role: str) -> list[Piece]:
+def _link_names(text: str, role: str) -> list[Piece]:
     """Splits a text into pieces. Addresses, numbers such as #12, handles and seal ids become links."""
     pieces: list[Piece] = []
     at = 0
@@ -122,7 +122,7 @@ def tags(text: str) -> Iterator[tuple[str, str, str, str]]:
     yield text[at:], "", "", ""
 
 
-def laid_out(pieces: Sequence[Piece], width: int) -> list[Row]:
+def lay_out(pieces: Sequence[Piece], width: int) -> list[Row]:
     """Lays out pieces as rows of at most `width` cells, broken between words."""
     rows: list[Row] = []
     line: list[Piece] = []

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from localstore.core.model.repo import Repo
-from tui.actions import Action, is_about_row, spoken
+from tui.actions import Action, is_about_row, spell_key
 from tui.text import Part, safe
 from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
@@ -154,18 +154,18 @@ class Base(Screen[None], inherit_bindings=False):
     def _footer(self) -> list[tuple[str, str]]:
         """Returns (key, what it does) for the line of keys. While a filter hides rows, the keys that change
         or clear the filter come first."""
-        hints = [(spoken(action.keys[0]), label) for action, label in self.hinted()]
+        hints = [(spell_key(action.keys[0]), label) for action, label in self.list_hints()]
         if not self.hides_rows:
             return hints
         actions = [action for action in self.svc.actions() if action.keys]
         taken = {key for action in actions for key in action.keys}
-        first = [(spoken(key), words) for key, words in FILTERED if key in taken]
+        first = [(spell_key(key), words) for key, words in FILTERED if key in taken]
         replaced = {
-            spoken(action.keys[0]) for action in actions if any(key in action.keys for key, _ in FILTERED)
+            spell_key(action.keys[0]) for action in actions if any(key in action.keys for key, _ in FILTERED)
         }
         return [*first, *(hint for hint in hints if hint[0] not in replaced)]
 
-    def hinted(self) -> list[tuple[Action, str]]:
+    def list_hints(self) -> list[tuple[Action, str]]:
         """Returns the actions for the line of keys, each with its label. The action that opens the row comes
         first."""
         actions = [action for action in self.svc.actions() if action.footer and action.keys]
@@ -176,7 +176,7 @@ class Base(Screen[None], inherit_bindings=False):
         """Returns the label of an action in the line of keys. Returns "" to leave the action out, because it
         does nothing for the row under the cursor, or in the pane with the focus."""
         useless = (action.id == "open" and not self.opens) or (is_about_row(action) and not self.has_row)
-        return "" if useless or (action.right and self.svc.refused(action)) else action.label
+        return "" if useless or (action.right and self.svc.find_refusal(action)) else action.label
 
     def on_lines_moved(self, event: Lines.Moved) -> None:
         self.show_keys()
@@ -225,7 +225,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._said = None
         for action in self.svc.actions():
             for key in action.keys:
-                if spoken(key) == event.key:
+                if spell_key(key) == event.key:
                     self.svc.press(key)
                     return
 
@@ -331,7 +331,7 @@ class Base(Screen[None], inherit_bindings=False):
 
             return leave_and_call
 
-        def escaped() -> None:
+        def leave() -> None:
             self._remove_prompt(back)
             if on_leave is not None:
                 on_leave()
@@ -341,13 +341,13 @@ class Base(Screen[None], inherit_bindings=False):
 
         move = filtered.move if filtered else None
         if not label and not answers:
-            label, sign = _labelled(sign)
+            label, sign = _split_label(sign)
         prompt = Prompt(
             sign,
             left_for(done),
-            escaped,
+            leave,
             self._type_again,
-            self.svc.passed,
+            self.svc.end_passing,
             changed,
             value,
             complete,
@@ -401,14 +401,14 @@ class Base(Screen[None], inherit_bindings=False):
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
-        def changed(typed: str) -> None:
+        def keep_draft(typed: str) -> None:
             if drafts is not None:
                 drafts.keep(draft, typed if typed != text else "")
 
         def finish(typed: str) -> None:
             self.svc.finish(draft, done, typed, blank)
 
-        self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, changed, blank=blank)
+        self.svc.write_text(sign, (drafted or text).rstrip("\n"), finish, keep_draft, blank=blank)
 
     def confirm(
         self, question: str, then: Callable[[], None], title: str = "", *, destroys: bool = False
@@ -480,7 +480,9 @@ class Base(Screen[None], inherit_bindings=False):
 
     def say_unused(self, key: str) -> None:
         """Show that a key does nothing here. If it does something elsewhere, say where."""
-        help_key = next((spoken(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), "")
+        help_key = next(
+            (spell_key(at.keys[0]) for at in self.svc.actions() if at.id == "help" and at.keys), ""
+        )
         lists = f"; {help_key} lists what does" if help_key else ""
         self.say(self.elsewhere(key) or f"{key} does nothing here{lists}", "dim")
 
@@ -504,7 +506,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     def on_passed(self) -> None:
         self.release_keys()
-        self.svc.passed()
+        self.svc.end_passing()
 
     def on_base_focused(self, event: Focused) -> None:
         ahead, self._ahead, self._opening = self._ahead, [], 0.0
@@ -640,7 +642,7 @@ class Over(Base):
         return self.below.facts()
 
 
-def _labelled(sign: str) -> tuple[str, str]:
+def _split_label(sign: str) -> tuple[str, str]:
     """Splits the words of a prompt. Returns the label before the typed text, and the text that is shown as
     long as nothing is typed."""
     label, _, rest = next(

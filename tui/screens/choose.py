@@ -159,8 +159,8 @@ class ChooseRepo(Choose):
     def on_mount(self) -> None:
         # Textual calls that of `Choose` by itself; called here as well, it would open a second prompt.
         self._asking = True
-        self.svc.load(self.svc.repos, self._paint_own, self._missed)
-        self.svc.load(reads.visible_repos(), self._paint_others, self._missed)
+        self.svc.load(self.svc.repos, self._paint_own, self._miss)
+        self.svc.load(reads.visible_repos(), self._paint_others, self._miss)
         self._asking = False
 
     def _paint_own(self, repos: list[Repo], at: float) -> None:
@@ -179,7 +179,7 @@ class ChooseRepo(Choose):
         if not self._asking:
             self._answer()
 
-    def _missed(self, error: BaseException) -> None:
+    def _miss(self, error: BaseException) -> None:
         self._answer()
 
     def _answer(self) -> None:

@@ -32,7 +32,7 @@ class ChooseBeside(Panes, Choose):
             yield self.LINES(empty=self.EMPTY, unmatched="nothing here matches", id=self.LIST)
             yield Preview(marked=False, linked=True, id="preview")
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ((self._what, "title"),)
 
     def place_panes(self) -> None:

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.screens.base import THREE_PANES, TWO_PANES, Base
-from tui.text import Part, folded
+from tui.text import Part, fold
 from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -73,7 +73,7 @@ class WithFacts(Base):
         facts = self.query_one("#facts", Facts)
         facts.display = self.has_facts
         facts.styles.width = facts_width(self.app.size.width)
-        facts.show(sequence(fitted(items, self.facts_room) if self.has_facts else ()))
+        facts.show(sequence(wrap_facts(items, self.facts_room) if self.has_facts else ()))
         self.place_frames()
 
     def place_frames(self) -> None:
@@ -112,13 +112,13 @@ def fact_rows(name: str, *lines: Sequence[Part]) -> list[Item]:
     return [Item(None, ((name, "dim"),)), *(Item(None, row) for row in rows), blank]
 
 
-def fitted(items: Sequence[Item], width: int) -> list[Item]:
+def wrap_facts(items: Sequence[Item], width: int) -> list[Item]:
     """Returns the rows of facts, wrapped between words to `width` columns. Rows that can be chosen are not
     wrapped."""
     rows: list[Item] = []
     for fact in items:
         keeps = fact.key is not None or fact.right
-        rows += [fact] if keeps else [Item(None, row) for row in folded(fact.left, width)]
+        rows += [fact] if keeps else [Item(None, row) for row in fold(fact.left, width)]
     return rows
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localstore.core.errors import Unauthorized
-from tui.text import Part, folded
+from tui.text import Part, fold
 
 KEY = 10  # columns of a key
 SIGNED_OUT = "You are not signed in."
@@ -28,13 +28,13 @@ def steps(
 ) -> list[tuple[Part, ...]]:
     """Returns a sentence and, below it, keys with what they do. Both are wrapped to `width` columns.
     `groups`: the groups of keys, with a blank row between them."""
-    rows: list[tuple[Part, ...]] = [(("", "text"),), *_indented(folded([(sentence, role)], width - 4))]
+    rows: list[tuple[Part, ...]] = [(("", "text"),), *_indent(fold([(sentence, role)], width - 4))]
     for group in groups:
         rows.append((("", "text"),))
         for key, words in group:
-            lines = folded([(words, "text")], max(12, width - 4 - (KEY if key else 0)))
+            lines = fold([(words, "text")], max(12, width - 4 - (KEY if key else 0)))
             if not key:
-                rows += _indented(lines)
+                rows += _indent(lines)
                 continue
             names = [key, *[""] * (len(lines) - 1)]
             rows += [((f"  {name:<{KEY}}", "accent"), *line) for name, line in zip(names, lines, strict=True)]
@@ -49,5 +49,5 @@ def missing(error: BaseException) -> tuple[Part, ...]:
     return (("Its text was not read on this machine.", "dim"),)
 
 
-def _indented(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:
+def _indent(rows: Sequence[tuple[Part, ...]]) -> list[tuple[Part, ...]]:
     return [(("  ", "text"), *row) for row in rows]

@@ -8,7 +8,7 @@ from pathlib import Path
 from localstore.core.model.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
-from tui.actions import Action, spoken
+from tui.actions import Action, spell_key
 from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
@@ -44,7 +44,7 @@ class Home(SplitScreen):
         self._asks = False  # whether what is painted was known before
         self._answered: set[str] = set()  # what the server has answered
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Home", "title"),)
 
     def first_steps(self) -> tuple[str, Sequence[tuple[Part, ...]]]:
@@ -240,7 +240,7 @@ class Home(SplitScreen):
         """Returns the first key of the action with this id, as people write it. Returns "" if the action has
         no keys."""
         keys = next(action.keys for action in self.svc.actions() if action.id == id)
-        return spoken(keys[0]) if keys else ""
+        return spell_key(keys[0]) if keys else ""
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen

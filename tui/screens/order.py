@@ -44,7 +44,7 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
 
     def keep_order(self, widget: Widget) -> None:
         """Keep later keys back until the keys that are on their way to `widget` have come back. The widget or
-        its screen must call `passed` when it gets the message `Passed`."""
+        its screen must call `end_passing` when it gets the message `Passed`."""
         self._passing += 1
         follower = Passed()
         follower.set_sender(self)  # what a screen sends does not bubble up to it
@@ -59,7 +59,7 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             self._early.append(key)
         return bool(self._passing)
 
-    def passed(self) -> None:
+    def end_passing(self) -> None:
         """Called once a covered screen has received every key that was sent to it."""
         self.post_message(Arrived())
 

@@ -61,7 +61,7 @@ COUNT_EVERY = 10.0  # seconds
 class Tabs(Line):
     """The line with the names of the tabs. A click on a name chooses the tab."""
 
-    class Chosen(Message):
+    class TabChosen(Message):
         """Posted when a tab is clicked. `place`: number of the tab, from 1."""
 
         def __init__(self, place: int) -> None:
@@ -75,7 +75,7 @@ class Tabs(Line):
             begin, end = end, end + cell_len(text)
             place += role in ("tab", "text") and bool(text.strip())
             if begin <= event.x < end and role in ("tab", "text"):
-                self.post_message(self.Chosen(place))
+                self.post_message(self.TabChosen(place))
                 return
 
 
@@ -177,7 +177,7 @@ class RepoScreen(RepoPage):
         if self.view is not None and self.view.is_mounted and type(self.view).do_refresh != View.do_refresh:
             self.view.do_refresh()
 
-    def on_tabs_chosen(self, event: Tabs.Chosen) -> None:
+    def on_tabs_tab_chosen(self, event: Tabs.TabChosen) -> None:
         event.stop()
         self.svc.press(str(event.place))
 
@@ -190,7 +190,7 @@ class RepoScreen(RepoPage):
         if self._left and not reads_all:  # a command may have made a branch
             self.do_refresh()
         if self.view is not None and self.view.is_mounted:
-            self.view.shown()
+            self.view.open_tab()
 
     def show_frame(self) -> None:
         super().show_frame()
@@ -247,17 +247,17 @@ class RepoScreen(RepoPage):
             return
         lines = next((lines for lines in view.query(Lines) if lines.display), None)
         self.set_focus(lines)
-        view.shown()
+        view.open_tab()
         self.show_frame()
 
     def _counting(self) -> dict[str, Read[Counted]]:
         """Returns the requests that count the items in each tab at the shown seal, by the name of the tab."""
         repo, seal = self.repo, self.seal
         return {
-            "Issues": counted.open_issues(repo),
-            **({"Workflows": counted.failed_checks(repo, seal)} if seal is not None else {}),
-            "Releases": counted.released(repo),
-            "Security": counted.advised(repo),
+            "Issues": counted.count_open_issues(repo),
+            **({"Workflows": counted.count_failed_checks(repo, seal)} if seal is not None else {}),
+            "Releases": counted.count_releases(repo),
+            "Security": counted.count_advisories(repo),
         }
 
     def _count_tabs(self) -> None:
@@ -298,7 +298,7 @@ class RepoScreen(RepoPage):
         if first and self.seal is None:  # tabs know only now that there is none
             for view in self._views.values():
                 if view.is_mounted:
-                    view.moved()
+                    view.load_seal()
         self._count_tabs()
         if self._waits is not None:
             act, self._waits = self._waits, None
@@ -317,7 +317,7 @@ class RepoScreen(RepoPage):
         if changed:
             for view in self._views.values():
                 if view.is_mounted:
-                    view.moved()
+                    view.load_seal()
             if self.is_mounted:
                 self._count_tabs()
         self.show_frame()

@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from tui.actions import Action
 from tui.screens.base import FACTS_BESIDE, THREE_PANES, TWO_PANES, Base
-from tui.screens.facts import FRAME, Facts, fitted
+from tui.screens.facts import FRAME, Facts, wrap_facts
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.texts import Texts, beginning, item
@@ -156,7 +156,7 @@ class Panes(Mixed):
         """Returns (title, rows) for the preview when the list has no rows."""
         return "", ()
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         """Returns the title of the list, as parts."""
         raise NotImplementedError
 
@@ -224,7 +224,7 @@ class Panes(Mixed):
     def _say_where(self) -> None:
         """Write the title of the list and the position of its cursor into the frame."""
         rows = self.listed
-        title, sought = "".join(text for text, _ in self.titled()), safe(rows.sought)
+        title, sought = "".join(text for text, _ in self.make_title()), safe(rows.sought)
         if sought and sought not in title:
             title += f" · {sought}"
         if self.previews:
@@ -304,7 +304,7 @@ class Panes(Mixed):
 
     def _show_facts(self, facts: Sequence[Item]) -> None:
         for pane in self.query(Facts):
-            pane.show(sequence(fitted(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
+            pane.show(sequence(wrap_facts(facts, FACTS_WIDTH - FRAME) if self.facts_shown else ()))
 
     def text_rows(self, text: str, lines: int = LINES, size: int = SIZE) -> Sequence[Row]:
         """Returns the rows of the beginning of a Markdown text, for the preview. `lines`, `size`: the most

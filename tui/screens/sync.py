@@ -11,9 +11,9 @@ from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import SyncStatus
 from svc.flows.outbox.actions import describe_action
 from tui.actions import Action
-from tui.blocks import Block, laid
+from tui.blocks import Block, lay_blocks
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, heading, sequence
 
@@ -68,7 +68,7 @@ class Sync(SplitScreen):
         key = self.listed.key
         return next((watched for watched in self._folders if ("folder", watched.folder) == key), None)
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Sync", "title"),)
 
     def on_mount(self) -> None:
@@ -156,7 +156,7 @@ class Sync(SplitScreen):
         for entry in entries:
             rows.append(self._row(entry))
             if entry.reason and not self.previews:
-                reason = folded([(safe(entry.reason), "bad")], max(20, self.list_width - 14))
+                reason = fold([(safe(entry.reason), "bad")], max(20, self.list_width - 14))
                 rows += [Item(None, ((" " * 12, "text"), *row)) for row in reason]
         if not entries:
             rows.append(Item(None, (("  nothing waits ✓", "good"),)))
@@ -179,7 +179,7 @@ class Sync(SplitScreen):
         news, now, width = self.svc.news, self.svc.clock(), self.preview_width
         rows: list[Line] = [
             (*LIGHTS[news.state], (f"  since {ago(news.since, now)}", "dim")),
-            *folded([(MEANINGS.get(news.state, ""), "text")], width),
+            *fold([(MEANINGS.get(news.state, ""), "text")], width),
             BLANK,
         ]
         blocks = [
@@ -189,7 +189,7 @@ class Sync(SplitScreen):
             Block("Queue", self._queue_in_short, str(len(self.svc.entries) or "")),
             Block("The lights", self._legend),
         ]
-        return [*rows, *laid(blocks, width)]
+        return [*rows, *lay_blocks(blocks, width)]
 
     def _connection_facts(self) -> list[Line]:
         client = self.svc.client
@@ -210,7 +210,7 @@ class Sync(SplitScreen):
         helps.append((": ", "watch --detach  has this folder follow its branch"))
         rows: list[Line] = []
         for key, words in helps:
-            first, *rest = folded([(words, "dim")], max(8, width - 2))
+            first, *rest = fold([(words, "dim")], max(8, width - 2))
             rows += [((key, "accent"), *first), *((("  ", "text"), *row) for row in rest)]
         return rows
 
@@ -221,7 +221,7 @@ class Sync(SplitScreen):
         for folder in self._folders:
             rows.append((*LIGHTS[folder.light], (f"  {safe(folder.repo)} {safe(folder.branch)}", "text")))
             rows += [
-                (("  ", "text"), *row) for row in folded([(safe(folder.folder), "dim")], max(8, width - 2))
+                (("  ", "text"), *row) for row in fold([(safe(folder.folder), "dim")], max(8, width - 2))
             ]
             rows += map(_person, folder.people)
         return rows
@@ -237,7 +237,7 @@ class Sync(SplitScreen):
                 continue
             mark: Part = ("▌", "accent") if state == self.svc.news.state else (" ", "text")
             sign, (word, role) = LIGHTS[state]
-            first, *rest = folded([(words, "dim")], max(8, width - SIGN - 1))
+            first, *rest = fold([(words, "dim")], max(8, width - SIGN - 1))
             rows.append((mark, sign, (f"{word:<{SIGN - 1}}", role), *first))
             rows += [((" " * (SIGN + 1), "text"), *row) for row in rest]
         return rows
@@ -253,7 +253,7 @@ class Sync(SplitScreen):
         rows += [_fact("queued", ago(entry.created_at, now)), _fact("by", f"@{entry.handle}")]
         rows += [_fact("tried", f"{entry.attempts} times" if entry.attempts != 1 else "once")]
         if entry.reason:
-            rows += [BLANK, *folded([(safe(entry.reason), "bad")], width)]
+            rows += [BLANK, *fold([(safe(entry.reason), "bad")], width)]
         body = entry.value.get("body") if isinstance(entry.value, dict) else None
         if isinstance(body, str) and body.strip():
             rows += [BLANK, *self.text_rows(body)]  # type: ignore[list-item]
@@ -266,7 +266,7 @@ class Sync(SplitScreen):
         since = datetime.fromtimestamp(folder.since, UTC).isoformat()
         rows: list[Line] = [
             (*LIGHTS[folder.light], (f"  since {ago(since, self.svc.clock())}", "dim")),
-            *(folded([(safe(folder.why), "warn")], self.preview_width) if folder.why else []),
+            *(fold([(safe(folder.why), "warn")], self.preview_width) if folder.why else []),
             BLANK,
             _fact("folder", folder.folder),
             _fact("repo", folder.repo, "accent"),

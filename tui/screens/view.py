@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class View(Vertical):
-    """A tab of a repository's screen. `moved()`: called when the screen shows another seal. `shown()`: called
-    when the tab is selected. `back()`: called at esc. It returns True if it has closed something inside the
-    tab."""
+    """A tab of a repository's screen. `load_seal()`: called when the screen shows another seal. `open_tab()`:
+    called when the tab is selected. `back()`: called at esc. It returns True if it has closed something
+    inside the tab."""
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
@@ -58,10 +58,10 @@ class View(Vertical):
         does nothing anywhere."""
         return ""
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         """Called when the screen shows another seal."""
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         """Called when the tab is selected."""
 
     def do_refresh(self) -> None:

@@ -90,7 +90,7 @@ class Write(Card):
         self._reported, self._is_left = text, False  # the text that `changed` was called with last
 
     def content(self) -> ComposeResult:
-        yield _Text(self._text, self._act, self._typed_ahead, self.svc.passed)
+        yield _Text(self._text, self._act, self._typed_ahead, self.svc.end_passing)
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"),)
@@ -166,9 +166,9 @@ class Write(Card):
         if self._sends or not self._typed.strip() or self._typed == self._text:
             self._close()
         else:
-            self.ask("send it?", self._decided, on_leave=self._keep, answers=DECISIONS)
+            self.ask("send it?", self._decide, on_leave=self._keep, answers=DECISIONS)
 
-    def _decided(self, key: str) -> None:
+    def _decide(self, key: str) -> None:
         if key in ("", SEND):
             self._send()
         elif key == "D":

@@ -71,7 +71,7 @@ class Child:
         except (asyncio.IncompleteReadError, ValueError):  # it died, or what it writes are no messages
             return
 
-    async def typed(self, text: str) -> None:
+    async def send_input(self, text: str) -> None:
         """Send keys and clicks to the app, encoded as terminal input."""
         await self._send(DATA, text.encode("utf-8", "replace"))
 
@@ -90,7 +90,7 @@ class Child:
         await self.tell("quit")
         for harder in (process.terminate, process.kill, lambda: None):
             try:
-                await asyncio.wait_for(self._gone(), END_SECONDS)
+                await asyncio.wait_for(self._wait_until_gone(), END_SECONDS)
                 break
             except TimeoutError:
                 with suppress(ProcessLookupError):
@@ -112,7 +112,7 @@ class Child:
     def _reader(self) -> asyncio.StreamReader:
         return cast("asyncio.StreamReader", self._running.stdout)
 
-    async def _gone(self) -> None:
+    async def _wait_until_gone(self) -> None:
         """Wait until the process has ended. Its output is read meanwhile, because the process could block on
         it."""
         while await self._reader.read(65536):

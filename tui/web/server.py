@@ -229,7 +229,7 @@ async def _listen(page: web.WebSocketResponse, child: Child) -> None:
 
 async def _hand_on(page: web.WebSocketResponse, child: Child, kind: str, value: Any) -> None:
     if kind == "stdin" and isinstance(value, str):
-        await child.typed(value)
+        await child.send_input(value)
     elif kind == "resize" and all(type(value[side]) is int for side in ("width", "height")):
         await child.resize(value["width"], value["height"])
     elif kind in ("focus", "blur"):

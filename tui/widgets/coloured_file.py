@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from localstore.core.model.history import ChangedFile
-from tui.highlight import Coloured, coloured
+from tui.highlight import Coloured, colour_text
 from tui.text import line_at, starts
 from tui.widgets.hunks import texts
 
@@ -67,7 +67,7 @@ def colours_of(file: ChangedFile, text: str | None) -> FileColours:
     old = _side(patch_side(file, old=True), file.old_path or file.path)
     if whole is None:
         return FileColours(old, _side(patch_side(file, old=False), file.path))
-    lines = coloured(whole, file.path)
+    lines = colour_text(whole, file.path)
     new = Side(lines, None) if lines is not None else None
     return FileColours(old, new, functions_around(file, whole))
 
@@ -80,7 +80,7 @@ def patch_side(file: ChangedFile, *, old: bool) -> list[tuple[int, str]]:
 
 
 def _side(numbered: Sequence[tuple[int, str]], path: str) -> Side | None:
-    lines = coloured("\n".join(text for _, text in numbered), path)
+    lines = colour_text("\n".join(text for _, text in numbered), path)
     return Side(lines, array("I", (number for number, _ in numbered))) if lines is not None else None
 
 

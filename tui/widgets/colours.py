@@ -28,7 +28,7 @@ class Colours:
         self._whole, self._of = whole, list(range(len(whole)))
         return True
 
-    def changed(self, first: int, last: int, now: int) -> None:
+    def replace_lines(self, first: int, last: int, now: int) -> None:
         """Record that the lines from `first` to `last` were replaced. `now`: how many lines have replaced
         them."""
         self.version += 1

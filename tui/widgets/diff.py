@@ -13,7 +13,7 @@ from tui.tints import Tints
 from tui.widgets.coloured_file import FileColours
 from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
-from tui.widgets.patch import Key, Look, Noted, Patches, Spot, divided
+from tui.widgets.patch import Key, LineColours, Noted, Patches, Spot, divide_note
 
 COLOURED = 24  # files whose colours are kept
 NOTE_MAX = 96  # columns of a note at most
@@ -97,12 +97,12 @@ class Diff(Lines):
     def rebuild(self) -> None:
         """Make the rows again. The cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
-        look = Look(self._tints, self.colours)
+        look = LineColours(self._tints, self.colours)
         patches = Patches(self._files, half, blanks=self.blanks, seen=self.seen, heads=self.heads, look=look)
         notes = self._notes(self._rooms(half, patches)) if self._notes is not None else {}
         if half:
             notes = {
-                spot: [note._replace(left=divided(note.left, half, spot.side)) for note in rows]
+                spot: [note._replace(left=divide_note(note.left, half, spot.side)) for note in rows]
                 for spot, rows in notes.items()
             }
         self.show(Noted(patches, notes) if notes else patches)
@@ -174,10 +174,10 @@ class Diff(Lines):
         return False
 
     def highlights(self, index: int) -> bool:
-        first, last = self._selected()
+        first, last = self._find_selection()
         return first <= index <= last
 
-    def _selected(self) -> tuple[int, int]:
+    def _find_selection(self) -> tuple[int, int]:
         """Returns (first row, last row) of the selection. The selection ends at the cursor."""
         begun = self.cursor if self._anchor is None else self._begun
         return min(begun, self.cursor), max(begun, self.cursor)
@@ -186,7 +186,7 @@ class Diff(Lines):
         """Returns the selected lines or, without a selection, the line under the cursor. They are taken from
         the new side if any of them is there, otherwise from the old side. If they are not in one hunk,
         returns a sentence that says so."""
-        first, last = self._selected()
+        first, last = self._find_selection()
         # A file whose text is the same has no rows.
         keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]
         lines = [key for key in keys if isinstance(key, Key) and key.kind not in ("file", "hunk")]

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.text import CUT, Part, columns, fit, folded, safe
+from tui.text import CUT, Part, columns, fit, fold, safe
 from tui.theme import BACKGROUNDS, CURSOR, THEMES
 from tui.widgets.strips import strip
 
@@ -86,7 +86,7 @@ class Hints(Line):
     def on_click(self, event: Click) -> None:
         event.stop()
         end = 1
-        for key, label in self._kept() if self._hints else ():
+        for key, label in self._select_hints() if self._hints else ():
             begin, end = end, end + cell_len(f"{key} {label}  ")
             if begin <= event.x < end - 2:
                 self.post_message(self.Clicked(key, label))
@@ -112,7 +112,7 @@ class Hints(Line):
     def _fold(self) -> None:
         """Wrap the message, and make the widget as high as the lines of the message."""
         width = (self.size.width or self.app.size.width) - 2
-        rows = folded([self._said], width) if self._said is not None else []
+        rows = fold([self._said], width) if self._said is not None else []
         self._rows = rows[:SAID_ROWS]
         if len(rows) > SAID_ROWS:
             self._rows[-1] = (*fit(self._rows[-1], width - 1), (CUT, "dim"))
@@ -126,7 +126,7 @@ class Hints(Line):
         row = self._rows[y] if y < len(self._rows) else ()
         return strip(columns(((" ", "text"), *row), (), self.size.width), self.size.width, styles)
 
-    def _kept(self) -> list[tuple[str, str]]:
+    def _select_hints(self) -> list[tuple[str, str]]:
         """Returns those hints (key, label) that fit into the line."""
         hints = list(self._hints)
         width = sum(cell_len(f"{key} {label}  ") for key, label in hints) + 1  # one blank before, two behind
@@ -136,7 +136,7 @@ class Hints(Line):
 
     def _fitting(self) -> list[Part]:
         parts: list[Part] = [(" ", "text")]
-        for key, label in self._kept():
+        for key, label in self._select_hints():
             parts += [(key, "accent"), (f" {label}  ", "dim")]
         return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 

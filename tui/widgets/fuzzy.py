@@ -48,7 +48,7 @@ class Fuzzy(Lines):
         self.ready()
         super().choose()
 
-    def _filtered(self) -> Rows:
+    def _filter_rows(self) -> Rows:
         if not self._filter.strip():
             return self._all
         ranked = next(places for places in self._slices(self._filter) if places is not None)

@@ -19,7 +19,7 @@ OF_LINES = frozenset("+- ")
 SIGNED = {"+": "add", "-": "delete", " ": "text"}
 
 
-class Line(NamedTuple):
+class PatchLine(NamedTuple):
     """A line of a patch. `old`, `new`: its number on each side, 0 if the side does not have the line."""
 
     kind: str
@@ -45,11 +45,11 @@ class Hunk(NamedTuple):
         return line_at(self.patch, self.at[index] + 1)
 
 
-def texts(file: ChangedFile) -> Iterator[Line]:
+def texts(file: ChangedFile) -> Iterator[PatchLine]:
     """Yields the lines of a file's patch, without the headings of hunks."""
     for hunk in hunks_of(file.patch or ""):
         for index, (sign, old, new) in enumerate(zip(hunk.signs, hunk.old, hunk.new, strict=True)):
-            yield Line(SIGNED[sign], old, new, hunk.text(index))
+            yield PatchLine(SIGNED[sign], old, new, hunk.text(index))
 
 
 def hunks_of(patch: str) -> Iterator[Hunk]:
@@ -67,13 +67,13 @@ def hunks_of(patch: str) -> Iterator[Hunk]:
             patch,
             begins[title],
             signs,
-            _numbered(signs, "+", old),
-            _numbered(signs, "-", new),
+            _number_lines(signs, "+", old),
+            _number_lines(signs, "-", new),
             array("I", compress(begins[title + 1 : end], mask)),
         )
 
 
-def _numbered(signs: str, without: str, first: int) -> array[int]:
+def _number_lines(signs: str, without: str, first: int) -> array[int]:
     """Returns the numbers of a hunk's lines on one side, counted from `first`. Lines that this side does not
     have get 0. `without`: the sign of these lines."""
     there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()

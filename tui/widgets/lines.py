@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.display.hyperlinks import opened_by_terminal
-from tui.text import Part, columns, folded
+from tui.text import Part, columns, fold
 from tui.theme import THEMES
 from tui.widgets.framed import Framed
 from tui.widgets.strips import NO_LINKS, strip
@@ -169,7 +169,7 @@ class Lines(Framed, can_focus=True):
         key = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all, self._sought, self._matched = rows, [], NONE_MATCHED
-        self.rows = self._filtered()
+        self.rows = self._filter_rows()
         place = self._place_of(key)
         if place is not None:
             self.cursor, self.top = place, max(0, place - offset)
@@ -188,7 +188,7 @@ class Lines(Framed, can_focus=True):
         self._filter = text
         if self.searches:
             return
-        self.rows = self._filtered()
+        self.rows = self._filter_rows()
         self.cursor = self._place_of(key) or 0
         self._settle()
         self.refresh()
@@ -402,7 +402,7 @@ class Lines(Framed, can_focus=True):
         """Returns row `y` of the note of an empty list. The note has a margin around it if there is room for
         one."""
         margin = NOTE_MARGIN if width >= ROOMY else 1
-        note = folded([(self._note(), "dim")], max(1, width - 2 * margin + 1))
+        note = fold([(self._note(), "dim")], max(1, width - 2 * margin + 1))
         y -= int(len(note) < self.size.height)
         return [(" " * margin, "text"), *note[y]] if 0 <= y < len(note) else []
 
@@ -451,7 +451,7 @@ class Lines(Framed, can_focus=True):
         self._settle()
         self.refresh()
 
-    def _filtered(self) -> Rows:
+    def _filter_rows(self) -> Rows:
         words = [] if self.searches else self._filter.casefold().split()
         if not words:
             self._sought, self._matched = [], NONE_MATCHED

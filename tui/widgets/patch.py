@@ -47,7 +47,7 @@ class Spot(NamedTuple):
     line: int
 
 
-class Look(NamedTuple):
+class LineColours(NamedTuple):
     """The colours of lines. `tints`: returns the backgrounds of changed lines. `colours`: the colours of each
     file, by its path."""
 
@@ -69,7 +69,7 @@ class Patches:
         blanks: bool = True,
         seen: Iterable[str] = (),
         heads: bool = True,
-        look: Look | None = None,
+        look: LineColours | None = None,
     ) -> None:
         self._half, self._folded = half, frozenset(seen)
         self._look = look
@@ -166,7 +166,7 @@ class Patches:
         )
 
     def _line_item(self, key: Key, file: ChangedFile, index: int) -> Item:
-        wide, text = self.digits, self._shown(file, self._at[index] + 1)
+        wide, text = self.digits, self._read_line(file, self._at[index] + 1)
         sides = (key.old, key.new) if two_sided(file) else (key.old or key.new,)
         numbers = "".join(f"{number or '':>{wide}} " for number in sides)
         kind = _kind_of(key.kind)
@@ -177,14 +177,14 @@ class Patches:
         partner = self._partner(index)
         words: Ranges = ()
         if partner is not None:
-            other = self._shown(file, self._at[partner] + 1)
+            other = self._read_line(file, self._at[partner] + 1)
             words = changed_words(text, other)[0] if kind == "delete" else changed_words(other, text)[1]
         number = key.old if kind == "delete" else key.new
         pieces = self._pieces(file, number, text, kind, words)
         marks = self._marks(kind, numbers)
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
-    def _shown(self, file: ChangedFile, at: int) -> str:
+    def _read_line(self, file: ChangedFile, at: int) -> str:
         """Returns the text of a line of the file's patch, cut to the length that is painted at most. `at`:
         the position in the patch at which the text begins."""
         text = self._text(file, at)
@@ -304,7 +304,7 @@ class Patches:
         kind = _kind_of(SIGNED[(file.patch or "")[at[index]]])
         if self._at[index] == self._at_old[index]:
             kind = None
-        text = self._shown(file, at[index] + 1)
+        text = self._read_line(file, at[index] + 1)
         wide = self.digits if self._look is not None else 5
         numbered = f"{number:>{wide}} "
         if self._look is None:
@@ -327,7 +327,7 @@ class Patches:
         side. Returns () if there is no line beside it. `old`: the line is the one on the old side."""
         if not self._old[index] or not self._new[index]:
             return ()
-        both = changed_words(*(self._shown(file, at[index] + 1) for at in (self._at_old, self._at)))
+        both = changed_words(*(self._read_line(file, at[index] + 1) for at in (self._at_old, self._at)))
         return both[0] if old else both[1]
 
 
@@ -357,7 +357,7 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
             yield at, end, role, False
 
 
-def divided(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
+def divide_note(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
     """Returns the parts of a note as a row with two sides, with a line between the sides. The note is on the
     old or the new side (`side`). `half`: the columns of each side."""
     line: Part = (" │ ", "line")
@@ -382,7 +382,7 @@ class Noted:
         self._before = [0, *accumulate(map(len, self._notes))]  # notes before those of each
         # The first note of each, among all rows.
         self._begins = [place + 1 + self._before[at] for at, place in enumerate(self._under)]
-        self.marks = {kind: [self._moved(row) for row in rows] for kind, rows in patches.marks.items()}
+        self.marks = {kind: [self._to_noted(row) for row in rows] for kind, rows in patches.marks.items()}
 
     def __len__(self) -> int:
         return len(self._patches) + self._before[-1]
@@ -409,13 +409,13 @@ class Noted:
     def place_of(self, key: Hashable) -> int | None:
         if isinstance(key, Key):
             place = self._patches.place_of(key)
-            return None if place is None else self._moved(place)
+            return None if place is None else self._to_noted(place)
         for begins, notes in zip(self._begins, self._notes, strict=True):
             for row, item in enumerate(notes):
                 if item.key == key:
                     return begins + row
         return None
 
-    def _moved(self, place: int) -> int:
+    def _to_noted(self, place: int) -> int:
         """Returns the index of a row with notes counted. `place`: its index without counting notes."""
         return place + self._before[bisect_left(self._under, place)]

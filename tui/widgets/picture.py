@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.display.screen import Over
+from tui.display.screen import Overlay
 from tui.images.decode import Drawn
 from tui.images.protocol import DELETE_KITTY, Way, cells, sequence
 from tui.text import Part
@@ -53,7 +53,7 @@ class Picture(Widget, can_focus=True):
     def on_resize(self) -> None:
         self.post_message(self.Resized())
 
-    def covered(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         """How many (columns, rows) the picture covers. (0, 0) if there is none."""
         return cells(self._way, self.image) if self.image is not None else (0, 0)
 
@@ -68,13 +68,13 @@ class Picture(Widget, can_focus=True):
         return strip(parts, width, styles)
 
 
-def over(screen: Widget, way: Way) -> Over | None:
+def over(screen: Widget, way: Way) -> Overlay | None:
     """Returns the picture that the terminal has to draw in pixels over the cells of a screen. Returns None if
     there is none."""
     for picture in screen.query(Picture) if way != "blocks" else ():
-        (columns, rows), area = picture.covered(), picture.region
+        (columns, rows), area = picture.measure(), picture.region
         if picture.sequence and picture.display and 0 < columns <= area.width and rows <= area.height:
-            return Over(
+            return Overlay(
                 area.x, area.y, columns, rows, picture.sequence, DELETE_KITTY if way == "kitty" else ""
             )
     return None

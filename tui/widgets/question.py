@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from tui.text import folded, safe
+from tui.text import fold, safe
 from tui.theme import BACKGROUNDS, css_colour
 from tui.widgets.frame import Line, Prompt
 
@@ -54,7 +54,7 @@ class Question(Vertical):
         """Wrap the question to the width of the terminal."""
         width = max(FRAME + 8, min(WIDTH, self.app.size.width - 2 * MARGIN))
         self.styles.width = width
-        rows = folded([(safe(self._question), "text")], width - FRAME)[:ROWS]
+        rows = fold([(safe(self._question), "text")], width - FRAME)[:ROWS]
         for place, line in enumerate(self._rows):
             line.display = place < len(rows)
             line.put(rows[place] if line.display else ())

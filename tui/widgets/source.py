@@ -62,7 +62,7 @@ class Source:
         """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank
         if the line above has the same ones. Recent changes are bright, and changes older than thirty days are
         dim."""
-        blamed = self.blamed(number)
+        blamed = self.find_blame(number)
         if blamed is None or number not in (blamed.start, 1):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
         age = self._ages[blamed.sealed_at]
@@ -81,7 +81,7 @@ class Source:
     def place_of(self, key: Hashable) -> int | None:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
-    def blamed(self, number: int) -> BlameRange | None:
+    def find_blame(self, number: int) -> BlameRange | None:
         """Returns the range of lines around the line `number` (from 1) that were changed last in the same
         seal, with that seal. Returns None if it is unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1

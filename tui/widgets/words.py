@@ -24,8 +24,8 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
     if old == new or max(len(old), len(new)) > LINE_MAX:
         return NOTHING
     before, after = _WORD.findall(old), _WORD.findall(new)
-    head = _shared(before, after)
-    tail = _shared(before[head:][::-1], after[head:][::-1])
+    head = _count_shared(before, after)
+    tail = _count_shared(before[head:][::-1], after[head:][::-1])
     first, last = before[head : len(before) - tail], after[head : len(after) - tail]
     if len(first) + len(last) > WORDS_MAX:
         pieces = [(0, len(first), 0, len(last))]
@@ -40,7 +40,7 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
     return (gone, come) if alike else NOTHING
 
 
-def _shared(first: Sequence[str], second: Sequence[str]) -> int:
+def _count_shared(first: Sequence[str], second: Sequence[str]) -> int:
     """Returns how many words at the beginning of both lines are equal."""
     pairs = zip(first, second, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))

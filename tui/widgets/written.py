@@ -26,7 +26,7 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from localstore.core.lane.crdt import Delta
-from tui.highlight import Coloured, coloured
+from tui.highlight import Coloured, colour_text
 from tui.theme import THEMES
 from tui.widgets.colours import Colours
 from tui.widgets.typed import dress
@@ -240,7 +240,7 @@ class Written(TextArea, inherit_bindings=False):
         lines = [self.document.get_line(at) for at in range(row, result.end_location[0] + 1)]
         self._sizes[row : last + 1] = [_bytes(line) for line in lines]
         self._widest = max(self._widest, *map(_cells, lines))
-        self._colours.changed(row, last, len(lines))
+        self._colours.replace_lines(row, last, len(lines))
         self._colour_later()
         self._refresh_size()
         return result
@@ -383,13 +383,13 @@ class Written(TextArea, inherit_bindings=False):
         text, version = self.text, self._colours.version
 
         def work() -> None:
-            whole = coloured(text, self._path)
+            whole = colour_text(text, self._path)
             if whole is not None:
-                self.app.call_from_thread(self._coloured, whole, version)
+                self.app.call_from_thread(self._take_colours, whole, version)
 
         self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _coloured(self, whole: Coloured, version: int) -> None:
+    def _take_colours(self, whole: Coloured, version: int) -> None:
         if self.is_attached and self._colours.learn(whole, version):
             self._line_cache.clear()
             self.refresh()

@@ -14,7 +14,7 @@ from svc.cmd.frame.over_ssh import list_offered
 from svc.cmd.frame.table import COMMANDS
 from svc.cmd.frame.values import words_of
 from svc.http.remote import link
-from tui.commands import Commands, Field
+from tui.commands import Commands, Parameter
 
 # Commands that make no sense inside the app: among them one that shows a code and asks of it later.
 NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run", "auth device pair")
@@ -35,7 +35,7 @@ def catalogue(run: Run) -> Commands:
     return Commands(summaries, fields, complete, Programs(run.home.root, environment))
 
 
-def fields(path: str) -> list[Field]:
+def fields(path: str) -> list[Parameter]:
     """Return the parameters of the command at `path`, such as `issue list`. Arguments come first."""
     from svc.cmd.frame.command import build
 
@@ -43,9 +43,9 @@ def fields(path: str) -> list[Field]:
     return [_field(param) for param in own]
 
 
-def _field(param: Any) -> Field:
+def _field(param: Any) -> Parameter:
     option = param.param_type_name == "option"
-    return Field(
+    return Parameter(
         str(param.name),
         param.help or "",
         bool(param.required),

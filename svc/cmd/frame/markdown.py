@@ -36,11 +36,11 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
     the text is returned unchanged. With `breaks`, each line end starts a new line, as in comments."""
     if not out.terminal or out.format.as_data:
         return terminal_safe(text, keep=PROSE).rstrip()
-    from tui.markdown.page import Taste, rendered
+    from tui.markdown.page import Taste, render_markdown
     from tui.slices import within
 
     taste = Taste(breaks, None, targets=True)
-    page = within(SECONDS, lambda: rendered(text, out.width, taste, _highlight))
+    page = within(SECONDS, lambda: render_markdown(text, out.width, taste, _highlight))
     if page is None:
         return terminal_safe(text, keep=PROSE).rstrip()
     rows = []

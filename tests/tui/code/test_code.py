@@ -22,7 +22,7 @@ from tui.tints import DARK_256
 from tui.widgets.coloured_file import colours_of
 from tui.widgets.diff import Diff
 from tui.widgets.lines import mark_found
-from tui.widgets.patch import Look, Patches, divided
+from tui.widgets.patch import LineColours, Patches, divide_note
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -46,7 +46,9 @@ async def opened(pilot: Pilot[None], *keys: str) -> str:
 
 def test_both_sides_have_the_colours_of_lines_that_moved() -> None:
     file = changed("modified", PATCH)
-    look = Look(lambda: DARK_256, {"a.py": colours_of(file, "b = 2\nc = 3\ndef f():\n    return 1\n# end\n")})
+    look = LineColours(
+        lambda: DARK_256, {"a.py": colours_of(file, "b = 2\nc = 3\ndef f():\n    return 1\n# end\n")}
+    )
     rows = Patches([file], 40, look=look, heads=False)
     moved = next(rows[at].left for at in range(len(rows)) if "return" in str(rows[at].left))
     sides = [[role for text, role in half if "return" in text] for half in (moved[:6], moved[6:])]
@@ -57,7 +59,7 @@ def test_added_and_removed_files_have_one_column_of_numbers() -> None:
     patches = {"added": "@@ -0,0 +1 @@\n+b\n", "removed": "@@ -1 +0,0 @@\n-a\n", "modified": PATCH}
     widths = {}
     for status, patch in patches.items():
-        rows = Patches([changed(status, patch)], look=Look(lambda: DARK_256, {}), heads=False)
+        rows = Patches([changed(status, patch)], look=LineColours(lambda: DARK_256, {}), heads=False)
         widths[status] = len(rows[1].left[0][0])
         assert "22" not in rows[1].left[0][1], "no glaring green behind numbers"
     assert widths == {"added": 3, "removed": 3, "modified": 6}
@@ -66,7 +68,7 @@ def test_added_and_removed_files_have_one_column_of_numbers() -> None:
 def test_the_line_between_both_sides_goes_on_beside_a_note() -> None:
     card = ("╭─ open ─╮", "accent")
     for side, left in (("new", 20), ("old", 3)):
-        parts = divided(((" " * left, "text"), card), 15, side)  # type: ignore[arg-type]
+        parts = divide_note(((" " * left, "text"), card), 15, side)  # type: ignore[arg-type]
         text = "".join(words for words, _ in parts)
         assert text.index("│", 0) == 16
         assert text.index("╭") == left

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
-from tui.text import folded
+from tui.text import fold
 
 __all__ = ["project"]
 WORDS = st.text("ab 界-", max_size=40)
@@ -20,7 +20,7 @@ WORDS = st.text("ab 界-", max_size=40)
 
 @given(st.lists(st.tuples(WORDS, st.sampled_from(["text", "dim"])), max_size=6), st.integers(4, 30))
 def test_rows_are_broken_between_words_and_nothing_is_lost(parts: list[tuple[str, str]], width: int) -> None:
-    rows = folded(parts, width)
+    rows = fold(parts, width)
     whole = "".join(words for words, _ in parts)
     texts = ["".join(words for words, _ in row) for row in rows]
     assert "".join(texts) == whole

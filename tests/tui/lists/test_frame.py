@@ -9,23 +9,23 @@ import pytest
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
-from tui.text import hung, wrapped
+from tui.text import hang, wrap
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
 
 
 def test_a_long_line_goes_on_below_its_first_word() -> None:
-    assert hung("  one two three", 20) == ["  one two three"]
-    assert hung("  one two three", 9) == ["  one two", "  three"]
-    assert hung("svc: \x1b[31m漢字漢字", 8) == ["svc:", "\\x1b[31m", "漢字漢字"]
+    assert hang("  one two three", 20) == ["  one two three"]
+    assert hang("  one two three", 9) == ["  one two", "  three"]
+    assert hang("svc: \x1b[31m漢字漢字", 8) == ["svc:", "\\x1b[31m", "漢字漢字"]
 
 
 def test_lines_keep_their_indentation() -> None:
     code = "def f():\n    if x:\n\treturn 1\n\n- one\n  - two"
-    assert wrapped(code, 40) == ["def f():", "    if x:", "    return 1", "", "- one", "  - two"]
-    assert wrapped("    one two three\nfour", 12) == ["    one two", "    three", "four"]
-    assert wrapped("      ", 4) == ["  "]
+    assert wrap(code, 40) == ["def f():", "    if x:", "    return 1", "", "- one", "  - two"]
+    assert wrap("    one two three\nfour", 12) == ["    one two", "    three", "four"]
+    assert wrap("      ", 4) == ["  "]
 
 
 async def test_the_key_that_lists_all_keys_is_never_cut(project: str, open_app: Open) -> None:

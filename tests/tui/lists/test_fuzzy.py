@@ -41,7 +41,7 @@ def found(typed: str) -> list[str]:
     lines = Fuzzy()
     lines._filter = typed
     lines._all = rows(PATHS)
-    left = lines._filtered()
+    left = lines._filter_rows()
     return [str(left[at].key) for at in range(len(left))]
 
 

@@ -120,7 +120,7 @@ async def test_rows_that_are_passed_over_are_not_asked_for(
         screen = pilot.app.screen
         assert isinstance(screen, RepoScreen)
         for number in (1, 2):
-            assert pilot.app.client.known(contents.issue(screen.repo.id, number)) is None
+            assert pilot.app.client.read_cached(contents.issue(screen.repo.id, number)) is None
 
 
 async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
@@ -140,7 +140,7 @@ async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
             return fetch(read)
 
         app.client.fetch = held  # type: ignore[method-assign]
-        app.client.known = lambda read: None  # type: ignore[method-assign]
+        app.client.read_cached = lambda read: None  # type: ignore[method-assign]
         below = app.screen
         await pilot.press("enter")
         while app.screen is below:

@@ -12,13 +12,13 @@ from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
 from tests.tui.test_app import open_proposal, press, project, sees, settle
 from tui.app import SvcApp
-from tui.screens.code.changed_tree import Changes, Place, TreeRows
+from tui.screens.code.changed_tree import Changes, TreeKey, TreeRows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.seen import digest_of
 from tui.theme import THEMES
 from tui.tints import DARK, tints
 from tui.widgets.coloured_file import FileColours, functions_around
-from tui.widgets.patch import Key, Look, Patches
+from tui.widgets.patch import Key, LineColours, Patches
 from tui.widgets.words import changed_words
 
 __all__ = ["project"]
@@ -78,7 +78,7 @@ def test_every_row_of_a_tree_is_found_by_its_key() -> None:
     changes = Changes(many)
     rows = TreeRows(changes, {"3", "5/1"}, set(), {})
     assert [rows.place_of(rows[at].key) for at in range(len(rows))] == list(range(len(rows)))
-    assert rows.place_of(Place("file", "3/0/3.py")) is None
+    assert rows.place_of(TreeKey("file", "3/0/3.py")) is None
     assert sorted(changes.order) == list(range(len(many)))
 
 
@@ -124,7 +124,7 @@ def pieces(rows: Patches, at: int) -> list[tuple[str, str]]:
 
 
 def test_changed_lines_have_their_ground_and_words() -> None:
-    rows = Patches([changed("a.py", PATCH)], look=Look(lambda: DARK, {}), heads=False)
+    rows = Patches([changed("a.py", PATCH)], look=LineColours(lambda: DARK, {}), heads=False)
     assert [rows[at].rest for at in range(len(rows))] == [
         "text",
         "text",
@@ -143,13 +143,13 @@ def test_changed_lines_have_their_ground_and_words() -> None:
 
 
 def test_without_grounds_words_are_underlined() -> None:
-    rows = Patches([changed("a.py", PATCH)], look=Look(lambda: None, {}), heads=False)
+    rows = Patches([changed("a.py", PATCH)], look=LineColours(lambda: None, {}), heads=False)
     assert pieces(rows, 4)[2:] == [("    one(a", "add"), (", 1", "under add_mark"), (")", "add")]
     assert rows[4].rest == "text"
 
 
 def test_both_sides_show_what_changed() -> None:
-    rows = Patches([changed("a.py", PATCH)], 30, look=Look(lambda: DARK, {}), heads=False)
+    rows = Patches([changed("a.py", PATCH)], 30, look=LineColours(lambda: DARK, {}), heads=False)
     texts = [text for text, role in rows[3].left if role in ("on 833333 text", "on 2f6a41 text")]
     assert texts == ["a", "b"]
     assert all(sum(len(text) for text, _ in rows[at].left) == 63 for at in range(1, len(rows)))
@@ -161,7 +161,7 @@ def test_the_heading_of_a_hunk_names_its_function() -> None:
     assert functions_around(file, text) == {12: "def f(self):"}
     known = {"a.py": FileColours(functions={12: "def f(self):"})}
     whole = changed("a.py", "@@ -12,2 +12,2 @@\n         x\n-        y\n+        x\n")
-    rows = Patches([whole], look=Look(lambda: DARK, known), heads=False)
+    rows = Patches([whole], look=LineColours(lambda: DARK, known), heads=False)
     assert "".join(text for text, _ in rows[0].left).strip() == "⋯ @@ -12,2 +12,2 @@  def f(self):"
 
 

@@ -13,7 +13,7 @@ from tests.tui.settings.test_settings import said, to, typed
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.drafts import Drafts
-from tui.screens.settings.form import Field, Form, Kept
+from tui.screens.settings.form import Field, Kept, SettingsForm
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -49,7 +49,7 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
 
 
 def test_a_form_marks_what_is_changed() -> None:
-    form = Form((Field("name", "name"),), lambda name, value: "" if value else "needs a value")
+    form = SettingsForm((Field("name", "name"),), lambda name, value: "" if value else "needs a value")
     form.show({"name": "a"})
     form.set("name", "b")
     assert form.changed == {"name": "b"}

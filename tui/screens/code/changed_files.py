@@ -17,7 +17,7 @@ from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.changed import counts_of, sign_of
 from tui.screens.base import TWO_PANES, Base
-from tui.screens.code.changed_tree import Changes, FileTree, Place, TreeRows
+from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.split import REST, STEP
 from tui.text import Part, safe
@@ -124,11 +124,11 @@ class ChangedFiles(Differing, Base):
     def show_changes(self, compare: Compare) -> None:
         """Show these changed files in the tree. The file whose changes were on the screen stays there. If
         there was none, the changes of the first file that is not marked as seen are shown."""
-        current = self._shown()
+        current = self._find_shown()
         path = self._path or (current.path if current is not None else "")
         first = not len(self._changes)
         self._changes, self._path = Changes(compare.files), ""
-        self.changed(compare)
+        self.prepare_changes(compare)
         self._paint_tree()
         place = self._changes.place_of.get(path)
         if place is None:
@@ -141,7 +141,7 @@ class ChangedFiles(Differing, Base):
             self.set_focus(self.diff)
         self.show_frame()
 
-    def changed(self, compare: Compare) -> None:
+    def prepare_changes(self, compare: Compare) -> None:
         """Called with new changes before they are painted. Does nothing in this class. Subclasses may
         override it."""
 
@@ -185,17 +185,17 @@ class ChangedFiles(Differing, Base):
     def on_descendant_focus(self) -> None:
         self.place()
         self.listing.refresh()
-        file = self._shown()
+        file = self._find_shown()
         if self.diff.has_focus and file is not None and file != self.diff.files[0]:
             self.diff.show_files([file])  # all of it
 
-    def _shown(self) -> ChangedFile | None:
+    def _find_shown(self) -> ChangedFile | None:
         """Returns the file whose changes are on the screen, None if there is none."""
         place = self._changes.place_of.get(self.diff.files[0].path) if self.diff.files else None
         return self._changes.file(place) if place is not None else None
 
     def _position(self) -> str:
-        current = self._shown()
+        current = self._find_shown()
         count, seen = len(self._changes), len(self.seen_paths)
         place = self._changes.place_of.get(current.path, 0) + 1 if current is not None else 0
         return f"{place} of {count} file{'' if count == 1 else 's'}, {seen} seen" if count else ""
@@ -205,7 +205,7 @@ class ChangedFiles(Differing, Base):
         write them into the line above the changes."""
         if not self.query("#diff"):
             return
-        current, diff, tree = self._shown(), self.diff, self.listing
+        current, diff, tree = self._find_shown(), self.diff, self.listing
         position = self._position()
         tree.name_frame("Files", position)
         if current is None:
@@ -235,22 +235,22 @@ class ChangedFiles(Differing, Base):
 
     def _show_rested(self) -> None:
         key = self.listing.key
-        if self.in_front and isinstance(key, Place) and key.kind == "file":
+        if self.in_front and isinstance(key, TreeKey) and key.kind == "file":
             place = self._changes.place_of.get(key.path)
-            current = self._shown()
+            current = self._find_shown()
             if place is not None and (current is None or current.path != key.path):
                 self.show_file(place, follow=False)
 
     def show_file(self, place: int, *, end: bool = False, follow: bool = True) -> None:
         """Show the changes of one file. `place`: its place in the order of the tree. `end`: the cursor begins
         on the last row. `follow`: the cursor of the tree moves to the file as well."""
-        file, diff, before = self._changes.file(place), self.diff, self._shown()
+        file, diff, before = self._changes.file(place), self.diff, self._find_shown()
         diff.empty = _without_lines(file, self.whole_diff())
         if diff.selects:
             diff.select()
         if follow:
             self._unfold(file.path)
-            self.listing.go_to(Place("file", file.path))
+            self.listing.go_to(TreeKey("file", file.path))
         diff.show_files([self._glimpse(file) if self.listing.has_focus else file])
         self.paint_notes()
         if before is None or before.path != file.path:
@@ -315,9 +315,9 @@ class ChangedFiles(Differing, Base):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         key = event.key
-        if isinstance(key, Place) and key.kind == "folder":
+        if isinstance(key, TreeKey) and key.kind == "folder":
             self._fold(key.path)
-        elif isinstance(key, Place):
+        elif isinstance(key, TreeKey):
             self.show_file(self._changes.place_of[key.path], follow=False)
             self._covers = False
             self._show_pane(self.diff)
@@ -330,7 +330,7 @@ class ChangedFiles(Differing, Base):
         """In the tree, fold the folder under the cursor, or move to the parent folder. In the changes, scroll
         left."""
         key = self.listing.key
-        if not self.listing.has_focus or not isinstance(key, Place):
+        if not self.listing.has_focus or not isinstance(key, TreeKey):
             super().do_left()
         elif key.kind == "folder" and key.path not in self._folded:
             self._fold(key.path)
@@ -338,11 +338,11 @@ class ChangedFiles(Differing, Base):
             around = [entry.path for entry in self._changes.entries if entry.file < 0]
             inside = [path for path in around if key.path.startswith(f"{path}/")]
             if inside:
-                self.listing.go_to(Place("folder", inside[-1]))
+                self.listing.go_to(TreeKey("folder", inside[-1]))
 
     def do_right(self) -> None:
         key = self.listing.key
-        if not self.listing.has_focus or not isinstance(key, Place):
+        if not self.listing.has_focus or not isinstance(key, TreeKey):
             super().do_right()
         elif key.kind == "folder" and key.path in self._folded:
             self._fold(key.path)
@@ -357,7 +357,7 @@ class ChangedFiles(Differing, Base):
 
     def _step_file(self, by: int, *, end: bool = False) -> bool:
         """Show the next file, or with `by` −1 the previous one. Returns False if there is none."""
-        current = self._shown()
+        current = self._find_shown()
         place = self._changes.place_of.get(current.path, 0) + by if current is not None else -1
         if not 0 <= place < len(self._changes):
             self.tell("this is the last file" if by > 0 else "this is the first file")
@@ -385,11 +385,11 @@ class ChangedFiles(Differing, Base):
         """Mark the file on the screen as seen or, if it is marked already, as not seen. If the cursor of the
         tree is on a folder, that is done for all its files. After marking as seen, show the next file that is
         not seen."""
-        current, key = self._shown(), self.listing.key
+        current, key = self._find_shown(), self.listing.key
         if current is None:
             return
         files = [current]
-        if self.listing.has_focus and isinstance(key, Place):
+        if self.listing.has_focus and isinstance(key, TreeKey):
             files = self._below(key)
         seen = not all(file.path in self.seen_paths for file in files)
         self.mark_seen(files, seen)
@@ -403,7 +403,7 @@ class ChangedFiles(Differing, Base):
         else:
             self.show_file(following)
 
-    def _below(self, key: Place) -> list[ChangedFile]:
+    def _below(self, key: TreeKey) -> list[ChangedFile]:
         """Returns the file of this row of the tree. For a folder, returns all files below it."""
         is_folder = key.kind == "folder"
         entries = self._changes.entries
@@ -432,7 +432,7 @@ class ChangedFiles(Differing, Base):
         if self.lines is self.listing or not words:
             super()._search(step)
             return
-        current, cursor = self._shown(), self.diff.cursor
+        current, cursor = self._find_shown(), self.diff.cursor
         if self.diff.search(step) and (self.diff.cursor - cursor) * step > 0:
             return
         begin = self._changes.place_of.get(current.path, 0) if current is not None else 0

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     last: int
 
 
-class Place(NamedTuple):
+class TreeKey(NamedTuple):
     """The key of a row of the tree. `kind`: file or folder."""
 
     kind: str
@@ -165,11 +165,11 @@ class TreeRows:
         return entry.path if entry.file >= 0 else ""
 
     def place_of(self, key: Hashable) -> int | None:
-        return self._places.get(key) if isinstance(key, Place) else None
+        return self._places.get(key) if isinstance(key, TreeKey) else None
 
 
-def _key(entry: Entry) -> Place:
-    return Place("file" if entry.file >= 0 else "folder", entry.path)
+def _key(entry: Entry) -> TreeKey:
+    return TreeKey("file" if entry.file >= 0 else "folder", entry.path)
 
 
 class FileTree(Lines):

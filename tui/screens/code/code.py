@@ -16,7 +16,7 @@ from localstore.core.model.history import Blame, Blob, Tree
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
-from tui.highlight import coloured, plain
+from tui.highlight import colour_text, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
 from tui.screens.code.begin_edit import EDIT, BeginEdit
 from tui.screens.code.clipboard import copy
@@ -115,7 +115,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         yield Line(id="bar")
 
     def on_mount(self) -> None:
-        self.moved()
+        self.load_seal()
         self._arrange()
         self._look_for_people()
         self.set_interval(PEOPLE_EVERY, self._look_for_people)
@@ -195,7 +195,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
     def opens(self) -> bool:
         return not self.is_empty
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         self.leave_replay()
         if self.live and self.of.ref_name != self._looked_ref:
             self.leave_live()
@@ -356,7 +356,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             content = blob.content
 
             def work() -> None:
-                lines = coloured(content, blob.path)
+                lines = colour_text(content, blob.path)
                 if lines is not None:
                     self.app.call_from_thread(self._show_text, lines, blob)
 

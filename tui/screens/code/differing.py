@@ -83,7 +83,7 @@ class Differing(Mixed):
             text = None
             if file.status != "removed":
                 with suppress(SvcError):
-                    blob, _ = client.known(read) or client.fetch(read)
+                    blob, _ = client.read_cached(read) or client.fetch(read)
                     text = blob.content if blob.encoding == "utf-8" else None
             colours = colours_of(file, text)
             app.later(lambda: self._learn(file, seal, colours))

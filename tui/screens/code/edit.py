@@ -12,7 +12,7 @@ from textual.events import Key
 
 from localstore.agent.talk import Person
 from localstore.core.lane.crdt import Delta
-from tui.actions import spoken
+from tui.actions import spell_key
 from tui.listening.writing import Heard, Writing
 from tui.machine import Machine
 from tui.screens.base import READING_SECONDS, TWO_PANES, Over
@@ -111,7 +111,7 @@ class Edit(Over):
         super().show_keys()
         if self._said is None and self._prompt is None and self.has_widgets:
             footer = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-            hints = [(spoken(action.keys[0]), action.label) for action in footer if action.keys]
+            hints = [(spell_key(action.keys[0]), action.label) for action in footer if action.keys]
             self.query_one("#keys", Hints).offer(hints)
 
     @property
@@ -217,7 +217,7 @@ class Edit(Over):
         from tui.screens.command.palette import Help
 
         own = [action for action in self.svc.actions() if action.id in OWN]
-        self.app.push_screen(Help(own, self.where, self.svc.refused))
+        self.app.push_screen(Help(own, self.where, self.svc.find_refusal))
 
     def do_edit_find(self) -> None:
         self.ask("find", self._find, value=self._sought)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from localstore.core.model.history import Blob, Tree
 from svc.console.table import size
 from tui import contents
-from tui.highlight import coloured, plain
+from tui.highlight import colour_text, plain
 from tui.screens.choose_beside import ChooseBeside
 from tui.text import Part, safe
 from tui.widgets.fuzzy import Fuzzy
@@ -50,7 +50,7 @@ class FindFile(ChooseBeside):
             self._show(path, lines[:TOP])
 
             def work() -> None:
-                in_colours = coloured(content, path)
+                in_colours = colour_text(content, path)
                 if in_colours is not None:
                     self.svc.later(lambda: self._show(path, in_colours[:TOP]))
 

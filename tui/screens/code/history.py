@@ -89,7 +89,7 @@ class History(Differing, FileView):
                 self._checked = checked
                 self._paint_about()
 
-        self.svc.load(contents.brought(self.of.repo.id, seal), paint)
+        self.svc.load(contents.changes_made(self.of.repo.id, seal), paint)
         self.svc.load(contents.checked_seal(self.of.repo, seal), paint_seal)
 
     def _colour_first(self, files: Sequence[ChangedFile]) -> None:

@@ -14,13 +14,13 @@ from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
 from tui import contents, reads
-from tui.highlight import Coloured, coloured, plain
+from tui.highlight import Coloured, colour_text, plain
 from tui.screens.base import THREE_PANES, TWO_PANES
-from tui.screens.code.words import counts, listed
-from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, fact_rows, facts_width, fitted, frame
+from tui.screens.code.words import counts, describe_listing
+from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, fact_rows, facts_width, frame, wrap_facts
 from tui.screens.proposal.words import sign_of_check
 from tui.screens.view import View
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import Made
@@ -58,9 +58,9 @@ class Overview(View):
         yield from beside_facts(Lines(marked=False, linked=True, id="overview"))
 
     def on_mount(self) -> None:
-        self.moved()
+        self.load_seal()
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
@@ -78,7 +78,7 @@ class Overview(View):
         self._listing = listings[0] if listings else None
         self.paint()
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         repo, seal = self.of.repo, self.of.seal
         self.paint()
         if seal is None:
@@ -142,7 +142,7 @@ class Overview(View):
             return
 
         def work() -> None:
-            lines = coloured(text, blob.path)
+            lines = colour_text(text, blob.path)
             if lines is not None:
                 self.app.call_from_thread(self._paint_colours, text, lines)
 
@@ -191,7 +191,7 @@ class Overview(View):
         elif len(self._lines) > FOLDED:
             self._readme = self._lines
         else:
-            self._readme = [row for line in self._lines for row in folded(line, width)]
+            self._readme = [row for line in self._lines for row in fold(line, width)]
         self.paint()
 
     def paint(self) -> None:
@@ -209,7 +209,7 @@ class Overview(View):
             ("attention", _attention(repo)),
         ]
         if self._listing is not None:
-            facts.append(("listing", ((listed(self._listing), "text"),)))
+            facts.append(("listing", ((describe_listing(self._listing), "text"),)))
         if address := git_address(repo, self.svc.client.origin):
             facts.append(("git clone", ((safe(address), "text"),)))
         if self._seal is not None:
@@ -231,7 +231,7 @@ class Overview(View):
         if self._has_facts:
             items = [row for name, fact in facts for row in fact_rows(name, fact)]
             items += [*self._check_facts(), *self._newest()]
-            column.show(sequence(fitted(items, self._facts_width - FRAME)))
+            column.show(sequence(wrap_facts(items, self._facts_width - FRAME)))
         else:
             first = [((f"{name} ", "dim"), *fact) if name in NAMED else fact for name, fact in facts]
             first.append((("", "text"),))

@@ -63,12 +63,12 @@ class Pictured(View):
                 self._facts(blob, f", {image.kind} {image.full_width}×{image.full_height}{frames}")
                 drawing.show(image, way)
 
-        def failed(error: BaseException) -> None:
+        def say_failure(error: BaseException) -> None:
             if blob is self._pictured and drawing.image is None:
                 drawing.tell("not shown")
 
         self.svc.load(
-            picture(self.of.repo.id, seal, blob.path, decoder_output(way), width, height), paint, failed
+            picture(self.of.repo.id, seal, blob.path, decoder_output(way), width, height), paint, say_failure
         )
 
     def _facts(self, blob: Blob, more: str) -> None:

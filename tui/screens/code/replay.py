@@ -11,7 +11,7 @@ from localstore.core.model.history import SealSummary
 from svc.flows.history.replay import HistoryStep, steps_of
 from tui import contents
 from tui.client import sentence
-from tui.highlight import Coloured, coloured, plain
+from tui.highlight import Coloured, colour_text, plain
 from tui.screens.code.file_view import FileView
 from tui.text import Part, ago, safe
 from tui.widgets.frame import Line
@@ -177,7 +177,7 @@ class Replay(FileView):
 
         def work() -> None:
             for place, text in enumerate(texts, first):
-                lines = coloured(text, playing.path)
+                lines = colour_text(text, playing.path)
                 if lines is None or playing is not self._playing:
                     return
                 self.app.call_from_thread(self._step_coloured, playing, place, lines)

@@ -71,7 +71,7 @@ class SealScreen(ChangedFiles):
 
     def do_refresh(self) -> None:
         self.svc.load(contents.checked_seal(self.repo, self._seal), self._paint_seal)
-        self.svc.load(contents.brought(self.repo.id, self._seal), self._paint_changes)
+        self.svc.load(contents.changes_made(self.repo.id, self._seal), self._paint_changes)
 
     def _paint_seal(self, checked: contents.CheckedSeal, at: float) -> None:
         self._checked = checked

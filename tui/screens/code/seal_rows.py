@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from localstore.core.model.history import Compare, SealSummary
 from localstore.core.model.ref import Ref
-from tui.text import Part, ago, folded, safe, wrapped
+from tui.text import Part, ago, fold, safe, wrap
 
 Row = tuple[Part, ...]
 Names = Mapping[str, Row]  # seal → the branches and tags at it
@@ -64,7 +64,7 @@ def seal_rows(
     `fault`: why the signature is invalid, as for `signature`. `compare`: the changes of the seal, None while
     they are unknown."""
     body = seal.message.strip().partition("\n")[2].strip("\n")
-    text: list[Row] = [((line, "text"),) for line in wrapped(body, width)] if body else []
+    text: list[Row] = [((line, "text"),) for line in wrap(body, width)] if body else []
     if len(text) > most:
         text = [*text[: max(0, most - 1)], (("…", "dim"),)]
     who = (f"@{safe(seal.provenance.who.handle or '?')} ", "person")
@@ -72,4 +72,4 @@ def seal_rows(
     merged = (("⑂ merge  ", "dim"),) if seal.merged else ()
     facts = (who, age, *signature(fault), *merged, *names.get(seal.id, ()), *counts(compare))
     subject = [((text, "title" if role == "text" else role),) for text, role in (subject_of(seal),)]
-    return [*(row for line in subject for row in folded(line, width)), *folded(facts, width), *text]
+    return [*(row for line in subject for row in fold(line, width)), *fold(facts, width), *text]

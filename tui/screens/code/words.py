@@ -14,7 +14,7 @@ def counts(repo: Repo) -> str:
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in numbers)
 
 
-def listed(listing: Listing) -> str:
+def describe_listing(listing: Listing) -> str:
     """Returns a catalog listing as text: its name, its category, and whether it can be installed."""
     category = f", {safe(listing.category)}" if listing.category else ""
     return f"{safe(listing.name)}{category}: {'' if listing.installable else 'not '}installable"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from textual.app import ComposeResult
 
 from tui.actions import Action
-from tui.commands import REPO, YES, Field, missing, words_of
+from tui.commands import REPO, YES, Parameter, missing, words_of
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -25,7 +25,7 @@ class Form(Card):
     WIDTH, SHARE = 96, 75
     ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
 
-    def __init__(self, path: str, fields: Sequence[Field], values: Mapping[str, str]) -> None:
+    def __init__(self, path: str, fields: Sequence[Parameter], values: Mapping[str, str]) -> None:
         super().__init__()
         self._path = path
         self._own = list(fields)
@@ -60,7 +60,7 @@ class Form(Card):
         self.query_one("#form", Lines).show(sequence(rows))
         self.fit(len(rows))
 
-    def _row(self, field: Field) -> Item:
+    def _row(self, field: Parameter) -> Item:
         value = self._values.get(field.name, "")
         name = field.spelled[0] if field.spelled else field.name.upper()
         part: Part = (safe(value), "text") if value else (f"  {safe(field.help)}", "dim")
@@ -105,7 +105,7 @@ class Form(Card):
                 f"{field.help}{hint}", lambda text: self._set(name, text), value=self._values.get(name, "")
             )
 
-    def _choose(self, field: Field) -> None:
+    def _choose(self, field: Parameter) -> None:
         from tui.screens.choose import Choose
 
         items = [Item(choice, ((safe(choice), "text"),)) for choice in field.choices]

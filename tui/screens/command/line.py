@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 
-from tui.commands import Commands, Field
+from tui.commands import Commands, Parameter
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -18,7 +18,9 @@ class CommandLine(Card):
 
     WIDTH = 120
 
-    def __init__(self, commands: Commands, values: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
+    def __init__(
+        self, commands: Commands, values: Callable[[str, Sequence[Parameter]], dict[str, str]]
+    ) -> None:
         super().__init__()
         self._commands, self._values = commands, values
         self._line = ""
@@ -32,13 +34,13 @@ class CommandLine(Card):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._changed("")
+        self._list_candidates("")
         self.fit(len(self._commands.summaries))
         self.open_prompt(self._type)
 
     def _type(self, value: str = "") -> None:
         lines = self.query_one("#candidates", Lines)
-        self.ask("", self._done, self._changed, value, self._complete, filtered=lines, label=": svc")
+        self.ask("", self._done, self._list_candidates, value, self._complete, filtered=lines, label=": svc")
 
     def _complete(self, line: str) -> str:
         """Returns the command line, completed to the candidate under the cursor."""
@@ -54,7 +56,7 @@ class CommandLine(Card):
 
     # --- candidates
 
-    def _changed(self, line: str) -> None:
+    def _list_candidates(self, line: str) -> None:
         self._line = line.lstrip().removeprefix("svc ") if line.startswith("svc ") else line.lstrip()
         candidates = self._candidates()
         self.query_one("#candidates", Lines).show(

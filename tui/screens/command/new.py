@@ -72,7 +72,7 @@ def _repo_of(svc: AskedApp, full_name: str) -> Repo | None:
     current = screen.subject()[0] if isinstance(screen, Base) else None
     if not full_name or (current is not None and current.full_name == full_name):
         return current
-    listed = svc.client.known(svc.repos)
+    listed = svc.client.read_cached(svc.repos)
     return next((repo for repo in listed[0] if repo.full_name == full_name), None) if listed else None
 
 
@@ -93,7 +93,7 @@ def _with_refs(svc: AskedApp, repo: Repo, then: Callable[[list[Ref]], None]) -> 
         try:
             refs, _ = client.fetch(read)
         except SvcError as error:
-            cached, words = client.known(read), sentence(error)
+            cached, words = client.read_cached(read), sentence(error)
             svc.later(lambda: open_with(cached[0]) if cached is not None else refuse(words))
         else:
             svc.later(lambda: open_with(refs))
@@ -119,14 +119,14 @@ def _proposal(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any])
     branches = [ref.name for ref in refs if ref.type == "branch" and ref.name != base]
     head = begun.pop("head", "")
 
-    def opened(name: str) -> None:
+    def open_form(name: str) -> None:
         svc.push_screen(NewProposal(repo, name, [base, *branches], (), begun))
 
     if head:
-        opened(head)
+        open_form(head)
     elif branches:
         items = [Item(name, ((safe(name), "text"),)) for name in branches]
-        svc.push_screen(Choose("branch to propose", items, opened))
+        svc.push_screen(Choose("branch to propose", items, open_form))
     elif isinstance(svc.screen, Base):
         svc.screen.drop_keys()
         svc.screen.say(f"there is no branch besides {base}; make one: svc repo branch NAME", "warn")
@@ -135,6 +135,6 @@ def _proposal(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any])
 def _release(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any]) -> None:
     from tui.screens.lists.new_release import NewRelease
 
-    listed = svc.client.known(contents.releases(repo.id))
+    listed = svc.client.read_cached(contents.releases(repo.id))
     taken = [release.version for release in listed[0]] if listed is not None else []
     svc.push_screen(NewRelease(repo, refs, taken, begun))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.cells import cell_len
 from textual.app import ComposeResult
 
-from tui.actions import BRACES, EVERYWHERE, MOVES, Action, is_about_row, spoken
+from tui.actions import BRACES, EVERYWHERE, MOVES, Action, is_about_row, spell_key
 from tui.offers import OFFERS
 from tui.screens.card import MARGIN, Card
 from tui.text import Part, fit, safe
@@ -85,10 +85,10 @@ class Help(Card):
         ]
 
     def _item(self, action: Action) -> Item:
-        keys = " ".join(spoken(key) for key in action.keys)
+        keys = " ".join(spell_key(key) for key in action.keys)
         # the title names the repository, and the row has no room for it
         why = self._refused(action).replace(f" in {self._facts.get('repo', '')}", "")
-        command = filled(action.command, self._facts)
+        command = fill_braces(action.command, self._facts)
         beside: Part = (f"  {safe(why)}", "warn") if why else (f"  {safe(command)}", "dim")
         label = action.label if action.label != action.command.removeprefix("svc ") else ""
         summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
@@ -120,7 +120,7 @@ class Help(Card):
             self.app.call_later(self.svc.carry_out, self._table[str(key)])
 
 
-def filled(command: str, facts: Mapping[str, str]) -> str:
+def fill_braces(command: str, facts: Mapping[str, str]) -> str:
     """Returns a command line with the words in braces replaced by their values in `facts`. A word without a
     value is written in capitals, as in the help of the command."""
     return BRACES.sub(lambda match: facts.get(match[1], match[1].upper()), command)

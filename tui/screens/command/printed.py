@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tui.text import Part, folded, hung, safe
+from tui.text import Part, fold, hang, safe
 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
@@ -37,14 +37,14 @@ def _rows(line: str, width: int, failed: bool) -> list[Line]:
     elif _LEFT_OUT.fullmatch(line):
         role = "dim"
     elif failed and line.startswith(_ERROR):
-        first, *rest = folded(((safe(line.removeprefix(_ERROR)), "text"),), width - 2)
+        first, *rest = fold(((safe(line.removeprefix(_ERROR)), "text"),), width - 2)
         return [(("✗ ", "bad"), *first), *((("  ", "text"), *row) for row in rest)]
-    return [((row, role),) for row in hung(line, width)]
+    return [((row, role),) for row in hang(line, width)]
 
 
 def _code_rows(before: str, code: str, after: str, width: int) -> list[Line]:
     """Returns a code on a line of its own, so that the user finds it at a glance. `before` and `after`: the
     text around it."""
-    rows: list[Line] = [((row, "text"),) for row in (hung(before, width) if before else ())]
+    rows: list[Line] = [((row, "text"),) for row in (hang(before, width) if before else ())]
     rows += [BLANK, (("   ", "text"), (f" {safe(code)} ", "tab")), BLANK]
-    return [*rows, *(((row, "text"),) for row in (hung(after, width) if after else ()))]
+    return [*rows, *(((row, "text"),) for row in (hang(after, width) if after else ()))]

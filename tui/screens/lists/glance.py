@@ -14,7 +14,7 @@ from tui.screens.code.overview import READMES
 from tui.screens.facts import fact_rows
 from tui.screens.first_steps import missing
 from tui.screens.proposal.words import checks_of, sign_of_check
-from tui.text import Part, ago, brief, folded, safe
+from tui.text import Part, ago, brief, fold, safe
 from tui.texts import beginning, is_markdown
 from tui.widgets.lines import Item
 
@@ -161,5 +161,5 @@ class Glance:
 def _head(repo: Repo, width: int) -> list[Line]:
     words = f"{repo.visibility} {repo.kind}"
     state = f", {repo.state}" if repo.state != "active" else ""
-    rows = folded([(safe(repo.description), "text")], width) if repo.description else []
+    rows = fold([(safe(repo.description), "text")], width) if repo.description else []
     return [*rows, ((words, "dim"), (state, "warn"), (f"  {safe(repo.default_branch)}", "accent"))]

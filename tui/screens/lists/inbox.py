@@ -242,7 +242,7 @@ class Inbox(SplitScreen):
         self._items: list[InboxItem] = []
         self._undone: list[InboxItem] = []  # what `u` brings back
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ("Inbox ", "title"), (str(len(self._items)), "dim")
 
     def actions(self) -> tuple[Action, ...]:
@@ -285,7 +285,7 @@ class Inbox(SplitScreen):
         self.renew()
 
     def about(self) -> list[str]:
-        cached = self.svc.client.known(self.svc.repos)
+        cached = self.svc.client.read_cached(self.svc.repos)
         mine = [repo.id for repo in cached[0]] if cached is not None else []
         return [*(item.repo.id for item in self._items if item.repo is not None), *mine]
 
@@ -304,7 +304,7 @@ class Inbox(SplitScreen):
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
             rows += [Item(None, row) for row in self.first_steps()[1]]
-        rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.queued("/inbox")]
+        rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.describe_queue("/inbox")]
         self.query_one("#inbox", Lines).show(sequence(rows))
         self.show_frame()
         self.rest()
@@ -317,7 +317,7 @@ class Inbox(SplitScreen):
         if item is not None:
             body = InboxState(state="done")
             self.svc.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
-            self._marked([item], "done; u undoes it")
+            self._say_marked([item], "done; u undoes it")
 
     def do_all_done(self) -> None:
         """Ask whether to mark all listed rows as done, and mark them. Rows that wait for the user are left
@@ -331,7 +331,7 @@ class Inbox(SplitScreen):
 
         def mark() -> None:
             self._mark(chosen, "done")
-            self._marked(chosen, f"{len(chosen)} done{f'; {staying}' if stays else ''}; u undoes it")
+            self._say_marked(chosen, f"{len(chosen)} done{f'; {staying}' if stays else ''}; u undoes it")
 
         question = f"Mark {len(chosen)} as done?{f' {staying}.' if stays else ''}"
         self.confirm(question, mark, "all done")
@@ -352,7 +352,7 @@ class Inbox(SplitScreen):
             ids = [item.id for item in chosen[first : first + INBOX_MARKED]]
             self.svc.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
 
-    def _marked(self, chosen: list[InboxItem], words: str) -> None:
+    def _say_marked(self, chosen: list[InboxItem], words: str) -> None:
         self._undone = chosen
         self.say(words)
 

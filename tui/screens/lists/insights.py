@@ -14,7 +14,7 @@ from localstore.core.model.run import Run, state_of
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
-from tui.blocks import Block, laid
+from tui.blocks import Block, lay_blocks
 from tui.charts import WEEK, bar, by_week, columns_of, sparkline
 from tui.contents import Kind, Times
 from tui.screens.split import SPLIT_ACTIONS, Split
@@ -56,29 +56,29 @@ class Insights(Split):
         self._kinds: tuple[str, list[Kind]] | None = None  # (seal, the kinds of its files)
         self._asked_kinds = ""  # the seal whose files were requested
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Insights", "title"),)
 
     def label_of(self, action: Action) -> str:
         key = str(self.listed.key)
         return "" if action.id == "open" and key not in self._repos and key not in GOES else action.label
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
         self.renew()
         repo = self.of.repo.id
         if self.of.seal is not None:
-            self.svc.load(contents.history(repo, self.of.ref_name, None), self._sealed)
-            self.svc.load(contents.dependencies(repo, self.of.seal), self._depends)
-        self.svc.load(contents.runs(repo), self._checked)
-        self.svc.load(contents.dependents(repo), self._needed)
-        self.svc.load(contents.issue_times(repo), self._opened)
-        self.svc.load(contents.proposal_times(repo), self._proposed)
+            self.svc.load(contents.history(repo, self.of.ref_name, None), self._take_seals)
+            self.svc.load(contents.dependencies(repo, self.of.seal), self._take_dependencies)
+        self.svc.load(contents.runs(repo), self._take_runs)
+        self.svc.load(contents.dependents(repo), self._take_dependents)
+        self.svc.load(contents.issue_times(repo), self._take_issues)
+        self.svc.load(contents.proposal_times(repo), self._take_proposals)
 
     def _ask_for_kinds(self) -> None:
         """Request the kinds of files in the shown seal. Does nothing if they were requested already."""
@@ -93,32 +93,32 @@ class Insights(Split):
         self._kinds = seal, kinds
         self.renew()
 
-    def _opened(self, times: Times, at: float) -> None:
+    def _take_issues(self, times: Times, at: float) -> None:
         self._issues = times
-        self._changed()
+        self._paint_answer()
 
-    def _proposed(self, times: Times, at: float) -> None:
+    def _take_proposals(self, times: Times, at: float) -> None:
         self._proposals = times
-        self._changed()
+        self._paint_answer()
 
-    def _sealed(self, seals: list[SealSummary], at: float) -> None:
+    def _take_seals(self, seals: list[SealSummary], at: float) -> None:
         self._seals = seals
-        self._changed()
+        self._paint_answer()
 
-    def _checked(self, runs: list[Run], at: float) -> None:
+    def _take_runs(self, runs: list[Run], at: float) -> None:
         self._runs = runs
-        self._changed()
+        self._paint_answer()
 
-    def _depends(self, dependencies: Dependencies, at: float) -> None:
+    def _take_dependencies(self, dependencies: Dependencies, at: float) -> None:
         if dependencies.seal_id == self.of.seal:
             self._found = dependencies
-            self._changed()
+            self._paint_answer()
 
-    def _needed(self, dependents: list[Dependent], at: float) -> None:
+    def _take_dependents(self, dependents: list[Dependent], at: float) -> None:
         self._dependents = dependents
-        self._changed()
+        self._paint_answer()
 
-    def _changed(self) -> None:
+    def _paint_answer(self) -> None:
         """Paint the list and the preview again after an answer has arrived, because both may show it."""
         self.renew()
         self.paint()
@@ -217,7 +217,7 @@ class Insights(Split):
             Block("Sizes by kind of file", self._kind_rows),
             Block("Next", lambda wide: _helps(first)),
         ]
-        return laid([*chosen, *(blocks[name] for name in order[1:]), *after], self.preview_width)
+        return lay_blocks([*chosen, *(blocks[name] for name in order[1:]), *after], self.preview_width)
 
     def _seal_chart(self, width: int) -> list[Line]:
         """Returns the rows of a chart that shows how many seals were made in each week."""

@@ -36,7 +36,7 @@ class Move:
         self._first: tuple[int, float] | None = None
         self._began = self._at = now
 
-    def moved(self, done: int, now: float) -> None:
+    def record(self, done: int, now: float) -> None:
         """Record how many bytes have been transferred. `done`: their number. `now`: the present time in
         seconds."""
         if self._first is None or done < self.done:
@@ -175,7 +175,7 @@ class Moving(Base):
             now = time.monotonic()
             move = moves.get(name)
             if move is not None:
-                move.moved(done, now)
+                move.record(done, now)
             if now - self._painted >= PAINT_EACH:
                 self._painted = now
                 self.svc.later(self._repaint)
@@ -190,7 +190,7 @@ class Moving(Base):
                 error = failed
             except OSError as failed:
                 error = SvcError(failed.strerror or str(failed))
-            self.svc.later(lambda: self._ended(moves, outcome, error, again))
+            self.svc.later(lambda: self._end_transfers(moves, outcome, error, again))
 
         self.paint()
         self.svc.run_worker(run, thread=True, group="assets", exit_on_error=False)
@@ -199,7 +199,9 @@ class Moving(Base):
         if self.is_attached:
             self.paint()
 
-    def _ended(self, moves: dict[str, Move], outcome: str, error: SvcError | None, again: str) -> None:
+    def _end_transfers(
+        self, moves: dict[str, Move], outcome: str, error: SvcError | None, again: str
+    ) -> None:
         self._cancel = None
         for move in moves.values():
             if not move.state:

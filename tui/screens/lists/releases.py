@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from svc.console.table import size
 from tui import contents
 from tui.actions import Action
-from tui.drafts import named
+from tui.drafts import name_draft
 from tui.screens.command.output import DONE
 from tui.screens.facts import WithFacts, beside_facts, fact_rows
 from tui.screens.lists.moving import Moving
@@ -58,7 +58,7 @@ class Releases(Split):
     def label_of(self, action: Action) -> str:
         return "" if action.id == "open" and self.listed.key is None else action.label
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
@@ -89,7 +89,7 @@ class Releases(Split):
         if event.lines.id == self.LIST:
             self._awaits = ""  # the user has gone on
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ("Releases ", "title"), (self.count() or "", "dim")
 
     def count(self) -> str | None:
@@ -118,7 +118,7 @@ class Releases(Split):
             below = (
                 ("  ", "text"),
                 (f"{release.seal_id[:8]}  {count}", "dim"),
-                _signed(self.of.repo.id, release),
+                _describe_signature(self.of.repo.id, release),
             )
             return Item(release.version, head, when, f"{release.version} {release.notes}", below=below)
         left: tuple[Part, ...] = (
@@ -127,7 +127,7 @@ class Releases(Split):
             (safe(first), "text"),
         )
         right = (
-            _signed(self.of.repo.id, release),
+            _describe_signature(self.of.repo.id, release),
             (f"  {count}{ago(release.created_at, self.svc.clock())} ", "dim"),
         )
         return Item(release.version, left, right, f"{release.version} {release.notes}")
@@ -148,7 +148,7 @@ def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
     who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, now)}"
     return [
         ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")),
-        (_signed(repo_id, release), (_signer(release), "dim")),
+        (_describe_signature(repo_id, release), (_signer(release), "dim")),
     ]
 
 
@@ -168,12 +168,12 @@ def _fact_items(repo_id: str, release: Release, now: float, files: bool = True) 
     return [
         *fact_rows("released", who),
         *fact_rows("seal", [(release.seal_id[:12], "accent")]),
-        *fact_rows("signature", [_signed(repo_id, release), (_signer(release), "dim")]),
+        *fact_rows("signature", [_describe_signature(repo_id, release), (_signer(release), "dim")]),
         *fact_rows("files", *lines),
     ]
 
 
-def _signed(repo_id: str, release: Release) -> Part:
+def _describe_signature(repo_id: str, release: Release) -> Part:
     word, role = signature(repo_id, release)
     return {"good": "✓ ", "bad": "✗ "}.get(role, "") + word, role
 
@@ -238,9 +238,9 @@ class ReleaseScreen(WithFacts, Moving):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(contents.release(self.repo.id, self.release.version), self._arrived)
+        self.svc.load(contents.release(self.repo.id, self.release.version), self._take_release)
 
-    def _arrived(self, release: Release, at: float) -> None:
+    def _take_release(self, release: Release, at: float) -> None:
         self.release = release
         self.paint()
 
@@ -280,9 +280,9 @@ class ReleaseScreen(WithFacts, Moving):
     def do_edit(self) -> None:
         """Let the user change the notes. The draft is deleted once the server has them."""
         release, drafts = self.release, self.svc.drafts
-        draft = named(self.repo.id, 0, "notes", release.version)
+        draft = name_draft(self.repo.id, 0, "notes", release.version)
 
-        def answered(text: str, state: Part) -> None:
+        def show_answer(text: str, state: Part) -> None:
             if state[0] == DONE and drafts is not None:
                 drafts.keep(draft, "")
             if self.is_attached:
@@ -292,7 +292,7 @@ class ReleaseScreen(WithFacts, Moving):
         def send(text: str) -> None:
             if text.strip() != release.notes.strip():
                 words = ["repo", "release", "edit", release.version, f"--notes={text.strip()}"]
-                self.svc.run_beside([*words, "-R", self.repo.full_name], answered)
+                self.svc.run_beside([*words, "-R", self.repo.full_name], show_answer)
 
         self.write(f"notes of {release.version}", send, draft, release.notes)
 

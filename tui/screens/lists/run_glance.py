@@ -17,7 +17,7 @@ from tui.contents import ChangedPaths
 from tui.listed import Counts, ListedProposal
 from tui.reads import Read
 from tui.screens.proposal.words import checks_of, state_of
-from tui.text import Part, brief, folded, safe
+from tui.text import Part, brief, fold, safe
 
 if TYPE_CHECKING:
     from tui.screens.split import Panes
@@ -84,16 +84,14 @@ def _seal_rows(seal: SealSummary, width: int, now: float) -> list[Line]:
     who = f"@{seal.provenance.who.handle or '?'}"
     role = "agent" if seal.provenance.who.kind == "agent" else "person"
     first, _, rest = seal.message.strip().partition("\n")
-    rows = folded([(safe(first) or "without a message", "strong")], width)
-    rows += [
-        row for line in rest.strip().split("\n") if line for row in folded([(safe(line), "text")], width)
-    ]
+    rows = fold([(safe(first) or "without a message", "strong")], width)
+    rows += [row for line in rest.strip().split("\n") if line for row in fold([(safe(line), "text")], width)]
     head = [
         (f"{seal.id[:12]}  ", "accent"),
         (f"{safe(who)} ", role),
         (f"{brief(seal.created_at, now)}  on {safe(seal.branch)}", "dim"),
     ]
-    return [*rows[:MESSAGE], *folded(head, width)]
+    return [*rows[:MESSAGE], *fold(head, width)]
 
 
 def _change_rows(changes: ChangedPaths, width: int) -> list[Line]:
@@ -112,7 +110,7 @@ def _proposal_rows(proposals: list[ListedProposal], width: int) -> list[Line]:
     """Returns a row for each proposal, with its title, state, checks and base."""
     rows: list[Line] = []
     for proposal in proposals:
-        rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
+        rows += fold([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
         checks: Counts = proposal.checks
         rows.append(
             (state_of(proposal), ("→ ", "dim"), (f"{safe(proposal.base)}  ", "dim"), checks_of(checks))

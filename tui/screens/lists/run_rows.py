@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from localstore.core.model.run import Run
-from tui.blocks import Block, laid
+from tui.blocks import Block, lay_blocks
 from tui.charts import bar, sparkline
 from tui.screens.facts import fact_rows
 from tui.screens.proposal.words import sign_of_run
@@ -71,7 +71,7 @@ def run_rows(
         listed = Block(
             f"Runs of {safe(run.name)}", lambda wide: _runs_of(run, same, wide, now), str(len(same))
         )
-        return [*rows, BLANK, *laid([listed, *blocks] if len(same) > 1 else blocks, width)]
+        return [*rows, BLANK, *lay_blocks([listed, *blocks] if len(same) > 1 else blocks, width)]
     if len(same) > 1:
         rows += [BLANK, *_history(same)]
     return [*rows, BLANK, _next(run)]

@@ -92,10 +92,10 @@ class Workflows(Split):
         run = self._under_cursor
         return "" if action.id == "open" and run is None else change_label(action, run)
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
@@ -140,7 +140,7 @@ class Workflows(Split):
                 must = "  required" if check.required else ""
                 summary = f"  {safe(first_words(check.summary))}" if check.summary else ""
                 below = must + summary
-                left = (sign_of_check(check), (f" {_named(check.name, wide)}", "text"))
+                left = (sign_of_check(check), (f" {_pad_name(check.name, wide)}", "text"))
                 when = self._when(check.completed_at or check.started_at or "")
                 key = ("head", check.run_id) if check.run_id else None
                 right = ((f"{attempt_words(check.attempt)}{when} ", "dim"),)
@@ -150,7 +150,7 @@ class Workflows(Split):
         rows += [self._row(run, wide) for run in self._runs.values()]
         if not self._runs:
             rows.append(Item(None, (("no runs; whoever checks records one: svc repo run create", "dim"),)))
-        queued = self.svc.queued(f"/repos/{self.of.repo.id}/runs")
+        queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.listed.show(sequence(rows), self._begin_at(rows))
         self.rest()
@@ -164,7 +164,7 @@ class Workflows(Split):
         self._first = self._first if stays else first
         return None if stays else first
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ("Workflows ", "title"), (str(len(self._runs)), "dim")
 
     def preview_of(self, key: Hashable) -> None:
@@ -192,7 +192,7 @@ class Workflows(Split):
         return min(NAME, max((len(safe(name)) for name in names), default=0))
 
     def _row(self, run: Run, wide: int) -> Item:
-        left: tuple[Part, ...] = (sign_of_run(run), (f" {_named(run.name, wide)}", "text"))
+        left: tuple[Part, ...] = (sign_of_run(run), (f" {_pad_name(run.name, wide)}", "text"))
         first = first_words(run.summary or "")
         more: tuple[Part, ...] = (
             (f"  {run.seal_id[:8]}", "accent"),
@@ -264,7 +264,7 @@ class RunScreen(SplitScreen):
         name = safe(self._run.name) if self._run else self._run_id
         return ((f" {safe(self.repo.full_name)} run", "title"), (f"  {name}", "text"))
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Checks and runs", "title"),)
 
     def on_mount(self) -> None:
@@ -318,7 +318,7 @@ class RunScreen(SplitScreen):
         if not self.previews:
             rows += [item(("text", place), row) for place, row in enumerate(self._rows_of(run))]
             rows.append(Item(None, BLANK))
-        for words in self.svc.queued(f"/repos/{self.repo.id}/runs/{self._run_id}"):
+        for words in self.svc.describe_queue(f"/repos/{self.repo.id}/runs/{self._run_id}"):
             rows.append(Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)))
         listed = self._of_seal(run)
         if listed and (self.previews or len(listed) > 1):
@@ -409,7 +409,7 @@ class RunScreen(SplitScreen):
             cancel(self, self.repo, run)
 
 
-def _named(name: str, wide: int) -> str:
+def _pad_name(name: str, wide: int) -> str:
     """Returns the name of a check, padded to the width of its column. A longer name is not cut, and moves the
     rest of its row to the right."""
     return f"{safe(name):<{wide}}"

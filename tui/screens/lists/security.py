@@ -17,12 +17,12 @@ from localstore.core.model.protection import Protection, matching, refusal
 from localstore.core.model.report import Report
 from tui import contents
 from tui.actions import Action
-from tui.blocks import Block, laid
+from tui.blocks import Block, lay_blocks
 from tui.charts import bar
 from tui.listed import ListedProposal
 from tui.screens.proposal.words import checks_of, sign_of_run, verdicts_of
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.text import Part, ago, brief, folded, safe
+from tui.text import Part, ago, brief, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Security(Split):
         self._proposals: list[ListedProposal] | None = None
         self._set_by: list[AuditEntry] = []  # who set and cleared rules, the newest first
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Security", "title"),)
 
     def count(self) -> str | None:
@@ -93,21 +93,21 @@ class Security(Split):
         )
         return "" if action.id == "open" and not opens else action.label
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
 
-    def moved(self) -> None:
+    def load_seal(self) -> None:
         self.do_refresh()
 
     def do_refresh(self) -> None:
         self.renew()
         repo = self.of.repo
-        self.svc.load(contents.advisories(repo.full_name), self._advised)
-        self.svc.load(contents.protections(repo.id), self._protected)
+        self.svc.load(contents.advisories(repo.full_name), self._take_advisories)
+        self.svc.load(contents.protections(repo.id), self._take_rules)
         if repo.viewer is not None and repo.viewer.role is not None:  # guests may not ask for reports
-            self.svc.load(contents.reports(repo.id), self._reported)
+            self.svc.load(contents.reports(repo.id), self._take_reports)
         if self.of.seal is not None:
-            self.svc.load(contents.dependencies(repo.id, self.of.seal), self._depends)
+            self.svc.load(contents.dependencies(repo.id, self.of.seal), self._take_dependencies)
         if self.previews:
             self._ask_for_more()
 
@@ -115,42 +115,42 @@ class Security(Split):
         """Request what only the previews show: checks, open proposals and, for the owner, changes of
         rules."""
         repo = self.of.repo
-        self.svc.load(contents.checks(repo.id), self._checked)
-        self.svc.load(contents.proposals(repo.id, ProposalQuery(state="open")), self._proposed)
+        self.svc.load(contents.checks(repo.id), self._take_checks)
+        self.svc.load(contents.proposals(repo.id, ProposalQuery(state="open")), self._take_proposals)
         if self._owns:
-            self.svc.load(contents.rule_changes(repo.id), self._audited)
+            self.svc.load(contents.rule_changes(repo.id), self._take_rule_changes)
 
-    def _checked(self, checks: list[Check], at: float) -> None:
+    def _take_checks(self, checks: list[Check], at: float) -> None:
         self._checks = checks
         self.renew()
 
-    def _proposed(self, proposals: list[ListedProposal], at: float) -> None:
+    def _take_proposals(self, proposals: list[ListedProposal], at: float) -> None:
         self._proposals = proposals
         self.renew()
 
-    def _audited(self, entries: list[AuditEntry], at: float) -> None:
+    def _take_rule_changes(self, entries: list[AuditEntry], at: float) -> None:
         self._set_by = entries
         self.renew()
 
-    def _advised(self, advisories: list[Advisory], at: float) -> None:
+    def _take_advisories(self, advisories: list[Advisory], at: float) -> None:
         self._advisories = advisories
-        self._changed()
+        self._paint_answer()
         self.of.show_frame()
 
-    def _reported(self, reports: list[Report], at: float) -> None:
+    def _take_reports(self, reports: list[Report], at: float) -> None:
         self._reports = reports
-        self._changed()
+        self._paint_answer()
 
-    def _protected(self, rules: list[Protection], at: float) -> None:
+    def _take_rules(self, rules: list[Protection], at: float) -> None:
         self._rules = rules
-        self._changed()
+        self._paint_answer()
 
-    def _depends(self, dependencies: Dependencies, at: float) -> None:
+    def _take_dependencies(self, dependencies: Dependencies, at: float) -> None:
         if dependencies.seal_id == self.of.seal:
             self._dependencies = dependencies
-            self._changed()
+            self._paint_answer()
 
-    def _changed(self) -> None:
+    def _paint_answer(self) -> None:
         """Paint the list and the preview again after an answer has arrived, because both may show it."""
         self.renew()
         self.paint()
@@ -214,26 +214,26 @@ class Security(Split):
         )
         return {severity: counts[severity] for severity in _ROLES}
 
-    def _unprotected(self) -> list[str]:
+    def _find_unprotected(self) -> list[str]:
         return [name for name in self._branches if not matching(self._rules or (), name)]
 
     def _summary(self) -> Line:
         """Returns a row that sums up the tab: reports that wait, advisories by severity, and so on."""
         parts: list[Part] = []
         if undecided := self._undecided:
-            parts.append((f"! {_counted(len(undecided), 'report', 'reports')}  ", "bad"))
+            parts.append((f"! {_count_words(len(undecided), 'report', 'reports')}  ", "bad"))
         for severity, count in self._severities().items():
             if count:
                 parts.append((f"● {count} {severity}  ", _ROLES[severity]))
         if affected := self._affected:
-            parts.append((f"✗ {_counted(len(affected), 'dependency', 'dependencies')}  ", "bad"))
+            parts.append((f"✗ {_count_words(len(affected), 'dependency', 'dependencies')}  ", "bad"))
         parts = parts or [("✓ nothing known  ", "good")]
         if self._rules is not None and self._branches:
-            protected = len(self._branches) - len(self._unprotected())
+            protected = len(self._branches) - len(self._find_unprotected())
             of = (
                 str(len(self._branches))
                 if self.list_width < SUMMARY
-                else _counted(len(self._branches), "branch", "branches")
+                else _count_words(len(self._branches), "branch", "branches")
             )
             parts.append((f"{protected} of {of} protected", "dim"))
         return tuple(parts)
@@ -253,7 +253,7 @@ class Security(Split):
             Block("Who set the rules", self._audit_rows),
             Block("Next", self._help_rows),
         ]
-        return laid(blocks, self.preview_width)
+        return lay_blocks(blocks, self.preview_width)
 
     def _severity_rows(self, width: int) -> list[Line]:
         counts = self._severities()
@@ -309,12 +309,12 @@ class Security(Split):
 
     def _help_rows(self, width: int) -> list[Line]:
         rows: list[Line] = []
-        if self.of.repo.default_branch in self._unprotected():
+        if self.of.repo.default_branch in self._find_unprotected():
             rows.append((("8 ", "accent"), ("opens Settings, where Checks makes a rule", "dim")))
         words = "repo reports create  tells the owner of a fault in confidence"
         if self._undecided and self._owns:
             words = "repo reports decide  decides a report"
-        return [*rows, *folded([(": ", "accent"), (words, "dim")], width)]
+        return [*rows, *fold([(": ", "accent"), (words, "dim")], width)]
 
     def _allowed_rows(self, branch: str, width: int) -> list[Line]:
         """Returns rows of sentences that say what the rules of a branch mean for the user."""
@@ -335,7 +335,7 @@ class Security(Split):
         rows: list[Line] = [(("as  ", "dim"), (role or "a reader", "accent"))]
         for allowed, words in acts:
             sign: Part = ("✓ ", "good") if allowed else ("✗ ", "bad")
-            first, *rest = folded([(words, "text" if allowed else "dim")], width - 2)
+            first, *rest = fold([(words, "text" if allowed else "dim")], width - 2)
             rows += [(sign, *first), *((("  ", "text"), *row) for row in rest)]
         return rows
 
@@ -344,7 +344,7 @@ class Security(Split):
         rows: list[Line] = []
         for proposal in self._proposals or ():
             if proposal.base == branch:
-                rows += folded([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
+                rows += fold([(f"#{proposal.number} ", "accent"), (safe(proposal.title), "text")], width)
                 rows.append(
                     (("   ", "text"), checks_of(proposal.checks), ("  ", "text"), verdicts_of(proposal))
                 )
@@ -408,7 +408,7 @@ class Security(Split):
     def _report_rows(self, report: Report) -> list[Row | tuple[Part, ...]]:
         """Returns rows about a report: its title, severity, reporter and text, and how to decide about it."""
         who = f"  @{safe(report.reporter.handle or '?')}"
-        rows: list[Row | tuple[Part, ...]] = list(folded([(safe(report.title), "title")], self.preview_width))
+        rows: list[Row | tuple[Part, ...]] = list(fold([(safe(report.title), "title")], self.preview_width))
         rows.append(
             (
                 (f"● {report.severity}", _ROLES.get(report.severity, "text")),
@@ -420,13 +420,13 @@ class Security(Split):
         if not self._owns:
             return [*rows, (("only the owner and you read this", "dim"),)]
         words = f"repo reports decide {safe(report.id[:8])}  publishes an advisory, or dismisses it"
-        return [*rows, *folded([(": ", "accent"), (words, "dim")], self.preview_width)]
+        return [*rows, *fold([(": ", "accent"), (words, "dim")], self.preview_width)]
 
     def _advisory_rows(self, advisory: Advisory) -> list[Row | tuple[Part, ...]]:
         """Returns rows about an advisory: its summary, severity, other names, packages and text."""
         severity, now = advisory.database_specific.severity, self.svc.clock()
         rows: list[Row | tuple[Part, ...]] = list(
-            folded([(safe(advisory.summary), "title")], self.preview_width)
+            fold([(safe(advisory.summary), "title")], self.preview_width)
         )
         when = f"  {ago(advisory.published, now)}"
         rows.append(((f"● {severity}", _ROLES.get(severity, "text")), (when, "dim")))
@@ -448,7 +448,7 @@ class Security(Split):
             sure: Part = ("✗ ", "bad") if hit.certain else ("? ", "warn")
             rows += [
                 (sure, (safe(hit.id), "accent")),
-                *folded([(safe(hit.summary), "text")], self.preview_width),
+                *fold([(safe(hit.summary), "text")], self.preview_width),
             ]
             if not hit.certain:
                 rows.append((("perhaps: several versions are allowed", "dim"),))
@@ -500,7 +500,7 @@ class Security(Split):
                 "Next", lambda wide: [(("8 ", "accent"), ("opens Settings, where Checks changes it", "dim"))]
             ),
         ]
-        return [((safe(name), "title"),), BLANK, *laid(blocks, self.preview_width)]
+        return [((safe(name), "title"),), BLANK, *lay_blocks(blocks, self.preview_width)]
 
     def _rule_rows(self, rule: Protection) -> list[Line]:
         """Returns rows about a protection rule: its requirements, the branches that it applies to, and who
@@ -534,9 +534,9 @@ class Security(Split):
         ]
         return [
             head,
-            *folded([("now       ", "dim"), (names, "text")], self.preview_width),
+            *fold([("now       ", "dim"), (names, "text")], self.preview_width),
             BLANK,
-            *laid(blocks, self.preview_width),
+            *lay_blocks(blocks, self.preview_width),
         ]
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
@@ -551,14 +551,14 @@ def _demands(rule: Protection) -> list[str]:
     """Returns a text for each requirement of a protection rule."""
     demands = [words for flag, words in _FLAGS if getattr(rule, flag)]
     if rule.required_approvals:
-        demands.append(_counted(rule.required_approvals, "approval", "approvals"))
+        demands.append(_count_words(rule.required_approvals, "approval", "approvals"))
     return demands
 
 
 def _dependency(dependency: Dependency) -> Item:
     sure = any(hit.certain for hit in dependency.advisories)
     sign: Part = ("  ✗ ", "bad") if sure else ("  ? ", "warn")
-    count = _counted(len(dependency.advisories), "advisory", "advisories")
+    count = _count_words(len(dependency.advisories), "advisory", "advisories")
     left: Line = (sign, (f"{safe(dependency.name)} ", "text"), (safe(dependency.requirement), "dim"))
     right: Line = ((f"{count if sure else f'perhaps {count}'} ", sign[1]),)
     return Item(_key_of(dependency), left, right, dependency.name)
@@ -577,11 +577,11 @@ def _versions(affected: Affected) -> str:
     return f"  {safe(', '.join(affected.versions[:VERSIONS]))}" if affected.versions else ""
 
 
-def _counted(count: int, noun: str, nouns: str) -> str:
+def _count_words(count: int, noun: str, nouns: str) -> str:
     return f"{count} {noun if count == 1 else nouns}"
 
 
 def _bullet(words: str, width: int) -> list[Line]:
     """Returns a sentence as an item of a bulleted list, in rows of at most `width` columns."""
-    first, *rest = folded([(words, "text")], width - 2)
+    first, *rest = fold([(words, "text")], width - 2)
     return [(("• ", "dim"), *first), *((("  ", "text"), *row) for row in rest)]

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 
 from tui.screens.card import Card
 from tui.screens.machine.work import Offer
-from tui.text import Part, folded, safe
+from tui.text import Part, fold, safe
 from tui.widgets.lines import Item
 from tui.widgets.sheet import Sheet
 
@@ -53,22 +53,22 @@ class Consent(Card):
         rows = [
             Item(None, (("It can do what you can. Launch it only if you trust its folder.", "warn"),)),
             BLANK,
-            *self._named("folder", offer.app.folder, width),
+            *self._fact_rows("folder", offer.app.folder, width),
             BLANK,
             Item(None, (("It would run", "dim"),)),
-            *[Item(None, (BLOCK, *row)) for row in folded(((safe(offer.command), "strong"),), width - 2)],
+            *[Item(None, (BLOCK, *row)) for row in fold(((safe(offer.command), "strong"),), width - 2)],
         ]
         if offer.launch.env:
             rows += [BLANK, Item(None, (("with", "dim"),))]
         for name, value in offer.launch.env:
             words = ((safe(name), "name"), ("=", "dim"), (safe(value), "text"))
-            rows += [Item(None, (BLOCK, *row)) for row in folded(words, width - 2)]
+            rows += [Item(None, (BLOCK, *row)) for row in fold(words, width - 2)]
         self.query_one("#consent", Sheet).show(rows)
         self.fit(len(rows) + 1)
 
-    def _named(self, name: str, value: str, width: int) -> list[Item]:
+    def _fact_rows(self, name: str, value: str, width: int) -> list[Item]:
         """Returns rows with the name of a fact and its value, wrapped."""
-        first, *rest = folded(((safe(value), "text"),), width - NAME)
+        first, *rest = fold(((safe(value), "text"),), width - NAME)
         blank = " " * NAME
         return [
             Item(None, ((f"{name:<{NAME}}", "dim"), *first)),

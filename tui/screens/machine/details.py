@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svc.console.table import size
-from tui.screens.machine.reading import AppRow, Loaded, Model, Overview, Pull
+from tui.screens.machine.reading import AppRow, Loaded, MachineState, Model, Pull
 from tui.screens.machine.rows import (
     LIGHTS,
     WORDS,
@@ -17,7 +17,7 @@ from tui.screens.machine.rows import (
     unfit_words,
     until_words,
 )
-from tui.text import Part, ago, folded, hung, safe
+from tui.text import Part, ago, fold, hang, safe
 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
@@ -27,7 +27,7 @@ LEAST_LOG = 4  # lines of a log that are shown at least, if it has them
 
 
 def server_rows(
-    overview: Overview, engine: tuple[str, str], log: Sequence[str], room: tuple[int, int]
+    overview: MachineState, engine: tuple[str, str], log: Sequence[str], room: tuple[int, int]
 ) -> list[Line]:
     """Returns rows about the local LLM server, and the keys to begin with. `room`: the columns and rows of
     the preview."""
@@ -42,7 +42,7 @@ def server_rows(
     taken = sum(loaded.size for loaded in overview.loaded.values())
     rows: list[Line] = [
         ((f"{sign} ", role), (words, "text")),
-        *(folded([(safe(problem), "warn")], width) if problem else []),
+        *(fold([(safe(problem), "warn")], width) if problem else []),
         BLANK,
         *_fact("address", f"http://127.0.0.1:{status.port}", width),
         *_fact("process", str(status.pid or ""), width),
@@ -57,7 +57,7 @@ def server_rows(
     return [*rows, *_log_rows(log, len(rows), room)]
 
 
-def _next_keys(overview: Overview) -> list[tuple[str, str]]:
+def _next_keys(overview: MachineState) -> list[tuple[str, str]]:
     """Returns (key, what it does) for the keys that the user is likely to need next."""
     kind = overview.status.kind
     first = {"none": ("S", "starts the server; an app or a chat starts it too"), "held": ("r", "looks again")}
@@ -68,7 +68,7 @@ def _next_keys(overview: Overview) -> list[tuple[str, str]]:
     return [*keys, ("a", "launches an app: the one under the cursor, or a folder")]
 
 
-def model_rows(model: Model, overview: Overview, now: float, width: int) -> list[Line]:
+def model_rows(model: Model, overview: MachineState, now: float, width: int) -> list[Line]:
     loaded = overview.loaded.get(str(model.name))
     fits = overview.free is None or model.need <= overview.free
     state: Line = (("● ", "good"), ("loaded", "good")) if loaded else (("○ ", "dim"), ("not loaded", "text"))
@@ -101,7 +101,7 @@ def pull_rows(pull: Pull, rate: float, width: int) -> list[Line]:
     if pull.failure:
         return [
             (("✗ ", "bad"), ("was not pulled", "bad")),
-            *folded([(safe(pull.failure), "text")], width),
+            *fold([(safe(pull.failure), "text")], width),
             BLANK,
             *_keys(width, ("p", "pulls it again"), ("x", "forgets it")),
         ]
@@ -131,7 +131,7 @@ def app_rows(
     since = ago(state.since_at, now) if state.since_at and state.state == "running" else ""
     rows: list[Line] = [
         ((f"{sign} ", role), (word, role), (f"  started {since}" if since else "", "dim")),
-        *folded([(safe(row.problem or state.detail or ""), "warn")], width)[
+        *fold([(safe(row.problem or state.detail or ""), "warn")], width)[
             : 6 if row.problem or state.detail else 0
         ],
         BLANK,
@@ -148,9 +148,9 @@ def app_rows(
     ]
     if row.command:
         rows += [BLANK, (("runs", "dim"),)]
-        rows += [(BLOCK, *part) for part in folded([(safe(row.command), "text")], width - 2)]
+        rows += [(BLOCK, *part) for part in fold([(safe(row.command), "text")], width - 2)]
     for note in state.notes:
-        rows += folded([(safe(note), "dim")], width)
+        rows += fold([(safe(note), "dim")], width)
     if not log and state.state != "running":
         key = ("p", "pulls the model that it needs") if row.missing else ("a", "launches it")
         rows += [BLANK, *_keys(width, key)]
@@ -162,7 +162,7 @@ def _log_rows(log: Sequence[str], above: int, room: tuple[int, int]) -> list[Lin
     width, height = room
     if not log:
         return []
-    lines = [part for line in log[-height:] for part in hung(line, width)]
+    lines = [part for line in log[-height:] for part in hang(line, width)]
     count = max(LEAST_LOG, height - above - 2)
     title = "log"
     rule: Line = ((f"{title} ", "dim"), ("─" * max(0, width - len(title) - 1), "line"))
@@ -173,7 +173,7 @@ def _fact(name: str, value: str, width: int, role: str = "text") -> list[Line]:
     """Returns rows with the name of a fact and its value, wrapped. Returns [] if the value is empty."""
     if not value:
         return []
-    first, *rest = folded([(value, role)], max(12, width - NAME))
+    first, *rest = fold([(value, role)], max(12, width - NAME))
     return [((f"{name:<{NAME}}", "dim"), *first), *(((" " * NAME, "text"), *row) for row in rest)]
 
 
@@ -182,6 +182,6 @@ def _keys(width: int, *keys: tuple[str, str]) -> list[Line]:
     wide = max(len(key) for key, _ in keys) + 1
     rows: list[Line] = []
     for key, words in keys:
-        first, *rest = folded([(words, "dim")], max(8, width - wide))
+        first, *rest = fold([(words, "dim")], max(8, width - wide))
         rows += [((f"{key:<{wide}}", "accent"), *first), *(((" " * wide, "text"), *row) for row in rest)]
     return rows

@@ -13,7 +13,7 @@ from localstore.models.log import tail
 from tui.actions import Action
 from tui.client import sentence
 from tui.screens.base import Over
-from tui.text import Part, hung, safe
+from tui.text import Part, hang, safe
 from tui.theme import css_colour
 from tui.widgets.lines import Item, Lines
 from tui.widgets.sheet import Sheet
@@ -108,7 +108,7 @@ class LogScreen(Over):
         sheet = self._sheet
         follows = sheet.at_end
         width = max(20, self.app.size.width - FRAME)
-        sheet.show([Item(None, ((row, "text"),)) for line in self._lines for row in hung(line, width)])
+        sheet.show([Item(None, ((row, "text"),)) for line in self._lines for row in hang(line, width)])
         if follows:
             sheet.go(len(sheet.rows) - 1)
         self._name_frame()

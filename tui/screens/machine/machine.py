@@ -21,7 +21,7 @@ from tui.screens.base import READING_SECONDS
 from tui.screens.command.output import DONE
 from tui.screens.machine import details, work
 from tui.screens.machine.log import LogScreen, plain
-from tui.screens.machine.reading import RUNNING, AppRow, Model, Overview, Pull, Reading, engine_words
+from tui.screens.machine.reading import RUNNING, AppRow, MachineState, Model, Pull, Reading, engine_words
 from tui.screens.machine.rows import SERVER, rows_of
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, safe
@@ -64,7 +64,7 @@ class MachineScreen(SplitScreen):
         super().__init__()
         self._machine = machine
         self._reading: Reading | None = None
-        self._overview: Overview | None = None
+        self._overview: MachineState | None = None
         self._engine = ("", "")
         self._rows: list[Item] = []
         self._samples: dict[str, list[_Sample]] = {}
@@ -74,7 +74,7 @@ class MachineScreen(SplitScreen):
     def title_parts(self) -> Sequence[Part]:
         return ((" This machine", "title"), ("  models and apps", "dim"))
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("This machine", "title"),)
 
     def on_mount(self) -> None:
@@ -105,7 +105,7 @@ class MachineScreen(SplitScreen):
         self._is_reading.set()
         folder = self._folder
 
-        def read() -> Overview:
+        def read() -> MachineState:
             try:
                 if self._reading is None:
                     self._reading = Reading(self._machine.root, self._machine.environment, folder)
@@ -113,7 +113,7 @@ class MachineScreen(SplitScreen):
             finally:
                 self._is_reading.clear()
 
-        self._on_thread(read, self._arrived)
+        self._on_thread(read, self._take_state)
 
     def _ask_engine(self) -> None:
         self._on_thread(lambda: engine_words(self._machine.environment), self._learn)
@@ -122,7 +122,7 @@ class MachineScreen(SplitScreen):
         self._engine = engine
         self.paint()
 
-    def _arrived(self, overview: Overview) -> None:
+    def _take_state(self, overview: MachineState) -> None:
         self._overview = overview
         now = time.monotonic()
         self._samples = {
@@ -389,7 +389,7 @@ class MachineScreen(SplitScreen):
         """Launch the app under the cursor. If the row is no app, ask for the app to launch."""
         name = self._under_cursor("app")
         if name:
-            self._launch(lambda: work.recorded(self._machine, name))
+            self._launch(lambda: work.find_recorded(self._machine, name))
         else:
             self.ask("folder of an app, or its name", self._app_typed)
 
@@ -401,9 +401,9 @@ class MachineScreen(SplitScreen):
     def _launch(self, find: Callable[[], App]) -> None:
         """Launch the app that `find` returns. Unless the user has allowed its command before, the command is
         shown and has to be allowed first."""
-        self._on_thread(lambda: work.prepare(self._machine, find()), self._offered)
+        self._on_thread(lambda: work.prepare(self._machine, find()), self._take_offer)
 
-    def _offered(self, offer: work.Offer) -> None:
+    def _take_offer(self, offer: work.Offer) -> None:
         from tui.screens.machine.consent import Consent
 
         if not self.in_front:
@@ -425,7 +425,7 @@ class MachineScreen(SplitScreen):
     ) -> None:
         """Call `act` on a thread, and `then` with its result. If `act` raises an error, call `failed` with a
         sentence about it. Without `failed`, show the sentence."""
-        app, tell = self.svc, failed or self._failed
+        app, tell = self.svc, failed or self._show_failure
 
         def run() -> None:
             try:
@@ -448,30 +448,30 @@ class MachineScreen(SplitScreen):
         exists, because by now the name could belong to another one. Keys wait for the screen that `act`
         opens."""
 
-        def checked(_: App) -> None:
+        def go_on(_: App) -> None:
             if self.in_front:
                 act()
             self.release_keys()
 
-        def failed(words: str) -> None:
+        def give_up(words: str) -> None:
             self.drop_keys()
-            self._failed(words)
+            self._show_failure(words)
 
         self.hold_keys(READING_SECONDS)
-        self._on_thread(lambda: work.recorded(self._machine, app), checked, failed)
+        self._on_thread(lambda: work.find_recorded(self._machine, app), go_on, give_up)
 
     def _carry_out(self, words: list[str], doing: str) -> None:
         """Run a command of svc and show how it has ended. `doing`: the message while it runs."""
         self.say(doing, "dim")
-        self.svc.run_beside(words, self._ended)
+        self.svc.run_beside(words, self._show_end)
 
-    def _ended(self, text: str, state: Part) -> None:
+    def _show_end(self, text: str, state: Part) -> None:
         """Show the last line of a command's output. `state`: how the command has ended."""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         last = lines[-1].removeprefix("svc: ") if lines else ""
         self._done(last, "text" if state[0] == DONE else "bad")
 
-    def _failed(self, words: str) -> None:
+    def _show_failure(self, words: str) -> None:
         if self.is_attached:
             self.say(words, "bad")
 

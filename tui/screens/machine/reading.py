@@ -88,7 +88,7 @@ class AppRow(NamedTuple):
     command: str = ""
 
 
-class Overview(NamedTuple):
+class MachineState(NamedTuple):
     """The state of this machine. `loaded`: the models in memory, by their full name. `total` and `free`:
     bytes of memory. They are None if the system does not report them."""
 
@@ -121,13 +121,13 @@ class Reading:
         """Returns the path of an app's log."""
         return self.apps.folder(id) / LOG
 
-    def read(self) -> Overview:
+    def read(self) -> MachineState:
         """Read the whole state of the machine. Raises OSError and SvcError."""
         status, loaded = self._server()
         installed = self.models.all()
         free = memory.available()
         by_name = {model.name: model for model in installed}
-        return Overview(
+        return MachineState(
             status,
             loaded,
             [_model(model) for model in installed],

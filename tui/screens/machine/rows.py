@@ -1,4 +1,4 @@
-"""The rows of the screen "this machine". They are made from an `Overview` of the machine's state."""
+"""The rows of the screen "this machine". They are made from a `MachineState`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from svc.console.table import size
-from tui.screens.machine.reading import AppRow, Loaded, Model, Overview, Pull
-from tui.text import Part, ago, folded, safe
+from tui.screens.machine.reading import AppRow, Loaded, MachineState, Model, Pull
+from tui.text import Part, ago, fold, safe
 from tui.widgets.lines import Item, heading
 
 BAR = 10  # columns of a bar
@@ -29,7 +29,7 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 
 
 def rows_of(
-    overview: Overview, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
+    overview: MachineState, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
     """Returns all rows. `rates`: the rate of each pull in bytes per second, by name. `engine`: the device
     that computes models, and the reason why nothing here can generate. `width`: the columns of the list."""
@@ -59,7 +59,7 @@ def rows_of(
     return rows
 
 
-def _server(overview: Overview, engine: tuple[str, str], width: int) -> list[Item]:
+def _server(overview: MachineState, engine: tuple[str, str], width: int) -> list[Item]:
     """Returns the row of the LLM server. If there is no server, another row says what to do about that."""
     status, (device, problem) = overview.status, engine
     sign, role = LIGHTS.get(status.kind, ("·", "dim"))
@@ -86,7 +86,7 @@ def _server(overview: Overview, engine: tuple[str, str], width: int) -> list[Ite
     return [heading("Server"), Item(SERVER, (*name, words), right, text="server"), *help_rows]
 
 
-def _model(model: Model, overview: Overview, wide: int, now: float, narrow: bool) -> Item:
+def _model(model: Model, overview: MachineState, wide: int, now: float, narrow: bool) -> Item:
     name, loaded = model.name.short, overview.loaded.get(str(model.name))
     parts: tuple[Part, ...]
     sign: Part = ("● ", "good") if loaded is not None else ("○ ", "dim")
@@ -161,7 +161,7 @@ def _reason(words: str, width: int, role: str = "dim") -> list[Item]:
     """Returns the reason for a failure, in as many rows as it needs."""
     if not words:
         return []
-    rows = folded(((safe(words), role),), max(20, width - 6))
+    rows = fold(((safe(words), role),), max(20, width - 6))
     return [Item(None, (("    ", "text"), *row)) for row in rows]
 
 

@@ -79,7 +79,7 @@ def find(machine: Machine, typed: str, base: Path) -> App:
     return Apps(machine.root).find(typed, base)
 
 
-def recorded(machine: Machine, id: str) -> App:
+def find_recorded(machine: Machine, id: str) -> App:
     """Returns the app with exactly this id. Raises AppMissing if it is not on this machine any more."""
     for app in Apps(machine.root).all():
         if app.id == id:
@@ -89,7 +89,7 @@ def recorded(machine: Machine, id: str) -> App:
 
 def stop(machine: Machine, id: str) -> str:
     """Stop the app with exactly this id. Returns a sentence for the user. Raises AppMissing and AppFailed."""
-    before = control.stop(Apps(machine.root), recorded(machine, id))
+    before = control.stop(Apps(machine.root), find_recorded(machine, id))
     return f"Stopped {id}" if before is not None else f"{id} does not run"
 
 

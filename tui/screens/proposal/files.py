@@ -115,7 +115,7 @@ class Files(ChangedFiles, Remarking):
     def _paint(self, compare: Compare, at: float) -> None:
         self.show_changes(compare)
 
-    def changed(self, compare: Compare) -> None:
+    def prepare_changes(self, compare: Compare) -> None:
         if self._seen is not None:
             self._seen.compare(compare.files, self._one.head_seal)
 
@@ -129,7 +129,7 @@ class Files(ChangedFiles, Remarking):
     def paint_notes(self) -> None:
         if self._threads is None:
             return
-        current = self._shown()
+        current = self._find_shown()
         listed = [
             thread
             for thread in self._threads

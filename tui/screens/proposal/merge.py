@@ -22,7 +22,7 @@ from tui.screens.proposal.words import (
     sign_of_check,
     verdicts_of,
 )
-from tui.text import Part, hung, safe
+from tui.text import Part, hang, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 WAYS = (
@@ -139,7 +139,7 @@ class Merge(Card):
             return []
         rows = [Item(None, (("It cannot be merged now", "bad"),))]
         for reason in against:
-            first, *rest = hung(reason, self._room - 2)
+            first, *rest = hang(reason, self._room - 2)
             rows.append(Item(None, (("✗ ", "bad"), (first, "text"))))
             rows += [Item(None, (("  ", "text"), (row, "text"))) for row in rest]
         return [*rows, BLANK, *self._ways_on()]
@@ -148,7 +148,7 @@ class Merge(Card):
         """Returns the rows of what can be done about a proposal that cannot be merged now."""
         proposal = self._proposal
         if proposal.merge_state == "conflicts":
-            helps = hung(conflict_way_out(proposal), self._room)
+            helps = hang(conflict_way_out(proposal), self._room)
             rows = [_way(CHECKOUT, "check out", f"svc pr checkout {proposal.number}", False)]
             return [*rows, *(Item(None, ((row, "dim"),)) for row in helps)]
         waiting = proposal.auto_merge
@@ -230,7 +230,7 @@ class Merge(Card):
             return
         card = self.query_one("#merge", Lines)
         failed = state[0] != DONE
-        rows = [row for line in text.splitlines() for row in hung(line, max(20, card.size.width - 4))]
+        rows = [row for line in text.splitlines() for row in hang(line, max(20, card.size.width - 4))]
         sign: Part = ("✗ ", "bad") if failed else ("✓ ", "good")
         self._result = [
             Item(None, (sign if place == 0 else ("  ", "text"), (row, "text")))

@@ -42,7 +42,11 @@ def notes(
         if at is None:
             continue
         room = rooms.old if thread.side == "old" else rooms.new
-        rows = _folded(thread, room, now) if thread.state == "resolved" else _card(thread, rows_of, now, room)
+        rows = (
+            _fold_thread(thread, room, now)
+            if thread.state == "resolved"
+            else _card(thread, rows_of, now, room)
+        )
         items = [Item(Note(thread.id, place, of), parts) for place, (of, parts) in enumerate(rows)]
         items_by_spot.setdefault(Spot(at.path, thread.side, at.end), []).extend(items)
     return items_by_spot
@@ -64,7 +68,7 @@ def _state(thread: Thread) -> str:
     return f"{words} · {count} comments" if count > 1 else words
 
 
-def _folded(thread: Thread, room: Room, now: float) -> list[Line]:
+def _fold_thread(thread: Thread, room: Room, now: float) -> list[Line]:
     """Returns the single row of a resolved thread."""
     first = thread.comments[0] if thread.comments else None
     words = f"  @{safe(first.author.handle or '?')}: {safe(first_words(first.body))}" if first else ""

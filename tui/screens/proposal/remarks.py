@@ -11,7 +11,7 @@ from localstore.core.model.proposal import Proposal
 from localstore.core.model.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.paths import terminal_safe
 from tui.actions import Action
-from tui.drafts import named
+from tui.drafts import name_draft
 from tui.screens.command.output import DONE
 from tui.screens.proposal.notes import Note
 from tui.screens.proposal.review import Reviewing, waiting
@@ -74,7 +74,7 @@ class Remarking(Reviewing):
         else:
             self.tell("somebody pushed: this is the newest version")
 
-    def reviewed(self) -> Proposal | None:
+    def get_proposal(self) -> Proposal | None:
         return self._one
 
     def pending(self) -> int:
@@ -104,11 +104,11 @@ class Remarking(Reviewing):
     def do_comment(self) -> None:
         if isinstance(self.diff.key, Note) and not self.diff.selects:
             thread = self.diff.key.thread
-            draft = named(self.repo.id, self._one.number, thread)
+            draft = name_draft(self.repo.id, self._one.number, thread)
             self.write("answer in the thread", lambda text: self._answer(thread, text), draft)
         elif (span := self._span()) is not None:
             seal = self._one.head_seal
-            draft = named(self.repo.id, self._one.number, *span[:4])
+            draft = name_draft(self.repo.id, self._one.number, *span[:4])
             self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
 
     def do_edit_comment(self) -> None:
@@ -132,7 +132,7 @@ class Remarking(Reviewing):
         if any(line != terminal_safe(line, keep="\t\u200d\u200c") for line in span.text.split("\n")):
             self.say("these lines have characters that cannot be typed here", "warn")
             return
-        draft = named(self.repo.id, self._one.number, "suggest", *span[:4])
+        draft = name_draft(self.repo.id, self._one.number, "suggest", *span[:4])
         seal = self._one.head_seal
         words = "I suggest another line" if span.start == span.end else "I suggest other lines"
         self.write(

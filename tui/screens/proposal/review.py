@@ -13,7 +13,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.model.review import ReviewCreate, Verdict
 from localstore.core.model.thread import Thread
 from tui.actions import Action
-from tui.drafts import named
+from tui.drafts import name_draft
 from tui.screens.base import Base
 
 
@@ -50,7 +50,7 @@ class Reviewing(Base):
             for action in self.ACTIONS
         )
 
-    def reviewed(self) -> Proposal | None:
+    def get_proposal(self) -> Proposal | None:
         """The proposal on the screen, None until it is loaded."""
         raise NotImplementedError
 
@@ -74,7 +74,7 @@ class Reviewing(Base):
     def _ask_verdict(self, verdict: Verdict, words: str) -> None:
         """Ask for the text of a verdict, and send the verdict. `words`: the question, in which the number of
         the proposal is filled in."""
-        proposal = self.reviewed()
+        proposal = self.get_proposal()
         why = _why_not(
             proposal, verdict, proposal is not None and proposal.author.handle == self.svc.client.account
         )
@@ -90,7 +90,7 @@ class Reviewing(Base):
         self.write(
             words.format(proposal.number) + with_it,
             done,
-            named(self.repo.id, proposal.number, "verdict"),
+            name_draft(self.repo.id, proposal.number, "verdict"),
             blank=True,
         )
 

@@ -33,7 +33,7 @@ from tui.screens.proposal.words import (
 )
 from tui.screens.talk.previews import first_left, reviewer_line
 from tui.screens.talk.talk import Listed, Talk
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.texts import first_words, item
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -236,9 +236,9 @@ class ProposalScreen(Reviewing, Talk):
             ("closes", _said(" ".join(f"#{number}" for number in proposal.closes), "accent")),
             ("before it", _said(" ".join(f"#{number}" for number in proposal.depends_on), "accent")),
         ]
-        rows = folded(chips, self.text_width)
+        rows = fold(chips, self.text_width)
         for name, parts in facts:
-            lines = folded(parts, self.text_width - NAME) if parts else []
+            lines = fold(parts, self.text_width - NAME) if parts else []
             rows += [
                 ((f"{name if place == 0 else '':<{NAME}}", "dim"), *line) for place, line in enumerate(lines)
             ]
@@ -317,7 +317,7 @@ class ProposalScreen(Reviewing, Talk):
             path = event.key[1] if isinstance(event.key, tuple) and event.key[0] == "file" else ""
             self.app.push_screen(Files(self.repo, self.one, str(path)))
 
-    def reviewed(self) -> Proposal | None:
+    def get_proposal(self) -> Proposal | None:
         return self.one
 
     def pending(self) -> int:

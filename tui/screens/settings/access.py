@@ -162,7 +162,7 @@ class Access(Panel):
     def chosen(self, kind: str, name: str) -> None:
         {
             "person": self._person,
-            "invited": self._invited,
+            "invited": self._cancel_invite,
             "request": self._request,
             "invite": lambda _: self.invite(),
             "member": self._member,
@@ -171,7 +171,7 @@ class Access(Panel):
         }[kind](name)
 
     def invite(self) -> None:
-        def typed(text: str) -> None:
+        def choose_role(text: str) -> None:
             handle = _handle(text)
             if handle:
                 self.choose(
@@ -180,7 +180,7 @@ class Access(Panel):
                     lambda role: self.act(access.INVITE, InviteCreate(handle=handle, role=role)),
                 )
 
-        self.ask("handle of whom to invite", typed)
+        self.ask("handle of whom to invite", choose_role)
 
     def _person(self, handle: str) -> None:
         now = next((person.role for person in self._people if handle_of(person) == handle), None)
@@ -193,7 +193,7 @@ class Access(Panel):
 
         self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen, now)
 
-    def _invited(self, invite: str) -> None:
+    def _cancel_invite(self, invite: str) -> None:
         self.confirm("Take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
 
     def _request(self, request: str) -> None:
@@ -230,7 +230,7 @@ class Access(Panel):
             return
         org = owner.handle
 
-        def typed(text: str) -> None:
+        def choose_role(text: str) -> None:
             handle = _handle(text)
             if handle:
                 self.choose(
@@ -241,7 +241,7 @@ class Access(Panel):
                     ),
                 )
 
-        self.ask(f"handle of whom to invite into {org}", typed)
+        self.ask(f"handle of whom to invite into {org}", choose_role)
 
     def _is_admin(self) -> bool:
         owner = self._organisation

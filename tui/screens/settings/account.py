@@ -12,12 +12,12 @@ from localstore.core.model.auth import DeviceKey, Session
 from localstore.core.model.organisation import Organisation
 from localstore.core.model.repo import Repo
 from tui.actions import Action
-from tui.blocks import Block, laid
+from tui.blocks import Block, lay_blocks
 from tui.charts import bar
 from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
 from tui.screens.settings import reads
 from tui.screens.split import SPLIT_ACTIONS, SplitScreen
-from tui.text import Part, ago, brief, folded, safe
+from tui.text import Part, ago, brief, fold, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 SHOWN = 12  # characters of an id
@@ -82,7 +82,7 @@ class Account(SplitScreen):
     def actions(self) -> tuple[Action, ...]:
         return self.ACTIONS if self.svc.client.account else SPLIT_ACTIONS
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         account = self.svc.client.account
         return ((f"Account of @{safe(account)}" if account else "Account", "title"),)
 
@@ -221,7 +221,7 @@ class Account(SplitScreen):
         ]
         rows: list[Line] = [((safe(session.label) or "without a name", "title"),)]
         rows += [(("● this one", "good"),)] if session.current else []
-        return [*rows, BLANK, *laid([*blocks, *self._whole_account()], self.preview_width)]
+        return [*rows, BLANK, *lay_blocks([*blocks, *self._whole_account()], self.preview_width)]
 
     def _session_facts(self, session: Session, width: int) -> list[Line]:
         now, devices = self.svc.clock(), self._devices or []
@@ -265,7 +265,7 @@ class Account(SplitScreen):
             ((safe(device.name) or "without a name", "title"),),
             (state, (f"  {ago(device.revoked_at, now)}" if device.revoked_at else "", "dim")),
             BLANK,
-            *laid([*blocks, *self._whole_account()], self.preview_width),
+            *lay_blocks([*blocks, *self._whole_account()], self.preview_width),
         ]
 
     # --- the account as a whole, where there is room for it
@@ -319,14 +319,12 @@ class Account(SplitScreen):
         rows: list[Line] = [
             (("A token for scripts", "title"),),
             BLANK,
-            *folded([("made in a browser, where it is shown once:", "text")], width),
-            *folded([(safe(page), "link")], width),
+            *fold([("made in a browser, where it is shown once:", "text")], width),
+            *fold([(safe(page), "link")], width),
             BLANK,
-            *folded(
-                [("A script has it as SVC_TOKEN; x on its row here ends it.", "dim")], self.preview_width
-            ),
+            *fold([("A script has it as SVC_TOKEN; x on its row here ends it.", "dim")], self.preview_width),
         ]
-        return [*rows, BLANK, *laid(self._whole_account(), width)]
+        return [*rows, BLANK, *lay_blocks(self._whole_account(), width)]
 
     def _pair_rows(self) -> list[Line]:
         """Returns rows that say how the user adds another device to the account."""
@@ -341,7 +339,7 @@ class Account(SplitScreen):
             BLANK,
             (("Its key then signs in your name; x on its row revokes it.", "dim"),),
         ]
-        return [*rows, BLANK, *laid(self._whole_account(), self.preview_width)]
+        return [*rows, BLANK, *lay_blocks(self._whole_account(), self.preview_width)]
 
     # --- changes: at once, because a session that ends later ends too late
 
@@ -400,13 +398,13 @@ def _fact(name: str, value: str, role: str = "text") -> Line:
 def _cut(name: str, value: str, width: int) -> list[Line]:
     """Returns a long fact in as many rows as it needs. `name`: the name of the fact, at the beginning of the
     first row."""
-    rows = folded([(safe(value), "text")], max(8, width - NAME))
+    rows = fold([(safe(value), "text")], max(8, width - NAME))
     return [((f"{name if place == 0 else '':<{NAME}}", "dim"), *row) for place, row in enumerate(rows)]
 
 
 def _help(key: str, words: str, width: int) -> list[Line]:
     """Returns rows with a key and what it does."""
-    first, *rest = folded([(words, "dim")], max(8, width - 2))
+    first, *rest = fold([(words, "dim")], max(8, width - 2))
     return [((f"{key} ", "accent"), *first), *((("  ", "text"), *row) for row in rest)]
 
 

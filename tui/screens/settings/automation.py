@@ -27,9 +27,9 @@ class Automation(Panel):
 
     def load(self) -> None:
         if self.may_read("webhook.list"):
-            self.svc.load(reads.webhooks(self.repo.id), self._arrived)
+            self.svc.load(reads.webhooks(self.repo.id), self._take_webhooks)
 
-    def _arrived(self, webhooks: list[Webhook], at: float) -> None:
+    def _take_webhooks(self, webhooks: list[Webhook], at: float) -> None:
         self._hooks = tuple(webhooks)
         self.paint()
 
@@ -47,13 +47,13 @@ class Automation(Panel):
 
     def chosen(self, kind: str, name: str) -> None:
         if kind == "add":
-            self.ask("address of the webhook, https://…", self._added)
+            self.ask("address of the webhook, https://…", self._add_webhook)
             return
         hook_chosen = next((hook for hook in self._hooks if hook.id == name), None)
         if hook_chosen is not None:
             self._choices(hook_chosen)
 
-    def _added(self, text: str) -> None:
+    def _add_webhook(self, text: str) -> None:
         """Create a webhook for the typed URL. The request is sent at once and not through the outbox, because
         only its answer contains the secret of the webhook."""
         address = text.strip()
@@ -83,7 +83,7 @@ class Automation(Panel):
         )
 
     def _events(self, hook: Webhook) -> None:
-        def typed(text: str) -> None:
+        def set_events(text: str) -> None:
             names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
             wrong = [name for name in names if name not in KINDS]
             if wrong or not names:
@@ -93,7 +93,7 @@ class Automation(Panel):
             kinds = [kind for kind in KINDS if kind in names]
             self.act(webhook.EDIT, WebhookEdit(events=kinds), hook=hook.id)
 
-        self.ask(f"events, of {','.join(KINDS)}", typed, ",".join(hook.events))
+        self.ask(f"events, of {','.join(KINDS)}", set_events, ",".join(hook.events))
 
 
 def _state(hook: Webhook) -> str:

@@ -1,7 +1,7 @@
 """Forms. A form has the values of some fields as they were read, the user's changes, and what is wrong with
 the changes.
 
-    form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
+    form = SettingsForm(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
     form.show({"description": "Notes"})
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
@@ -35,7 +35,7 @@ class Field(NamedTuple):
     none: str = "none"
 
 
-class Form:
+class SettingsForm:
     """A form with several fields. `fault(name, value)`: returns a sentence that says why a value cannot be
     saved, or "" if it can."""
 
@@ -83,10 +83,10 @@ class Form:
             mark: Part = ("  ", "text")
             after = ""
             if name in self.changed:
-                mark, after = ("* ", "warn"), f"  was {self._shown(field, self._base(name))}"
+                mark, after = ("* ", "warn"), f"  was {self._format(field, self._base(name))}"
             elif name in self._queued and self._queued[name] != self._known.get(name):
                 mark, after = ("⋯ ", "warn"), "  queued"
-            shown_value = self._shown(field, self.value(name))
+            shown_value = self._format(field, self.value(name))
             parts = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (shown_value, "text"), (after, "dim"))
             rows.append(Item((panel, "field", name), parts, text=f"{field.label} {shown_value}"))
             if name in faults:
@@ -100,7 +100,7 @@ class Form:
     def _base(self, name: str) -> Any:
         return self._queued.get(name, self._known.get(name))
 
-    def _shown(self, field: Field, value: Any) -> str:
+    def _format(self, field: Field, value: Any) -> str:
         if field.kind == "flag":
             return "✓ yes" if value else "- no"
         if field.kind == "many":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import Kind, RepoPatch
 from tui import reads
-from tui.screens.settings.form import Field, Form, fault_of
+from tui.screens.settings.form import Field, SettingsForm, fault_of
 from tui.screens.settings.panel import FormPanel
 from tui.widgets.lines import Item
 
@@ -29,12 +29,12 @@ class General(FormPanel):
 
     def __init__(self, of: SettingsTab) -> None:
         super().__init__(of)
-        self.form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, {name: value}))
+        self.form = SettingsForm(FIELDS, lambda name, value: fault_of(RepoPatch, {name: value}))
 
     def load(self) -> None:
-        self.svc.load(reads.repo(self.repo.id), self._arrived)
+        self.svc.load(reads.repo(self.repo.id), self._take_repo)
 
-    def _arrived(self, repo: Repo, at: float) -> None:
+    def _take_repo(self, repo: Repo, at: float) -> None:
         self.of.of.repo = repo
         self.paint()
 
@@ -48,6 +48,6 @@ class General(FormPanel):
             return list(get_args(Kind))
         return [ref.name for ref in self.of.of.refs if ref.type == "branch"]
 
-    def saved(self) -> None:
+    def save_form(self) -> None:
         changes: dict[str, Any] = dict(self.form.changed)
-        self.act(repos.UPDATE, RepoPatch(**changes), None, lambda: self.of.queued(self, changes))
+        self.act(repos.UPDATE, RepoPatch(**changes), None, lambda: self.of.drop_queued(self, changes))

@@ -28,9 +28,9 @@ class Lifecycle(Panel):
 
     def load(self) -> None:
         if self.may_read("transfer.create"):
-            self.svc.load(reads.transfers(), self._arrived)
+            self.svc.load(reads.transfers(), self._take_transfers)
 
-    def _arrived(self, transfers: list[Transfer], at: float) -> None:
+    def _take_transfers(self, transfers: list[Transfer], at: float) -> None:
         of_this = (
             transfer
             for transfer in transfers
@@ -84,7 +84,7 @@ class Lifecycle(Panel):
     def _transfer(self) -> None:
         full_name = self.repo.full_name
 
-        def named(text: str) -> None:
+        def offer_to(text: str) -> None:
             handle = text.strip().removeprefix("@")
             if handle:
                 self.type_name(
@@ -93,7 +93,7 @@ class Lifecycle(Panel):
                     lambda: self.run("repo", "transfer", handle, "--yes"),
                 )
 
-        self.ask("handle of the new owner", named)
+        self.ask("handle of the new owner", offer_to)
 
     def _take_back(self) -> None:
         offered = self._offered

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 from localstore.core.model import listing as listings
 from localstore.core.model.listing import IMAGE_ENDINGS, Images, Listing, ListingSet
 from tui import contents
-from tui.screens.settings.form import Field, Form, fault_of
+from tui.screens.settings.form import Field, SettingsForm, fault_of
 from tui.screens.settings.panel import FormPanel
 from tui.widgets.lines import Item
 
@@ -31,15 +31,15 @@ class ListingPanel(FormPanel):
         super().__init__(of)
         self._listing: Listing | None = None
         self._pictures: list[str] = []
-        self.form = Form(FIELDS, self._fault)
+        self.form = SettingsForm(FIELDS, self._fault)
 
     def load(self) -> None:
-        self.svc.load(contents.listing(self.repo.id), self._arrived)
+        self.svc.load(contents.listing(self.repo.id), self._take_listing)
         if self.of.of.seal is not None:
             tree = contents.tree(self.repo.id, self.of.of.seal, recursive=True)
             self.svc.load(tree, self._paint_pictures)
 
-    def _arrived(self, fetched: list[Listing], at: float) -> None:
+    def _take_listing(self, fetched: list[Listing], at: float) -> None:
         self._listing = fetched[0] if fetched else None
         self.paint()
 
@@ -64,11 +64,11 @@ class ListingPanel(FormPanel):
     def options(self, name: str) -> list[str]:
         return list(get_args(Images)) if name == "readme_images" else self._pictures
 
-    def saved(self) -> None:
+    def save_form(self) -> None:
         changes, values = dict(self.form.changed), self.form.values()
         values["name"] = values["name"] or self.repo.name
         values["category"] = values["category"] or None
-        self.act(listings.SET, ListingSet(**values), None, lambda: self.of.queued(self, changes))
+        self.act(listings.SET, ListingSet(**values), None, lambda: self.of.drop_queued(self, changes))
 
     def chosen(self, kind: str, name: str) -> None:
         if kind == "remove" and self._listing is not None:

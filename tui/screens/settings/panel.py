@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from localstore.core.endpoint import Endpoint
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
-from tui.screens.settings.form import LABEL, Form
+from tui.screens.settings.form import LABEL, SettingsForm
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
@@ -38,7 +38,7 @@ class SettingsTab(Protocol):
 
     def keep(self, panel: Any) -> None: ...
 
-    def queued(self, panel: Any, changes: dict[str, Any]) -> None: ...
+    def drop_queued(self, panel: Any, changes: dict[str, Any]) -> None: ...
 
     def do_save(self) -> None: ...
 
@@ -53,7 +53,7 @@ class Panel:
 
     def __init__(self, of: SettingsTab) -> None:
         self.of = of
-        self.form: Form | None = None
+        self.form: SettingsForm | None = None
 
     @property
     def repo(self) -> Repo:
@@ -72,7 +72,7 @@ class Panel:
     def chosen(self, kind: str, name: str) -> None:
         raise NotImplementedError
 
-    def saved(self) -> None:
+    def save_form(self) -> None:
         """Called when the user presses the key that saves. Sends the changes of the panel's form. Does
         nothing if the panel has no form."""
 
@@ -140,7 +140,7 @@ class FormPanel(Panel):
     """A panel with a form. Subclasses make `form`. They define `options`, which returns the options that the
     user can choose from for a field."""
 
-    form: Form
+    form: SettingsForm
 
     def options(self, name: str) -> list[str]:
         return []
@@ -162,9 +162,9 @@ class FormPanel(Panel):
         elif field.kind == "many":
             self._toggle(name, list(now or []))
         else:
-            self.ask(field.label, lambda text: self.typed(name, text), value=str(now or ""))
+            self.ask(field.label, lambda text: self.set_text(name, text), value=str(now or ""))
 
-    def typed(self, name: str, text: str) -> None:
+    def set_text(self, name: str, text: str) -> None:
         """Set a field to the typed text."""
         self.change(name, text.strip())
 

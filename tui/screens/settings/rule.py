@@ -14,7 +14,7 @@ from localstore.core.numbers import whole_number
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.settings.form import Field, Form, Kept, fault_of
+from tui.screens.settings.form import Field, Kept, SettingsForm, fault_of
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -56,7 +56,7 @@ class RuleScreen(Base):
     def __init__(self, repo: Repo, pattern: str, rule: ProtectionSet) -> None:
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
-        self.form = Form(FIELDS, self._fault)
+        self.form = SettingsForm(FIELDS, self._fault)
         self._kept = Kept()
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -78,9 +78,9 @@ class RuleScreen(Base):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(contents.protections(self.repo.id), self._arrived)
+        self.svc.load(contents.protections(self.repo.id), self._take_rules)
 
-    def _arrived(self, rules: list[Protection], at: float) -> None:
+    def _take_rules(self, rules: list[Protection], at: float) -> None:
         self._rule = next((rule for rule in rules if rule.pattern == self.pattern), ProtectionSet())
         self.paint()
 
@@ -92,7 +92,7 @@ class RuleScreen(Base):
         self.form.show(values)
         rows = [Item(None, (("A branch with a rule is not deleted. A merge into it needs:", "dim"),))]
         rows += self.form.rows("rule")
-        waiting = self.svc.queued(f"/repos/{self.repo.id}/protections")
+        waiting = self.svc.describe_queue(f"/repos/{self.repo.id}/protections")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#rule", Lines).show(sequence(rows))
 
@@ -128,10 +128,10 @@ class RuleScreen(Base):
             lambda sending: sending.put(
                 protection.SET, body, about=repo.full_name, id=repo.id, pattern=pattern
             ),
-            lambda: self._queued(body),
+            lambda: self._take_rule(body),
         )
 
-    def _queued(self, body: ProtectionSet) -> None:
+    def _take_rule(self, body: ProtectionSet) -> None:
         self._rule = body
         self.do_undo()
 

@@ -21,7 +21,7 @@ from tui.screens.settings.listing import ListingPanel
 from tui.screens.settings.meanings import meaning
 from tui.screens.settings.panel import Panel
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.text import Part, folded, safe
+from tui.text import Part, fold, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Settings(Split):
     def repo(self) -> Repo:
         return self.of.repo
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return (("Settings", "title"),)
 
     def label_of(self, action: Action) -> str:
@@ -103,10 +103,10 @@ class Settings(Split):
         label, *value = item.left[1:] if item.left[0][0] in MARKS else item.left
         width, words = self.preview_width, meaning(panel, kind, name)
         rows: list[Row | tuple[Part, ...]] = [((safe(panel), "dim"),)]
-        rows += folded([(label[0].strip(), "title")], width)
-        rows += folded([(text, role if role != "dim" else "text") for text, role in value], width)
-        rows += [(("", "text"),), *folded([(words, "text")], width)] if words else []
-        rows += [(("", "text"),), *folded([self._right_to(panel, kind)], width)]
+        rows += fold([(label[0].strip(), "title")], width)
+        rows += fold([(text, role if role != "dim" else "text") for text, role in value], width)
+        rows += [(("", "text"),), *fold([(words, "text")], width)] if words else []
+        rows += [(("", "text"),), *fold([self._right_to(panel, kind)], width)]
         self.show_preview(key, label[0].strip(), rows)
 
     def _right_to(self, panel: str, kind: str) -> Part:
@@ -122,7 +122,7 @@ class Settings(Split):
             if panel.form is not None:
                 panel.form.changed = self._kept.of(name)
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.paint()
         self.do_refresh()
 
@@ -145,7 +145,7 @@ class Settings(Split):
             rows += [Item(None, ((name, "title"),)), *panel.rows()]
         absent = ", ".join(name for name, panel in self.panels.items() if isinstance(panel, Absent))
         rows += [Item(None, (("", "text"),)), Item(None, ((f"{absent}: {NO_ROUTE}", "dim"),))]
-        waiting = self.svc.queued(f"/repos/{self.repo.id}")
+        waiting = self.svc.describe_queue(f"/repos/{self.repo.id}")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
         self.query_one("#settings", Lines).show(sequence(rows))
         self.renew()
@@ -179,7 +179,7 @@ class Settings(Split):
         if panel.form is not None:
             self._kept.put(panel.NAME, panel.form.changed)
 
-    def queued(self, panel: Panel, changes: dict[str, Any]) -> None:
+    def drop_queued(self, panel: Panel, changes: dict[str, Any]) -> None:
         """Called when changes of a form were put into the outbox. Removes them from the form and from its
         draft."""
         if panel.form is not None:
@@ -199,7 +199,7 @@ class Settings(Split):
             self.of.say("mend what is marked ✗ first; nothing was sent", "bad")
             return
         for panel in forms:
-            panel.saved()
+            panel.save_form()
 
     def do_undo(self) -> None:
         for panel in self.panels.values():

@@ -14,7 +14,7 @@ from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
-from tui.drafts import named
+from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import READING_SECONDS, Base
 from tui.screens.talk.previews import colours_of, first_left, label_parts
@@ -90,14 +90,14 @@ class Acts(Mixed):
     def do_comment(self) -> None:
         about = self.about_one()
         if about is not None:
-            draft = named(about.repo.id, about.number)
+            draft = name_draft(about.repo.id, about.number)
             self.front.write(f"comment on #{about.number}", lambda text: self._post(about, text), draft)
 
     def do_write(self) -> None:
         about = self.about_one()
         if about is not None:
             self.front.svc.compose_text(
-                named(about.repo.id, about.number), lambda text: self._post(about, text)
+                name_draft(about.repo.id, about.number), lambda text: self._post(about, text)
             )
 
     def _post(self, about: About, text: str) -> None:

@@ -15,11 +15,11 @@ from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
-from tui.drafts import named
+from tui.drafts import name_draft
 from tui.screens.settings.form import Kept, fault_of
 from tui.screens.split import SplitScreen
 from tui.screens.talk.previews import colours_of, first_left, label_parts
-from tui.text import Part, folded, safe
+from tui.text import Part, fold, safe
 from tui.texts import Texts, item
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -71,7 +71,7 @@ class Composing(SplitScreen):
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ((f"New {self.NOUN}", "title"),)
 
     def title_parts(self) -> Sequence[Part]:
@@ -93,7 +93,7 @@ class Composing(SplitScreen):
 
     def _draft(self, *words: str) -> str:
         """Returns the name of a draft of this form. `words`: which of the form's drafts."""
-        return named(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
+        return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
         self._labels = labels
@@ -114,8 +114,8 @@ class Composing(SplitScreen):
         """Show the text as others will see it."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
-        rows += folded([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
-        rows += [*folded(self.facts_of(), width), (("", "text"),)]
+        rows += fold([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
+        rows += [*fold(self.facts_of(), width), (("", "text"),)]
         rows += self.text_rows(body) if body.strip() else [(("no text", "dim"),)]
         self.show_preview(key, "as others will see it", rows)
 

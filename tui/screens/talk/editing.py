@@ -43,7 +43,7 @@ class Editing(Composing):
     def facts(self) -> dict[str, str]:
         return {"issue" if isinstance(self._item, Issue) else "pr": str(self._item.number)}
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ((f"Edit #{self._item.number}", "title"),)
 
     def title_parts(self) -> Sequence[Part]:
@@ -63,14 +63,14 @@ class Editing(Composing):
         return [self.title_field(), self.text_field()]
 
     def facts_of(self) -> list[Part]:
-        changed = self._changed()
+        changed = self._find_changes()
         words = f"changed: {' and '.join('text' if name == self.BODY else name for name in changed)}"
         parts: list[Part] = [(words, "warn") if changed else ("nothing is changed yet", "dim")]
-        if self._others_changed():
+        if self._have_others_changed():
             parts.append(("  others changed it since you began: D, then begin again", "bad"))
         return parts
 
-    def _changed(self) -> dict[str, str]:
+    def _find_changes(self) -> dict[str, str]:
         """Returns the members (title, text) whose values differ from the ones of the issue or proposal, with
         the new values."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
@@ -78,7 +78,7 @@ class Editing(Composing):
             name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()
         }
 
-    def _others_changed(self) -> bool:
+    def _have_others_changed(self) -> bool:
         return (self.value(f"{WAS} {self.TITLE}"), self.value(f"{WAS} {self.BODY}")) != (
             self._item.title,
             self._item.body,
@@ -87,10 +87,10 @@ class Editing(Composing):
     def do_send(self) -> None:
         """Put the changes into the outbox. If others have changed the issue or proposal since the user began,
         ask first."""
-        changes: dict[str, Any] = dict(self._changed())
+        changes: dict[str, Any] = dict(self._find_changes())
         if not changes:
             self.say("nothing is changed", "dim")
-        elif self._others_changed():
+        elif self._have_others_changed():
             self.confirm(
                 "Others changed it since you began. Replace theirs?",
                 lambda: self._queue(changes),

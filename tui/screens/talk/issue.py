@@ -13,7 +13,7 @@ from tui.actions import Action
 from tui.screens.facts import beside_facts
 from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.texts import item
 from tui.widgets.lines import Lines, sequence
 
@@ -158,4 +158,4 @@ class IssueScreen(Talk):
         if not self.has_facts:
             parts += self.label_parts(issue)
             parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in issue.assignees]
-        return folded(parts, self.text_width)
+        return fold(parts, self.text_width)

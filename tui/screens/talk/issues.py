@@ -30,7 +30,7 @@ CANDIDATES = 12  # that are named while a word is typed
 SHORT = 90  # columns below which rows say things in short
 
 
-def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
+def _shorten_labels(names: Sequence[str], colours: Colours) -> list[Part]:
     """Returns the first label and the number of the other ones, as parts."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
@@ -138,7 +138,7 @@ class Issues(Split, Acts):
         item = about.item if about is not None else None
         return item is not None and bool(account) and item.author.handle == account
 
-    def shown(self) -> None:
+    def open_tab(self) -> None:
         self.do_refresh()
         self.svc.load(contents.labels(self.of.repo.id), self._paint_labels)
 
@@ -170,7 +170,7 @@ class Issues(Split, Acts):
         if not self.is_mounted:
             return
         listed = self._found
-        queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
+        queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/{self._kind}")
         words = self._filter.without_state
         narrowed = words or self._filter.query.state != "open"
         none = (
@@ -205,7 +205,7 @@ class Issues(Split, Acts):
         if event.lines.id == self.LIST:
             self._awaits = "", 0  # the user has gone on
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         """Returns the title of the list: the kind, state and filter, how many rows are shown, and how many
         there are in that state."""
         state = self._filter.query.state
@@ -258,21 +258,21 @@ class Issues(Split, Acts):
         when: Part = (f"{brief(item.updated_at, now)} ", "dim")
         if self.two_lines:
             below = self._second_line(item, waits, counts)
-            return Item(item.number, self._titled(item, state), (when,), below=tuple(below))
+            return Item(item.number, self._make_row_title(item, state), (when,), below=tuple(below))
         if self.narrow:
             signs = [(f"{words[:1]} ", role) for words, role in (*waits, *counts) if words]
-            return Item(item.number, self._titled(item, state), (*signs, when))
+            return Item(item.number, self._make_row_title(item, state), (*signs, when))
         if self.app.size.width < SHORT:
-            right = [*_folded(names, self._labelled[1])] if len(waits) < 2 else []
+            right = [*_shorten_labels(names, self._labelled[1])] if len(waits) < 2 else []
             right += [(f"  {words.replace('your ', '')}", role) for words, role in waits]
             right += [(_sign(words), role) for words, role in counts]
             right += [
                 (f"  {item.comments}" if item.comments else "", "dim"),
                 (f"  {brief(item.updated_at, now):>3} ", "dim"),
             ]
-            return Item(item.number, self._titled(item, state), tuple(right))
+            return Item(item.number, self._make_row_title(item, state), tuple(right))
         who: Part = (f"  @{safe(item.author.handle or '?')}", "dim")
-        title = (*self._titled(item, state), *label_parts(names, self._labelled[1]), who)
+        title = (*self._make_row_title(item, state), *label_parts(names, self._labelled[1]), who)
         beside = [(f"{words}  ", role) for words, role in (*waits, *reversed(counts)) if words]
         beside += [(f"{_comments(item)}  ", "dim")] if item.comments else []
         return Item(item.number, title, (*beside, (f"{ago(item.updated_at, now)} ", "dim")))
@@ -285,7 +285,7 @@ class Issues(Split, Acts):
         names, colours = [label.name for label in item.labels], self._labelled[1]
         parts: list[Part] = [(f"  {words}", role) for words, role in waits]
         parts += [(_sign(words) if self.narrow else f"  {words}", role) for words, role in counts if words]
-        parts += _folded(names, colours) if self.narrow else label_parts(names, colours)
+        parts += _shorten_labels(names, colours) if self.narrow else label_parts(names, colours)
         parts.append((f"  @{safe(item.author.handle or '?')}", "person"))
         parts += [(f"  → @{safe(person.handle or '?')}", "person") for person in item.assignees]
         if item.comments:
@@ -293,7 +293,7 @@ class Issues(Split, Acts):
         filled_parts = [part for part in parts if part[0]]
         return [(" " * (len(str(item.number)) + 4), "text"), *first_left(filled_parts)]
 
-    def _titled(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
+    def _make_row_title(self, item: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
         """Returns the state, number and title of a row, as parts. If there is little room, the state is only
         a sign."""
         brief = self.two_lines or self.app.size.width < SHORT or self.narrow
@@ -322,7 +322,7 @@ class Issues(Split, Acts):
         pressed. `typed`: the text in the prompt at the beginning, if it is not the present filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
-        def changed(text: str) -> None:
+        def filter_rows(text: str) -> None:
             if text == typed:  # what was refused, with the reason below it
                 return
             with suppress(UsageError):  # a word that is being typed
@@ -352,7 +352,7 @@ class Issues(Split, Acts):
         self.of.ask(
             f"{' '.join(f'{word}:' for word in WORDS[self._kind][:4])} or text of the rows to list",
             done,
-            changed,
+            filter_rows,
             before.typed if typed is None else typed,
             lambda text: complete(self._kind, text, self._values)[0],
             left,
@@ -376,7 +376,7 @@ class Issues(Split, Acts):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         listed = self._found
         if word == "label":
-            labels = self.svc.client.known(contents.labels(self.of.repo.id))
+            labels = self.svc.client.read_cached(contents.labels(self.of.repo.id))
             names = [label.name for label in labels[0]] if labels is not None else []
             return [*names, *(label.name for item in listed for label in item.labels)]
         people = [actor for item in listed for actor in (item.author, *item.assignees)]
@@ -408,7 +408,7 @@ class Issues(Split, Acts):
             people = self._values("author")
             self.app.push_screen(NewProposal(self.of.repo, head, [base, *branches], people))
 
-        cached = self.svc.client.known(contents.proposals(self.of.repo.id, ProposalQuery()))
+        cached = self.svc.client.read_cached(contents.proposals(self.of.repo.id, ProposalQuery()))
         proposed = {proposal.head: proposal.number for proposal in (cached[0] if cached is not None else ())}
         notes: dict[str, tuple[Part, ...]] = {
             name: ((f"#{proposed[name]} ", "accent"), ("open", "good")) if name in proposed else ()

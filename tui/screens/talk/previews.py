@@ -22,7 +22,7 @@ from tui.screens.proposal.words import (
     state_of,
     verdicts_of,
 )
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.theme import label_role
 from tui.widgets.lines import Item
 
@@ -68,7 +68,7 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
     checks: list[SealChecks] = []
 
     def paint() -> None:
-        cached = svc.client.known(contents.labels(repo_id))
+        cached = svc.client.read_cached(contents.labels(repo_id))
         colours = colours_of(cached[0]) if cached is not None else {}
         if loaded:
             width, now = panes.preview_width, svc.clock()
@@ -79,7 +79,7 @@ def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: i
     def paint_one(item: Issue | Proposal, at: float) -> None:
         loaded.append(item)
         if item.comments and not comments:
-            cached = svc.client.known(contents.comments(repo_id, number))
+            cached = svc.client.read_cached(contents.comments(repo_id, number))
             comments[:] = cached[0] if cached is not None else []
             svc.load(contents.comments(repo_id, number), paint_comments)
         if isinstance(item, Proposal) and panes.facts_shown and not checks:
@@ -198,10 +198,10 @@ def talk_rows(
 def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
     """Returns rows with the title, state and author of an issue. They also have its labels and people, unless
     `colours` is None. In that case a separate column shows these."""
-    facts = [SIGNS[issue.state], *_opened(issue, now)]
+    facts = [SIGNS[issue.state], *_say_opening(issue, now)]
     return [
         *_title(issue.title, width),
-        *folded(facts, width),
+        *fold(facts, width),
         *(_labels(issue, width, colours) if colours is not None else ()),
         (("", "text"),),
     ]
@@ -215,14 +215,14 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
     facts = [
         state_of(proposal),
         (f"  {safe(proposal.base)} ← {safe(proposal.head)}", "accent"),
-        *_opened(proposal, now),
+        *_say_opening(proposal, now),
         (f"  {check[0]}" if check[0] else "", check[1]),
         (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
     ]
-    rows = [*_title(proposal.title, width), *folded(facts, width)]
+    rows = [*_title(proposal.title, width), *fold(facts, width)]
     rows += _labels(proposal, width, colours) if colours is not None else []
     why = refuses_merge(proposal) if proposal.state == "open" else ""
-    return [*rows, *(folded([(safe(why), "warn")], width) if why else []), (("", "text"),)]
+    return [*rows, *(fold([(safe(why), "warn")], width) if why else []), (("", "text"),)]
 
 
 def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[Row | Line]:
@@ -234,10 +234,10 @@ def comment_preview(comment: Comment, rows: Sequence[Row], now: float) -> list[R
 
 
 def _title(title: str, width: int) -> list[Line]:
-    return folded([(safe(title), "title")], width)
+    return fold([(safe(title), "title")], width)
 
 
-def _opened(item: Issue | Proposal, now: float) -> list[Part]:
+def _say_opening(item: Issue | Proposal, now: float) -> list[Part]:
     return [(f"  @{safe(item.author.handle or '?')}", "person"), (f" {ago(item.created_at, now)}", "dim")]
 
 
@@ -246,4 +246,4 @@ def _labels(item: Issue | Proposal, width: int, colours: Colours) -> list[Line]:
     people = [
         (f"{'  ' if labels else ''}→ @{safe(person.handle or '?')}", "person") for person in item.assignees
     ]
-    return folded([*labels, *people], width) if labels or people else []
+    return fold([*labels, *people], width) if labels or people else []

@@ -22,14 +22,14 @@ from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
 from tui.actions import Action
-from tui.blocks import CARD, carded
-from tui.drafts import named
+from tui.blocks import CARD, draw_card
+from tui.drafts import name_draft
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import Base
 from tui.screens.facts import WithFacts
 from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import Colours, colours_of, label_parts, people_facts
-from tui.text import Part, ago, folded, safe
+from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, item
 from tui.widgets.lines import Item
 
@@ -106,11 +106,11 @@ class Talk(Acts, WithFacts):
             labels = label_parts([label.name for label in listed.labels], self._colours())
             people = [(f"  → @{safe(person.handle or '?')}", "person") for person in listed.assignees]
             chips = [state, (f"  @{safe(listed.author.handle or '?')}", "person"), *labels, *people]
-            rows += [*self.title_rows(listed.title), *folded(chips, self.text_width), (("", "text"),)]
+            rows += [*self.title_rows(listed.title), *fold(chips, self.text_width), (("", "text"),)]
         why = (
             f"Its text was not read on this machine: {self._unread}" if self._unread else "asking the server"
         )
-        rows += folded([(why, "dim")], self.text_width)
+        rows += fold([(why, "dim")], self.text_width)
         return [item(("unread", place), row) for place, row in enumerate([*rows, *self.queued_rows()])]
 
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
@@ -148,7 +148,7 @@ class Talk(Acts, WithFacts):
         rows += self.reaction_rows(reactions) if reactions is not None else []
         if not rows:
             return [(("", "text"),), (("── ", "line"), *head)]
-        return [(("", "text"),), *carded(head, rows, width)]
+        return [(("", "text"),), *draw_card(head, rows, width)]
 
     def page_title(self) -> str:
         return f"#{self.number}"
@@ -159,7 +159,7 @@ class Talk(Acts, WithFacts):
         before = len(f" {self.repo.full_name} #{self.number}  ")
         if not self.has_frames and before + cell_len(safe(title)) + LIGHT < self.app.size.width:
             return []
-        return folded([(safe(title), "title")], self.text_width)
+        return fold([(safe(title), "title")], self.text_width)
 
     def label_parts(self, subject: Issue | Proposal) -> list[Part]:
         """Returns the labels as parts. A dot in its colour comes before the name of each label."""
@@ -167,7 +167,7 @@ class Talk(Acts, WithFacts):
 
     def _colours(self) -> Colours:
         """Returns the colours of the repository's labels, by name. Returns {} while they are unknown."""
-        cached = self.svc.client.known(contents.labels(self.repo.id))
+        cached = self.svc.client.read_cached(contents.labels(self.repo.id))
         return colours_of(cached[0]) if cached is not None else {}
 
     def queued_rows(self) -> list[Row | tuple[Part, ...]]:
@@ -246,7 +246,10 @@ def edit_comment(screen: Base, repo: Repo, number: int, comment: Comment) -> Non
             )
 
     screen.write(
-        f"edit the comment on #{number}", send, named(repo.id, number, "comment", comment.id), comment.body
+        f"edit the comment on #{number}",
+        send,
+        name_draft(repo.id, number, "comment", comment.id),
+        comment.body,
     )
 
 
