@@ -131,7 +131,7 @@ SPARSE: dict[str, tuple[dict[str, str], ColorSystem | None]] = {
 
 @pytest.mark.parametrize("colours", SPARSE)
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (140, 40)])
-async def test_screens_with_few_colours_look_as_they_did(
+async def test_few_colours(
     world: str, open_app: Open, width: int, height: int, colours: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment, system = SPARSE[colours]
