@@ -19,6 +19,7 @@ from tui.theme import (
     css_colour,
     label_role,
     selected,
+    worn,
 )
 from tui.tints import Kind, tints
 from tui.widgets.strips import strip
@@ -115,6 +116,45 @@ def test_where_the_cursors_line_is_tinted(
     theme: str, system: str | None, no_color: bool, ground: str, role: str
 ) -> None:
     assert selected(theme, system, no_color, ground) == role
+
+
+@pytest.mark.parametrize(
+    ("chosen", "system", "no_color", "theme"),
+    [
+        ("dark", "truecolor", False, "dark"),
+        ("light", "256", False, "light"),
+        ("dark", "standard", False, "terminal"),
+        ("light", "standard", False, "terminal"),
+        ("contrast", "standard", False, "contrast"),
+        ("light", "truecolor", True, COLOURLESS),
+        ("terminal", None, False, COLOURLESS),
+    ],
+)
+def test_a_theme_is_one_that_the_terminal_can_show(
+    chosen: str, system: str | None, no_color: bool, theme: str
+) -> None:
+    assert worn(chosen, system, no_color) == theme
+
+
+async def test_the_next_theme_is_one_that_the_terminal_can_show(
+    open_app: Callable[..., SvcApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLORTERM", "")
+    found = {}
+    for term, no_color in (("xterm-256color", ""), ("xterm-16color", ""), ("xterm-256color", "1")):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("NO_COLOR", no_color)
+        app = open_app()
+        async with app.run_test(size=(80, 24)):
+            found[term, no_color] = names = [app.colours]
+            for _ in range(4):
+                app.do_theme()
+                names.append(app.colours)
+    assert found == {
+        ("xterm-256color", ""): ["terminal", "dark", "light", "contrast", "terminal"],
+        ("xterm-16color", ""): ["terminal", "contrast", "terminal", "contrast", "terminal"],
+        ("xterm-256color", "1"): [COLOURLESS] * 5,
+    }
 
 
 def test_labels_have_their_colour_where_it_is_seen() -> None:
