@@ -100,7 +100,7 @@ class Styles(dict[str, Style]):
         return style
 
     def _labelled(self, colour: Color) -> Style:
-        """Return the style of a label's dot: its colour, mixed with white or black as far as needed."""
+        """Returns the style of a label's dot: its colour, mixed with white or black as far as needed."""
         ground, over = self._base.bgcolor, self["selected"]
         asked = [(_BLACK, _SEEN), (_WHITE, _SEEN_ON_LIGHT)] if ground is None else [(ground, _SEEN)]
         if ground is not None and over.bgcolor is not None and over.color is None:
@@ -125,7 +125,7 @@ class Styles(dict[str, Style]):
         return self[role]
 
     def _readable(self, style: Style, of: str) -> Style:
-        """Return the style of the role `of` on its background, with a colour that can be read there: mixed
+        """Returns the style of the role `of` on its background, with a colour that can be read there: mixed
         with white or black as far as needed. Nobody knows how the terminal's own colours look; only the faint
         ones are replaced."""
         colour, ground = style.color, style.bgcolor
@@ -175,8 +175,8 @@ def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -
 
 
 def worn(colours: str, system: str | None, no_color: bool) -> str:
-    """The theme that the terminal can show when `colours` was chosen. 16 colours are the terminal's own, and
-    the colours of `dark` and `light` would be rounded to such as nobody can read."""
+    """Returns the theme that the terminal can show if `colours` was chosen. A terminal with 16 colours has
+    its own; the colours of `dark` and `light` would be rounded to ones that nobody can read."""
     if no_color or system is None:
         return COLOURLESS
     return "terminal" if system == "standard" and colours in ("dark", "light") else colours
@@ -414,7 +414,7 @@ def css_colour(colours: str, role: str) -> str:
 
 
 def is_terminals(colours: str) -> bool:
-    """Whether a theme has the terminal's own background, so that Textual leaves colours as they are."""
+    """Whether a theme has the terminal's background. Textual leaves the colours of such a theme alone."""
     return BACKGROUNDS[colours] == "ansi_default"
 
 
