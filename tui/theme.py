@@ -102,15 +102,15 @@ class Styles(dict[str, Style]):
     def _labelled(self, colour: Color) -> Style:
         """Returns the style of a label's dot: its colour, mixed with white or black as far as needed."""
         ground, over = self._base.bgcolor, self["selected"]
-        asked = [(_BLACK, _SEEN), (_WHITE, _SEEN_ON_LIGHT)] if ground is None else [(ground, _SEEN)]
+        grounds = [(_BLACK, _SEEN), (_WHITE, _SEEN_ON_LIGHT)] if ground is None else [(ground, _SEEN)]
         if ground is not None and over.bgcolor is not None and over.color is None:
-            asked.append((over.bgcolor, _SEEN))
-        lacking = [on for on, least in asked if contrast(colour, on) < least]
+            grounds.append((over.bgcolor, _SEEN))
+        lacking = [on for on, least in grounds if contrast(colour, on) < least]
         if lacking:
             own = colour.get_truecolor()
             to = (_WHITE if _luminance(lacking[0]) < 0.2 else _BLACK).get_truecolor()
             mixed = (Color.from_triplet(blend_rgb(own, to, step / _STEPS)) for step in range(1, _STEPS + 1))
-            colour = next(one for one in mixed if all(contrast(one, on) >= least for on, least in asked))
+            colour = next(mix for mix in mixed if all(contrast(mix, on) >= least for on, least in grounds))
         return self._base + Style.from_color(colour)
 
     def _tinted(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
