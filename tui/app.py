@@ -155,7 +155,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def carry_out(self, action: Action) -> None:
         current: Any = self.screen
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
-            current.say("sign in for this: svc login", "warn")
+            current.say("sign in for this with :login", "warn")
             return
         why = self.find_refusal(action)
         if why:

@@ -14,6 +14,7 @@ from localstore.core.errors import ServerUnreachable, SvcError, Unauthorized
 from localstore.known import Store
 from svc.api import Api
 from tui.reads import Read
+from tui.wording import in_app
 
 if TYPE_CHECKING:
     from svc.http.credential import Credential
@@ -92,5 +93,5 @@ def state_after(error: BaseException | None) -> str:
 def sentence(error: BaseException) -> str:
     """Returns the sentence about an error that the screen shows."""
     if isinstance(error, SvcError):
-        return str(error.detail or error.title)
+        return in_app(str(error.detail or error.title))
     return f"something went wrong: {type(error).__name__}"

@@ -6,7 +6,7 @@ client.fetch(contents.tree(repo_id, seal, "src"))
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -71,6 +71,7 @@ RUNS = 500
 TIMED, KINDS = 200, 20  # issues whose times are read; kinds of files
 AUDIT = 100  # newest entries among which changes of rules are looked for
 REPORTS = 100  # security reports that are read
+PROPOSED = 500  # proposals whose branches are read
 PATHS = 10  # files of a seal that a preview lists
 PEOPLE, VERSIONS = 500, 100
 ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
@@ -97,6 +98,18 @@ def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
         f"repos/{repo_id}/recent/{ref}",
         list[SealSummary],
         lambda api: list(api.items(histories.COMMITS, query, limit=RECENT, id=repo_id)),
+    )
+
+
+def ahead(repo_id: str, head: str, base: str) -> Read[list[SealSummary]]:
+    """Returns a request for the newest seals in the history of the seal `head` that the history of the seal
+    `base` lacks."""
+    query = CommitsQuery(sha=head, without=base)
+    return Read(
+        f"repos/{repo_id}/ahead/{head}/{base}",
+        list[SealSummary],
+        lambda api: list(api.items(histories.COMMITS, query, limit=RECENT, id=repo_id)),
+        final=True,
     )
 
 
@@ -415,6 +428,27 @@ def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
         f"repos/{repo_id}/proposals/{_name_query(query)}",
         list[ListedProposal],
         lambda api: as_rows(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
+    )
+
+
+class ProposedHead(msgspec.Struct, frozen=True, gc=False):
+    """The branches of a proposal, and the newest seal of its head. `cross_repository`: whether the head is a
+    branch of another repository."""
+
+    number: int
+    head: str
+    base: str
+    head_seal: str
+    cross_repository: bool
+
+
+def proposed_heads(repo_id: str, state: Literal["open", "merged"]) -> Read[list[ProposedHead]]:
+    """Returns a request for the branches of the newest proposals in this state."""
+    query = ProposalQuery(state=state)
+    return Read(
+        f"repos/{repo_id}/proposed_heads/{state}",
+        list[ProposedHead],
+        lambda api: as_rows(api.items(proposals_.LIST, query, limit=PROPOSED, id=repo_id), ProposedHead),
     )
 
 

@@ -40,6 +40,12 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     stale: bool = False
 
 
+class Signed(msgspec.Struct, frozen=True, gc=False):
+    """A merge that is signed in advance, with its strategy."""
+
+    strategy: str
+
+
 class ListedIssue(msgspec.Struct, frozen=True, gc=False):
     number: int
     title: str
@@ -66,6 +72,7 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
     comments: int
     merge_state: str
     updated_at: str
+    auto_merge: Signed | None = None
 
 
 def as_rows(resources: Iterable[Any], shape: type[T]) -> list[T]:

@@ -18,7 +18,7 @@ from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from localstore.core.model.run import Run, state_of
 from localstore.core.model.thread import Thread
-from localstore.core.words import reasons_to_wait, state_of_proposal
+from localstore.core.words import state_of_proposal
 from svc.flows.inbox_words import describe
 from svc.flows.place.rights import refusal
 from tui import contents, reads
@@ -26,7 +26,7 @@ from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.reads import Read
 from tui.screens.lists.signature import signature
-from tui.screens.proposal.words import conflict_way_out
+from tui.screens.proposal.words import conflict_way_out, merges_when, reasons
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
 
@@ -119,7 +119,8 @@ class Pages:
             f"{state}, by {_who(proposal)} {self._ago(proposal.created_at)}",
             f"{safe(proposal.head)} into {safe(proposal.base)}",
             *_list_names("labels", (label.name for label in proposal.labels)),
-            *_list_names("blocked by", reasons_to_wait(proposal.blocked_by)),
+            *([merges_when(proposal)] if proposal.auto_merge else []),
+            *_list_names("blocked by", reasons(proposal)),
             *_list_names("conflicts in", proposal.conflicts),
             *([conflict_way_out(proposal)] if proposal.conflicts else []),
             *_text(proposal.body),

@@ -391,7 +391,7 @@ async def test_a_click_on_a_tab_or_a_key_of_the_footer(project: str, open_app: O
         await pilot.click(offset=(row.index("3 Issues") + 3, 1))
         text = await sees(pilot, "Issues open · 0")
         await pilot.click(offset=(text.splitlines()[-1].index("new"), 23))
-        await sees(pilot, "title of the issue", "needed")
+        await sees(pilot, "title     title of the issue", "New issue")
 
 
 def test_the_wheel_scrolls_and_takes_the_cursor_along() -> None:

@@ -122,10 +122,13 @@ async def test_a_new_one_without_a_title_is_written_in_its_form(
         await press(pilot, "escape", "escape", "colon", *"pr create -d", "enter")
         await sees(pilot, "there is no branch besides main")
         assert alice("repo", "branch", "topic").code == 0
+        assert alice("switch", "topic").code == 0
+        Path("src/main.py").write_text("def main():\n    return 3\n")
+        assert alice("push", "-m", "Third\n\nIt is odd.").code == 0
         await press(pilot, "r", "colon", *"pr create -d", "enter")
         await sees(pilot, "branch to propose", "topic")
         await press(pilot, "enter")
-        await sees(pilot, "title of the proposal", "◌ draft")
+        await sees(pilot, "title     Third", "draft     ✓ yes", "It is odd.")
     found = json.loads(alice("issue", "view", "2", "--json", "title,labels,body").out)
     assert found["title"] == "From the line" and found["body"] == "Text"
     assert found["labels"] == ["docs"]

@@ -205,7 +205,7 @@ async def test_a_prompt_that_another_one_follows(issue: str, open_app: Open) -> 
         burst(pilot, "enter")
         await sees(pilot, "ctrl+s send the issue")
         burst(pilot, *"It hangz", "backspace", "s", "enter", *"for long", "escape", "k", "enter")
-        await sees(pilot, "2 lines", "It hangs", "enter done  esc leave")
+        await sees(pilot, "2 lines", "It hangs", "enter next  ctrl+s send all")
 
 
 async def test_a_line_that_is_completed_within_one_piece(issue: str, open_app: Open) -> None:

@@ -20,6 +20,7 @@ from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, YES_OR_NO, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 from tui.widgets.question import Question
+from tui.wording import in_app
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
@@ -289,15 +290,15 @@ class Base(Screen[None], inherit_bindings=False):
 
     def say(self, text: str, role: str = "text") -> None:
         """Show a message in place of the line of keys until the next key is pressed. An empty text shows the
-        line of keys again."""
-        self._said = (safe(text), role) if text else None
+        line of keys again. The commands of svc that the text names are named as the app runs them."""
+        self._said = (safe(in_app(text)), role) if text else None
         self.show_frame()
 
     def say_unread(self, text: str) -> None:
         """Show a message in every list that still waits for its first answer."""
         for lines in self.query(Lines):
             if lines.waiting:
-                lines.waiting = safe(text)
+                lines.waiting = safe(in_app(text))
                 lines.refresh()
 
     def ask(
@@ -314,6 +315,7 @@ class Base(Screen[None], inherit_bindings=False):
         enter: str = "done",
         label: str = "",
         question: Asked | None = None,
+        send: Callable[[str], None] | None = None,
     ) -> None:
         """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
         is empty, the beginning of `sign` is used as the label. Enter calls `done` with the typed text. Each
@@ -321,7 +323,8 @@ class Base(Screen[None], inherit_bindings=False):
         move the cursor in the list `filtered`. `complete`: returns the completed text when tab is pressed.
         `answers`: for a prompt that one key answers, the keys and what they mean. `space`: called when the
         space key is pressed. `enter`: a word for what enter does. `question`: the question that the prompt
-        answers, shown in a frame over the screen."""
+        answers, shown in a frame over the screen. `send`: called with the typed text when ctrl+s is
+        pressed."""
         back = self.focused
 
         def left_for(then: Callable[[str], None]) -> Callable[[str], None]:
@@ -356,6 +359,7 @@ class Base(Screen[None], inherit_bindings=False):
             space,
             enter,
             label,
+            left_for(send) if send is not None else None,
         )
         self._open_prompt(prompt, question, back or self)
 

@@ -16,6 +16,7 @@ from tui.screens.split import SPLIT_ACTIONS, SplitScreen
 from tui.text import Part, ago, fold, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, heading, sequence
+from tui.wording import in_app
 
 EVERY = 2.0  # seconds between two questions to the agent, while this screen is shown
 
@@ -29,7 +30,7 @@ MEANINGS = {
     "polling": "events do not come, so the server is asked every few seconds",
     "slow": "the server takes long to answer",
     "offline": "the server does not answer; what you do waits here and is sent later",
-    "sign_in": "the server asks who you are: svc login",
+    "sign_in": "the server asks who you are; :login",
     "unknown": "nothing has been asked yet",
 }
 
@@ -149,14 +150,14 @@ class Sync(SplitScreen):
             rows.append(self._folder(folder))
             rows += [Item(None, person) for person in map(_person, folder.people)]
         if not self._folders:
-            rows.append(Item(None, (("  none is watched: svc watch --detach", "dim"),)))
+            rows.append(Item(None, (("  none is watched; :watch --detach", "dim"),)))
         rows.append(Item(None, BLANK))
         oldest = f"the oldest {ago(waiting[0].created_at, now)} " if waiting else ""
         rows.append(heading("Queue", len(waiting) or None, oldest))
         for entry in entries:
             rows.append(self._row(entry))
             if entry.reason and not self.previews:
-                reason = fold([(safe(entry.reason), "bad")], max(20, self.list_width - 14))
+                reason = fold([(safe(in_app(entry.reason)), "bad")], max(20, self.list_width - 14))
                 rows += [Item(None, ((" " * 12, "text"), *row)) for row in reason]
         if not entries:
             rows.append(Item(None, (("  nothing waits ✓", "good"),)))
@@ -253,7 +254,7 @@ class Sync(SplitScreen):
         rows += [_fact("queued", ago(entry.created_at, now)), _fact("by", f"@{entry.handle}")]
         rows += [_fact("tried", f"{entry.attempts} times" if entry.attempts != 1 else "once")]
         if entry.reason:
-            rows += [BLANK, *fold([(safe(entry.reason), "bad")], width)]
+            rows += [BLANK, *fold([(safe(in_app(entry.reason)), "bad")], width)]
         body = entry.value.get("body") if isinstance(entry.value, dict) else None
         if isinstance(body, str) and body.strip():
             rows += [BLANK, *self.text_rows(body)]  # type: ignore[list-item]

@@ -11,12 +11,11 @@ from textual.widgets import TextArea
 
 from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.widgets.frame import Hints, Passed, Prompt
+from tui.widgets.frame import SEND, Hints, Passed, Prompt
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
 
-SEND = "ctrl+s"
 DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc", "keep for later"))
 
 

@@ -137,6 +137,7 @@ class Hints(Line):
 
 
 SAID_ROWS = 6  # lines of a message
+SEND = "ctrl+s"  # the key that sends all of what is written
 STEPS = {"up": -1, "down": 1}
 YES_OR_NO = (("y", "yes"), ("n", "no"), ("esc", "leave"))
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
@@ -153,8 +154,9 @@ class Prompt(Input):
     `move` is called with -1 and 1. `answers`: for a prompt that one key answers, the keys and what they mean.
     An answer can have several keys, of which the first one is shown. In that case `sign` and the keys are
     shown in place of a text with a cursor. `space`: called at the space key, which then types nothing.
-    `enter`: a word for what enter does. `label`: the words before the text. `further`: gets the keys after
-    enter or esc. `passed`: called after the last of these keys.
+    `send`: called with the text at ctrl+s, for a prompt of a form that ctrl+s sends. `enter`: a word for what
+    enter does. `label`: the words before the text. `further`: gets the keys after enter or esc. `passed`:
+    called after the last of these keys.
 
     Each key is handled completely before the next one. Textual would look up the binding of a key only after
     the key has reached the app. By then later keys would be in the text."""
@@ -179,6 +181,7 @@ class Prompt(Input):
         space: Callable[[], None] | None = None,
         enter: str = "done",
         label: str = "",
+        send: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self._label = safe(label)
@@ -186,7 +189,7 @@ class Prompt(Input):
         self._ready = asyncio.Event()
         self._done, self._cancelled, self._changed, self._complete = done, cancelled, changed, complete
         self._move, self._answers, self._space, self._enter = move, answers, space, enter
-        self._further, self._passed = further, passed
+        self._further, self._passed, self._send = further, passed, send
         self._closed_by_key = False
         self._reported = value  # the text that `changed` was called with last
 
@@ -209,11 +212,12 @@ class Prompt(Input):
         keys = [
             ("space", "on or off"),
             ("enter", self._enter),
+            (SEND, "send all"),
             ("↑↓", "move"),
             ("tab", "complete"),
             ("esc", "leave"),
         ]
-        lacks = {"space": self._space, "↑↓": self._move, "tab": self._complete}
+        lacks = {"space": self._space, SEND: self._send, "↑↓": self._move, "tab": self._complete}
         return [(key, words) for key, words in keys if lacks.get(key, self) is not None]
 
     def on_mount(self) -> None:
@@ -275,6 +279,9 @@ class Prompt(Input):
         elif event.key == "enter":
             self._report()
             self._close(self._done, self.value)
+        elif event.key == SEND and self._send is not None:
+            self._report()
+            self._close(self._send, self.value)
         elif self._answers and event.is_printable:
             self._close(self._done, event.character or "")
         elif any(event.key in keys.split() for keys, _ in self._answers):

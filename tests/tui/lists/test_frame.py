@@ -77,4 +77,4 @@ async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app:
             if "exit" in text:
                 break
         words = " ".join(text.replace("│", " ").split())  # without the frame
-        assert "see: svc repo branch, svc repo tag list, svc log" in words
+        assert "see :repo branch, :repo tag list, :log" in words

@@ -102,7 +102,7 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "✓ 1/1" in text and "✓ none" in text and "☐ delete the branch topic" in text
         text = await press(pilot, "d")
         assert "☑ delete the branch topic" in text
-        assert f"svc repo branch topic --from {seal[:12]} makes it again" in text
+        assert f":repo branch topic --from {seal[:12]} makes it again" in text
         assert "Its own seals are then on" in await press(pilot, "j", "enter")
         text = await press(pilot, "n")
         assert "nothing was done" in text and "○ open" in text
@@ -122,17 +122,17 @@ async def test_a_proposal_is_written_in_a_form(proposal: str, alice: Svc, open_a
     async with open_app().run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await press(pilot, "enter", "3", "p", "a")
-        await sees(pilot, "branch to propose", "#1 open")
+        await sees(pilot, "branch to propose", "○ #1", "↑1")
         await press(pilot, *"other", "enter")
-        await sees(pilot, "title of the proposal")
-        await press(pilot, *"Odd again", "enter")
+        await sees(pilot, "title     Third", "ctrl+s send all")
+        await press(pilot, "ctrl+u", *"Odd again", "enter")
         await press(pilot, "k", "enter")
         await sees(pilot, "branch that it is for")
         await press(pilot, *"topic", "enter")
-        await sees(pilot, "topic  ←  other", "topic ← other", "as others will see it")
-        await press(pilot, "G", "enter", "escape")
+        await sees(pilot, "topic  ←  other", "title     Odd again")
+        await press(pilot, "g", "j", "j", "j", "enter", "escape")
         await press(pilot, "a", *"other", "enter")
-        await sees(pilot, "Odd again", "✓ yes", "topic  ←  other", "◌ draft")
+        await sees(pilot, "Odd again", "✓ yes", "topic  ←  other")
         await press(pilot, "g", "j", "enter")
         await press(pilot, *"main", "enter")
         await sees(pilot, "main  ←  other")
@@ -154,7 +154,7 @@ async def test_a_conflict_lists_its_files_and_the_way_out(proposal: str, alice: 
         text = await press(pilot, "enter")
         assert "✗ conflicts with its base" in text
         assert "✗ src/main.py" in text.split("Conflicts  with main")[1]
-        assert "svc pr checkout 1, then svc merge main" in text
+        assert ":pr checkout 1, then :merge main" in text
         text = await press(pilot, "M")
         assert "It cannot be merged now" in text and "✗ it conflicts with main" in text
         assert "enter check it out" in text and "squash" not in text

@@ -24,7 +24,7 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
         await settle(pilot)
         text = await press(pilot, "a")
         assert "Sessions 1" in text and "● this one" in text
-        assert "organisations" in text and "svc auth key list" in text and "svc doc list" in text
+        assert "organisations" in text and ":auth key list" in text and ":doc list" in text
         await to(pilot, "list", "org list")
         await press(pilot, "enter")
         await sees(pilot, "svc org list")

@@ -51,7 +51,7 @@ class BeginEdit(FileView):
         if path is None or self._mode != "file" or self.replaying:
             return "open a file first: enter"
         if blob is not None and blob.path == path and blob.encoding != "utf-8":
-            return "this is not a text: svc pull brings it, any program changes it"
+            return "this is not a text: :pull brings it, any program changes it"
         if size > SHEET_TEXT:
             return f"more than {SHEET_TEXT >> 20} MiB: change it with your editor, in the folder"
         if at is not None and at.type != "branch":
@@ -70,7 +70,10 @@ class BeginEdit(FileView):
         best = next((folder for folder in folders if folder.branch == ref), folders[0] if folders else None)
         if best is None:
             name = self.of.repo.full_name
-            self.of.say(f"it has no folder here: svc repo clone {name}, or svc watch in its folder", "warn")
+            self.of.say(
+                f"no folder of it is watched here; :repo clone {name}, or :watch --detach in its folder",
+                "warn",
+            )
         else:
             self._edit_in(Path(best.folder), best.branch)
 
@@ -79,7 +82,7 @@ class BeginEdit(FileView):
         if machine is None or self.path is None:
             return
         if branch != ref:
-            self.of.say(f"svc switch {ref} first: on {branch} is {folder}", "warn")
+            self.of.say(f":switch {ref} first: on {branch} is {folder}", "warn")
             return
         from tui.screens.code.edit import Edit
 

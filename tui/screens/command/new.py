@@ -13,8 +13,6 @@ from tui import contents
 from tui.asked import AskedApp
 from tui.client import sentence
 from tui.screens.base import READING_SECONDS, Base
-from tui.text import safe
-from tui.widgets.lines import Item
 
 Values = Mapping[str, str]
 
@@ -112,24 +110,21 @@ def _issue(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any]) ->
 
 
 def _proposal(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any]) -> None:
-    from tui.screens.choose import Choose
+    from tui.screens.talk.choose_head import ChooseHead
     from tui.screens.talk.new_proposal import NewProposal
 
-    base = repo.default_branch
-    branches = [ref.name for ref in refs if ref.type == "branch" and ref.name != base]
-    head = begun.pop("head", "")
+    base, head = repo.default_branch, begun.pop("head", "")
 
-    def open_form(name: str) -> None:
-        svc.push_screen(NewProposal(repo, name, [base, *branches], (), begun))
+    def opened(name: str, taken: Mapping[str, int]) -> None:
+        svc.push_screen(NewProposal(repo, name, refs, (), begun, taken))
 
     if head:
-        open_form(head)
-    elif branches:
-        items = [Item(name, ((safe(name), "text"),)) for name in branches]
-        svc.push_screen(Choose("branch to propose", items, open_form))
+        opened(head, {})
+    elif any(ref.type == "branch" and ref.name != base for ref in refs):
+        svc.push_screen(ChooseHead(repo, refs, opened))
     elif isinstance(svc.screen, Base):
         svc.screen.drop_keys()
-        svc.screen.say(f"there is no branch besides {base}; make one: svc repo branch NAME", "warn")
+        svc.screen.say(f"there is no branch besides {base}; make one with :repo branch NAME", "warn")
 
 
 def _release(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any]) -> None:

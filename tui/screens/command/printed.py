@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from tui.text import Part, fold, hang, safe
+from tui.wording import in_app
 
 Line = tuple[Part, ...]
 BLANK: Line = (("", "text"),)
@@ -37,7 +38,7 @@ def _rows(line: str, width: int, failed: bool) -> list[Line]:
     elif _LEFT_OUT.fullmatch(line):
         role = "dim"
     elif failed and line.startswith(_ERROR):
-        first, *rest = fold(((safe(line.removeprefix(_ERROR)), "text"),), width - 2)
+        first, *rest = fold(((safe(in_app(line.removeprefix(_ERROR))), "text"),), width - 2)
         return [(("✗ ", "bad"), *first), *((("  ", "text"), *row) for row in rest)]
     return [((row, role),) for row in hang(line, width)]
 

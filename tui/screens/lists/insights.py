@@ -281,7 +281,7 @@ class Insights(Split):
             named.setdefault(run.name, []).append(run)
         shares = sorted((_passing(runs)[0], name) for name, runs in named.items() if _passing(runs)[1])
         if not shares:
-            return [(("no run has passed or failed yet: svc repo run create records one", "dim"),)]
+            return [(("no run has passed or failed yet; :repo run create records one", "dim"),)]
         longest = max(len(safe(name)) for _, name in shares) + 1
         wide = max(8, min(longest, width - WEEKS - 16))
         room = max(6, min(BAR, width - wide - WEEKS - 9))

@@ -13,7 +13,6 @@ from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
-from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import NONE, Composing
 from tui.text import Part, safe
 from tui.widgets.lines import Item
@@ -38,7 +37,6 @@ class NewRelease(Composing):
         Action("write", ("E",), "notes in $EDITOR", "svc repo release create", "signed_in"),
         Action("seals", ("f",), "notes from seals", "svc log", footer=True),
         Action("discard", ("D",), "discard", footer=True),
-        *SPLIT_ACTIONS,
     )
     NOUN = FORM = "release"
     TITLE, BODY, TEXT = "version", "notes", "notes"
@@ -105,7 +103,9 @@ class NewRelease(Composing):
 
     def _ask_files(self) -> None:
         words = "files to upload, with blanks between them"
-        self.ask(words, lambda text: self.put("files", text.strip()), value=self.value("files"))
+        self.ask_in_row(
+            "files", words, lambda text: self.put("files", text.strip()), value=self.value("files")
+        )
 
     def do_send(self) -> None:
         version = self.value("version").strip()

@@ -149,7 +149,7 @@ class Workflows(Split):
         rows.append(heading("Runs", len(self._runs)))
         rows += [self._row(run, wide) for run in self._runs.values()]
         if not self._runs:
-            rows.append(Item(None, (("no runs; whoever checks records one: svc repo run create", "dim"),)))
+            rows.append(Item(None, (("no runs; whoever checks records one: :repo run create", "dim"),)))
         queued = self.svc.describe_queue(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.listed.show(sequence(rows), self._begin_at(rows))

@@ -18,12 +18,15 @@ from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
     conflict_way_out,
+    merges_when,
     reasons_against,
     sign_of_check,
+    signed_merge,
     verdicts_of,
 )
 from tui.text import Part, hang, safe
 from tui.widgets.lines import Item, Lines, sequence
+from tui.wording import in_app
 
 WAYS = (
     ("", "fast-forward", "move the base forward to the branch"),
@@ -70,7 +73,7 @@ class Merge(Card):
             return ""
         if action.id == "branch":
             return "keep the branch" if self._deletes else "delete the branch"
-        by_itself = {CHECKOUT: "check it out", STOP: "let it wait"}
+        by_itself = {CHECKOUT: "check it out", STOP: "cancel the merge that waits"}
         return by_itself.get(str(self.lines.key), "sign it now" if against else action.label)
 
     def content(self) -> ComposeResult:
@@ -137,10 +140,15 @@ class Merge(Card):
         against = reasons_against(proposal)
         if not against:
             return []
+        when = merges_when(proposal) if proposal.merge_state != "conflicts" else ""
+        sign: Part = ("◌ ", "dim") if when else ("✗ ", "bad")
         rows = [Item(None, (("It cannot be merged now", "bad"),))]
+        if when:
+            rows = [Item(None, ((row, "warn"),)) for row in hang(when, self._room)]
+            rows.append(Item(None, (("  ", "text"), *signed_merge(proposal, self.svc.clock()))))
         for reason in against:
             first, *rest = hang(reason, self._room - 2)
-            rows.append(Item(None, (("✗ ", "bad"), (first, "text"))))
+            rows.append(Item(None, (sign, (first, "text"))))
             rows += [Item(None, (("  ", "text"), (row, "text"))) for row in rest]
         return [*rows, BLANK, *self._ways_on()]
 
@@ -149,16 +157,10 @@ class Merge(Card):
         proposal = self._proposal
         if proposal.merge_state == "conflicts":
             helps = hang(conflict_way_out(proposal), self._room)
-            rows = [_way(CHECKOUT, "check out", f"svc pr checkout {proposal.number}", False)]
+            rows = [_way(CHECKOUT, "check out", "its branch, into this folder", False)]
             return [*rows, *(Item(None, ((row, "dim"),)) for row in helps)]
-        waiting = proposal.auto_merge
-        if waiting is not None:
-            how = f"{waiting.strategy.replace('_', '-')}, signed by "
-            return [
-                Item(None, (("It merges by itself as soon as nothing blocks it", "good"),)),
-                Item(None, ((how, "text"), (f"@{safe(waiting.by.handle or '?')}", "person"))),
-                _way(STOP, "let it wait", "it merges when somebody does it", False),
-            ]
+        if proposal.auto_merge is not None:
+            return [_way(STOP, "cancel it", "it then merges only when somebody does it", False)]
         rows = [Item(None, (("Sign the merge now; it lands as soon as nothing blocks it:", "dim"),))]
         return [*rows, *self._strategies()]
 
@@ -178,7 +180,7 @@ class Merge(Card):
         branch = f"{box} delete the branch {safe(proposal.head)} afterwards"
         rows += [Item(None, (("", "text"),)), Item(None, ((branch, "text"), ("  d", "accent")))]
         if self._deletes and not proposal.cross_repository:
-            back = f"svc repo branch {safe(proposal.head)} --from {proposal.head_seal[:12]}"
+            back = f":repo branch {safe(proposal.head)} --from {proposal.head_seal[:12]}"
             rows += [
                 Item(None, (("  after squash or rebase no branch leads to its own seals;", "warn"),)),
                 Item(None, ((f"  {back}", "text"), (" makes it again", "warn"))),
@@ -230,6 +232,7 @@ class Merge(Card):
             return
         card = self.query_one("#merge", Lines)
         failed = state[0] != DONE
+        text = in_app(text) if failed else text
         rows = [row for line in text.splitlines() for row in hang(line, max(20, card.size.width - 4))]
         sign: Part = ("✗ ", "bad") if failed else ("✓ ", "good")
         self._result = [

@@ -15,9 +15,8 @@ from localstore.core.model.proposal import Proposal, Version
 from localstore.core.model.repo import Repo
 from localstore.core.model.review import Review
 from localstore.core.model.thread import Thread
-from localstore.core.words import reasons_to_wait
 from tui import contents
-from tui.actions import Action
+from tui.actions import Action, spell_key
 from tui.changed import counts_of, sign_of
 from tui.listed import ListedProposal
 from tui.screens.facts import beside_facts, fact_rows
@@ -27,7 +26,10 @@ from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
     conflict_way_out,
+    merges_when,
+    reasons,
     sign_of_check,
+    signed_merge,
     state_of,
     verdicts_of,
 )
@@ -93,6 +95,8 @@ class ProposalScreen(Reviewing, Talk):
             return ""
         if action.id == "merge" and proposal.draft:
             return ""
+        if action.id == "merge" and merges_when(proposal) and proposal.blocked_by:
+            return "cancel the merge"
         return ("ready" if proposal.draft else "") if action.id == "draft" else label
 
     def facts(self) -> dict[str, str]:
@@ -223,6 +227,7 @@ class ProposalScreen(Reviewing, Talk):
         is_open = proposal.state == "open"
         people = " ".join(f"@{person.handle or '?'}" for person in proposal.assignees)
         facts: list[tuple[str, list[Part]]] = [
+            ("merge", self._signed_parts(proposal)),
             (
                 "pending",
                 _said(f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
@@ -232,7 +237,7 @@ class ProposalScreen(Reviewing, Talk):
             ("assigned", [] if self.has_facts else _said(people, "person")),
             ("reviewers", [] if self.has_facts else _reviewers(proposal)),
             ("state", _said(BLOCKS.get(proposal.merge_state, "") if is_open else "", "warn")),
-            ("blocked", _said("; ".join(reasons_to_wait(proposal.blocked_by)) if is_open else "", "warn")),
+            ("blocked", _said("; ".join(reasons(proposal)) if is_open else "", "warn")),
             ("closes", _said(" ".join(f"#{number}" for number in proposal.closes), "accent")),
             ("before it", _said(" ".join(f"#{number}" for number in proposal.depends_on), "accent")),
         ]
@@ -243,6 +248,18 @@ class ProposalScreen(Reviewing, Talk):
                 ((f"{name if place == 0 else '':<{NAME}}", "dim"), *line) for place, line in enumerate(lines)
             ]
         return rows
+
+    def _signed_parts(self, proposal: Proposal) -> list[Part]:
+        """Returns parts that say what a merge that is signed in advance waits for, who signed it, and which
+        key cancels it. Returns [] if none is signed."""
+        when = merges_when(proposal)
+        if not when:
+            return []
+        key = next((at.keys[0] for at in self.svc.actions() if at.id == "merge" and at.keys), "")
+        ways: list[Part] = (
+            [("  ", "text"), (spell_key(key), "accent"), (" to cancel it", "dim")] if key else []
+        )
+        return [(f"{when}  ", "warn"), *signed_merge(proposal, self.svc.clock()), *ways]
 
     def _conflict_rows(self, proposal: Proposal) -> list[Row]:
         """Returns rows with the files in which a merge has conflicts, and how to resolve them. Returns [] if

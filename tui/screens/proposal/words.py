@@ -11,7 +11,8 @@ from localstore.core.model.run import Run
 from localstore.core.model.run import state_of as run_state
 from localstore.core.words import SIGNS, reasons_to_wait, state_of_check, state_of_proposal
 from tui.listed import Counts, ListedProposal
-from tui.text import Part, safe
+from tui.text import Part, ago, safe
+from tui.wording import in_app
 
 STATES: dict[str, Part] = {
     name: (f"{SIGNS[name]} {name:6}", style)
@@ -29,28 +30,66 @@ CHECKS: dict[str, Part] = {
         ("cancel", "warn"),
     )
 }
+WHEN = {
+    "draft": "it is ready",
+    "lock_writes": "its lock is taken away",
+    "changes_requested": "the changes asked for are approved",
+    "review_required": "it is approved",
+    "checks_required": "checks pass",
+    "unresolved_threads": "its threads are resolved",
+}
+"""What a merge that is signed in advance waits for, by the code of the relay."""
+WAITS = "◷"  # the sign of such a merge
 BLOCKS = {"behind": "its base has moved on", "conflicts": "✗ conflicts with its base"}
 
 
 def conflict_way_out(proposal: Proposal) -> str:
     """Returns a text with the commands that resolve the conflicts of a proposal."""
     return (
-        f"to join them: svc pr checkout {proposal.number}, then svc merge {safe(proposal.base)}, "
-        "svc resolve, svc push"
+        f"to join them: :pr checkout {proposal.number}, then :merge {safe(proposal.base)}, :resolve and :push"
     )
+
+
+def reasons(proposal: Proposal) -> list[str]:
+    """Returns what a merge of the proposal waits for, each as a sentence."""
+    return [in_app(reason) for reason in reasons_to_wait(proposal.blocked_by)]
+
+
+def merges_when(proposal: Proposal) -> str:
+    """Returns when the proposal merges by itself, such as `◷ merges when checks pass`. Returns "" if no merge
+    is signed in advance."""
+    if proposal.auto_merge is None or proposal.state != "open":
+        return ""
+    *others, last = [WHEN[code] for code in proposal.blocked_by if code in WHEN] or [""]
+    if not last or len(others) + 1 < len(proposal.blocked_by):
+        return f"{WAITS} merges as soon as nothing blocks it"
+    return f"{WAITS} merges when {', '.join(others)}{' and ' if others else ''}{last}"
+
+
+def signed_merge(proposal: Proposal, now: float) -> list[Part]:
+    """Returns parts that say with which strategy a merge is signed in advance, by whom, and when. Returns []
+    if none is. `now`: seconds since 1970."""
+    waiting = proposal.auto_merge
+    if waiting is None:
+        return []
+    return [
+        (f"{waiting.strategy.replace('_', '-')}, signed by ", "text"),
+        (f"@{safe(waiting.by.handle or '?')}", "person"),
+        (f" {ago(waiting.created_at, now)}", "dim"),
+    ]
 
 
 def reasons_against(proposal: Proposal) -> list[str]:
     """Returns the reasons why no strategy can merge the proposal now, each as a sentence. Returns [] if a
     strategy can."""
     conflicts = [f"it conflicts with {safe(proposal.base)}"] if proposal.merge_state == "conflicts" else []
-    return [*conflicts, *reasons_to_wait(proposal.blocked_by)]
+    return [*conflicts, *reasons(proposal)]
 
 
 def refuses_merge(proposal: Proposal) -> str:
     """Returns the reason why no strategy can merge the proposal, on the server or on this machine. Returns ""
     if a strategy can."""
-    waits = f"it waits: {'; '.join(reasons_to_wait(proposal.blocked_by))}" if proposal.blocked_by else ""
+    waits = f"it waits: {'; '.join(reasons(proposal))}" if proposal.blocked_by else ""
     if proposal.merge_state != "conflicts":
         return waits
     return f"it conflicts with {proposal.base}; {conflict_way_out(proposal)}{f'. {waits}' if waits else ''}"
@@ -58,7 +97,7 @@ def refuses_merge(proposal: Proposal) -> str:
 
 def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
     """Returns parts that say what a proposal waits for: a review of the account, or the resolution of
-    conflicts. A row of a list says no more than that."""
+    conflicts. They also say whether it then merges by itself. A row of a list says no more than that."""
     if proposal.state != "open":
         return []
     is_reviewer = any(
@@ -66,7 +105,8 @@ def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
         for reviewer in proposal.reviewers
     )
     parts: list[Part] = [("◆ your review", "accent")] if is_reviewer and account else []
-    return [*parts, ("✗ conflicts", "bad")] if proposal.merge_state == "conflicts" else parts
+    parts += [("✗ conflicts", "bad")] if proposal.merge_state == "conflicts" else []
+    return [*parts, (f"{WAITS} merges by itself", "warn")] if proposal.auto_merge is not None else parts
 
 
 def state_of(proposal: Proposal | ListedProposal) -> Part:

@@ -150,7 +150,7 @@ class Account(SplitScreen):
             Item(None, BLANK),
             heading("What else is yours"),
             *(
-                Item(("list", line), ((f"  {name:<16}", "text"), (f"svc {line}", "dim")), (), name)
+                Item(("list", line), ((f"  {name:<16}", "text"), (f":{line}", "dim")), (), name)
                 for name, line in LISTS.items()
             ),
         ]
@@ -204,7 +204,7 @@ class Account(SplitScreen):
         elif isinstance(key, tuple) and key[0] == "list":
             line = str(key[1])
             words = self.svc.summary(line)
-            rows: list[Line] = [((safe(words), "title"),), BLANK, *_help("enter", f"runs svc {line}", 60)]
+            rows: list[Line] = [((safe(words), "title"),), BLANK, *_help("enter", f"runs :{line}", 60)]
             self.show_preview(key, line, rows)
         elif key == ("token", ""):
             self.show_preview(key, "a token", self._token_rows())

@@ -1,5 +1,5 @@
-"""Forms for new texts: issues, proposals, releases. A form has a row for each field and, beside them, a
-preview of what others will see.
+"""Forms for new texts: issues, proposals, releases. A form is a card with a row for each field. Below or
+beside the rows it shows what others will see.
 
 Typed text is stored as a draft at once. The draft is deleted when the text is sent or discarded."""
 
@@ -9,33 +9,42 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui import contents
+from tui.actions import Action
 from tui.drafts import name_draft
+from tui.screens.base import THREE_PANES, Base
+from tui.screens.card import MARGIN, Card
+from tui.screens.card_panes import CardPanes
 from tui.screens.settings.form import Kept, fault_of
-from tui.screens.split import SplitScreen
+from tui.screens.split import Preview
 from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, fold, safe
 from tui.texts import Texts, item
+from tui.widgets.frame import Prompt
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
 
+HEAD = 4  # rows above the text in the preview
 NAME = 10  # columns of the name of a field
 NONE: Part = ("none", "dim")
 
 
-class Composing(SplitScreen):
+class Composing(CardPanes, Card):
     """The form for a new text. Enter changes the row under the cursor, S sends the text, and esc leaves it as
-    a draft. Subclasses define `NOUN` (what is made), `FORM` (the name of its draft), the members for its
-    title and its text, and the methods `fields`, `facts_of` and `do_send`. `people`: the handles to choose
-    from."""
+    a draft. The value of a field of one line is typed in its row. Subclasses define `NOUN` (what is made),
+    `FORM` (the name of its draft), the members for its title and its text, and the methods `fields`,
+    `facts_of` and `do_send`. `people`: the handles to choose from."""
 
+    WIDTH, SHARE, LEAST = 140, 80, 16
     LIST = "form"
     NOUN = FORM = ""
     TITLE, BODY = "title", "body"
@@ -51,6 +60,7 @@ class Composing(SplitScreen):
         self._kept = Kept()
         self._labels: list[Label] = []
         self._page = Texts(self, self.paint)  # the text below the form, where there is no preview
+        self._typed = ""  # the field whose value is typed in its row
 
     # --- what a subclass gives
 
@@ -63,19 +73,63 @@ class Composing(SplitScreen):
         """Returns the parts of the line below the title, for the preview."""
         raise NotImplementedError
 
+    def notes(self) -> Sequence[Part]:
+        """Returns the parts of a line below the fields, for a form without a preview. Returns () if it has no
+        such line."""
+        return ()
+
     def begin(self) -> None:
         """Called after the draft was read, and before the prompt for the title opens."""
 
+    def ask_first(self) -> None:
+        """Let the user type the title if there is none yet. Called when the form opens."""
+        if not self.value(self.TITLE):
+            self.open_prompt(self.ask_title)
+
     # --- the screen
+
+    @property
+    def front(self) -> Base:
+        return self
+
+    @property
+    def previews(self) -> bool:
+        """Whether the text is shown beside the form, and not below it."""
+        return self.app.size.width >= THREE_PANES
+
+    def content(self) -> ComposeResult:
+        self.texts = Texts(self, self._again)
+        with Horizontal(classes="row"):
+            yield Lines(id=self.LIST)
+            yield Preview(marked=False, linked=True, id="preview")
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
+
+    def facts(self) -> dict[str, str]:
+        return {}
 
     def make_title(self) -> tuple[Part, ...]:
         return ((f"New {self.NOUN}", "title"),)
 
     def title_parts(self) -> Sequence[Part]:
-        return ((f" {safe(self.repo.full_name)}", "title"), (f"  new {self.NOUN}", "text"))
+        return (*self.make_title(), (f" · {safe(self.repo.full_name)}", "text"))
+
+    def _say_where(self) -> None:
+        self._say_position()
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        if self.has_widgets:
+            self.rest()
+
+    def on_resize(self) -> None:
+        if self._typed:
+            self.call_after_refresh(self._place_typed)
+
+    def do_back(self) -> None:
+        if not self.leave_preview():
+            super().do_back()
 
     @property
     def texts_shown(self) -> Texts | None:
@@ -88,8 +142,7 @@ class Composing(SplitScreen):
         self.begin()
         self.paint()
         self.svc.load(contents.labels(self.repo.id), self._paint_labels)
-        if not self.value(self.TITLE):
-            self.open_prompt(self.ask_title)
+        self.ask_first()
 
     def _draft(self, *words: str) -> str:
         """Returns the name of a draft of this form. `words`: which of the form's drafts."""
@@ -102,13 +155,20 @@ class Composing(SplitScreen):
     def paint(self) -> None:
         rows = [Item(name, ((f"{name:<{NAME}}", "dim"), *value)) for name, value, _ in self.fields()]
         body = self.value(self.BODY)
+        if not self.previews and self.notes():
+            rows += [Item(None, (("", "text"),)), Item(None, tuple(self.notes()))]
         if not self.previews and body:
-            rows.append(Item(None, (("", "text"),)))
-            page = self._page.rows(body, max(20, self.size.width - 3))
+            width = max(20, min(self.WIDTH, self.app.size.width - 2 * MARGIN) - 5)
+            rule = f"── as others will see it {'─' * width}"[:width]
+            rows += [Item(None, (("", "text"),)), Item(None, ((rule, "line"),))]
+            page = self._page.rows(body, width)
             rows += [item(("page", place), row) for place, row in enumerate(page)]
         self.listed.linked = not self.previews
         self.listed.show(sequence(rows))
+        self.fit(max(len(rows), len(body.splitlines()) + HEAD) + 1)
         self.renew()
+        if self._typed:
+            self.call_after_refresh(self._place_typed)
 
     def preview_of(self, key: Hashable) -> None:
         """Show the text as others will see it."""
@@ -177,7 +237,11 @@ class Composing(SplitScreen):
     def text_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
         count = len(self.value(self.BODY).splitlines())
         lines: Part = (f"{count} line{'' if count == 1 else 's'}", "text")
-        return self.TEXT, (lines if count else ("none; E: your editor", "dim"),), self._write
+        return (
+            self.TEXT,
+            (lines if count else ("none; enter writes it, E in your editor", "dim"),),
+            self._write,
+        )
 
     def labels_field(self) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
         return "labels", tuple(self.label_dots() or [NONE]), self._choose_labels
@@ -204,6 +268,8 @@ class Composing(SplitScreen):
     # --- what one can do
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if isinstance(event.key, tuple):  # a row of the text below the form
+            self._write()
         for name, _, change in self.fields():
             if name == event.key:
                 change()
@@ -214,7 +280,52 @@ class Composing(SplitScreen):
             self.listed.go_to(self.TEXT)
 
         words = f"{self.TITLE} of the {self.NOUN}"
-        self.ask(words, done, lambda text: self.put(self.TITLE, text), self.value(self.TITLE))
+        self.ask_in_row(
+            self.TITLE, words, done, lambda text: self.put(self.TITLE, text), self.value(self.TITLE)
+        )
+
+    def ask_in_row(
+        self,
+        name: str,
+        words: str,
+        done: Callable[[str], None],
+        changed: Callable[[str], None] | None = None,
+        value: str = "",
+    ) -> None:
+        """Let the user type the value of the field `name` in its row. `words`: shown as long as nothing is
+        typed; the others are those of `ask`."""
+
+        def finish(text: str) -> None:
+            self._typed = ""
+            done(text)
+
+        def send(text: str) -> None:
+            finish(text)
+            self._send_all()
+
+        self.listed.go_to(name)
+        self._typed = name
+        self.ask(words, finish, changed, value, enter="next", label=f"{name:<{NAME - 1}}", send=send)
+
+    def prompt_left(self) -> None:
+        self._typed = ""
+
+    def place_prompt(self, prompt: Prompt) -> None:
+        if not self._typed:
+            super().place_prompt(prompt)
+            return
+        prompt.styles.layer, prompt.styles.position = "over", "absolute"
+        self.mount(prompt)
+        self._place_typed()
+
+    def _place_typed(self) -> None:
+        """Put the prompt over the row of the field that is typed."""
+        if not self._typed or not self.remains:
+            return
+        region, names = self.listed.content_region, [name for name, _, _ in self.fields()]
+        for prompt in self.query(Prompt):
+            prompt.styles.offset = (region.x, region.y + names.index(self._typed) - self.listed.top)
+            prompt.styles.width = region.width
 
     def _write(self) -> None:
         def written(text: str) -> None:
@@ -222,11 +333,17 @@ class Composing(SplitScreen):
 
         def send(text: str) -> None:
             written(text)
-            self.svc.carry_out(action)
+            self._send_all()
 
-        action = next(action for action in self.actions() if action.id == "send")
-        what, sends = f"{self.TEXT} of the {self.NOUN}", f"{action.label} the {self.NOUN}"
+        what, sends = f"{self.TEXT} of the {self.NOUN}", f"{self._sending.label} the {self.NOUN}"
         self.svc.write_text(what, self.value(self.BODY), send, written, sends=sends)
+
+    @property
+    def _sending(self) -> Action:
+        return next(action for action in self.actions() if action.id == "send")
+
+    def _send_all(self) -> None:
+        self.svc.carry_out(self._sending)
 
     def do_write(self) -> None:
         draft, drafts = self._draft("body"), self.svc.drafts

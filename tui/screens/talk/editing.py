@@ -11,9 +11,8 @@ from localstore.core.model.issue import Issue, IssuePatch
 from localstore.core.model.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui.actions import Action
-from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import Composing
-from tui.text import Part, safe
+from tui.text import Part
 
 WAS = "was"  # begins the names of what title and text were when the change began
 
@@ -27,7 +26,6 @@ class Editing(Composing):
         Action("send", ("S", "ctrl+s"), "save", "svc issue edit {n}", "signed_in", True),
         Action("write", ("E",), "text in $EDITOR", "svc issue edit", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
-        *SPLIT_ACTIONS,
     )
     FORM = "edit"
 
@@ -46,12 +44,6 @@ class Editing(Composing):
     def make_title(self) -> tuple[Part, ...]:
         return ((f"Edit #{self._item.number}", "title"),)
 
-    def title_parts(self) -> Sequence[Part]:
-        return (
-            (f" {safe(self.repo.full_name)} #{self._item.number}", "title"),
-            (f"  edit the {self.NOUN}", "text"),
-        )
-
     def begin(self) -> None:
         """Fill the form with the draft of an earlier change. If there is none, fill it with the present title
         and text."""
@@ -69,6 +61,9 @@ class Editing(Composing):
         if self._have_others_changed():
             parts.append(("  others changed it since you began: D, then begin again", "bad"))
         return parts
+
+    def notes(self) -> Sequence[Part]:
+        return self.facts_of()
 
     def _find_changes(self) -> dict[str, str]:
         """Returns the members (title, text) whose values differ from the ones of the issue or proposal, with

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import UsageError
 from localstore.core.model.issue import IssueQuery
 from localstore.core.model.label import Label
-from localstore.core.model.proposal import ProposalQuery
 from tui import contents
 from tui.actions import Action
 from tui.filters import STATES, WORDS, Filter, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.base import TWO_PANES
-from tui.screens.proposal.words import checks_of, state_of, verdicts_of, waits_for
+from tui.screens.proposal.words import WAITS, checks_of, state_of, verdicts_of, waits_for
 from tui.screens.split import SPLIT_ACTIONS, Split
 from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
@@ -264,6 +263,7 @@ class Issues(Split, Acts):
             return Item(item.number, self._make_row_title(item, state), (*signs, when))
         if self.app.size.width < SHORT:
             right = [*_shorten_labels(names, self._labelled[1])] if len(waits) < 2 else []
+            waits = [(WAITS, role) if words.startswith(WAITS) else (words, role) for words, role in waits]
             right += [(f"  {words.replace('your ', '')}", role) for words, role in waits]
             right += [(_sign(words), role) for words, role in counts]
             right += [
@@ -393,29 +393,20 @@ class Issues(Split, Acts):
 
     def _propose(self) -> None:
         """Let the user choose a branch, and open the form of a new proposal for that branch."""
-        from tui.screens.choose import Choose
+        from tui.screens.talk.choose_head import ChooseHead
 
-        base = self.of.repo.default_branch
-        refs = sorted(self.of.refs, key=lambda ref: ref.id, reverse=True)  # ids are in the order of time
-        branches = [ref.name for ref in refs if ref.type == "branch" and ref.name != base]
-        if not branches:
-            self.of.say(f"there is no branch besides {base}; make one: svc repo branch NAME", "warn")
+        repo, refs = self.of.repo, self.of.refs
+        base = repo.default_branch
+        if not any(ref.type == "branch" and ref.name != base for ref in refs):
+            self.of.say(f"there is no branch besides {base}; make one with :repo branch NAME", "warn")
             return
 
-        def chosen(head: str) -> None:
+        def chosen(head: str, taken: Mapping[str, int]) -> None:
             from tui.screens.talk.new_proposal import NewProposal
 
-            people = self._values("author")
-            self.app.push_screen(NewProposal(self.of.repo, head, [base, *branches], people))
+            self.app.push_screen(NewProposal(repo, head, refs, self._values("author"), taken=taken))
 
-        cached = self.svc.client.read_cached(contents.proposals(self.of.repo.id, ProposalQuery()))
-        proposed = {proposal.head: proposal.number for proposal in (cached[0] if cached is not None else ())}
-        notes: dict[str, tuple[Part, ...]] = {
-            name: ((f"#{proposed[name]} ", "accent"), ("open", "good")) if name in proposed else ()
-            for name in branches
-        }
-        items = [Item(name, ((safe(name), "text"),), notes[name]) for name in branches]
-        self.app.push_screen(Choose("branch to propose", items, chosen))
+        self.app.push_screen(ChooseHead(repo, refs, chosen))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.proposal.screen import ProposalScreen

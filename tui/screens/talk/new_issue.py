@@ -11,7 +11,6 @@ from localstore.core.model.repo import Repo
 from svc.flows.templates import Template
 from tui import contents
 from tui.actions import Action
-from tui.screens.split import SPLIT_ACTIONS
 from tui.screens.talk.composing import Composing
 from tui.text import Part, safe
 from tui.widgets.lines import Item
@@ -28,7 +27,6 @@ class NewIssue(Composing):
         ),
         Action("write", ("E",), "text in $EDITOR", "svc issue create", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
-        *SPLIT_ACTIONS,
     )
     NOUN = FORM = "issue"
 

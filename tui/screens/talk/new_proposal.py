@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from localstore.core.model import proposal as proposals
+from localstore.core.model.history import SealSummary
+from localstore.core.model.limits import ISSUE_TITLE_CHARS
 from localstore.core.model.proposal import ProposalCreate
+from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
+from tui import contents
 from tui.actions import Action
-from tui.screens.split import SPLIT_ACTIONS
+from tui.screens.base import READING_SECONDS
 from tui.screens.talk.composing import Composing
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
+NONE_TAKEN: Mapping[str, int] = MappingProxyType({})
+
+
+def title_and_text(messages: Sequence[str]) -> tuple[str, str]:
+    """Returns (title, text) of a proposal for seals with these messages, the newest first. The title is the
+    first line of the newest message. The text is the rest of a single message, or the first lines of several
+    messages."""
+    if not messages:
+        return "", ""
+    title, _, rest = messages[0].partition("\n")
+    if len(messages) > 1:
+        rest = "\n".join(f"- {message.partition(chr(10))[0].strip()}" for message in reversed(messages))
+    return title.strip()[:ISSUE_TITLE_CHARS], rest.strip()
+
 
 class NewProposal(Composing):
-    """The form of a new proposal. `head`: the branch to propose. `branches`: the branches that can be its
-    base."""
+    """The form of a new proposal. `head`: the branch to propose. `refs`: the branches and tags of the
+    repository. `taken`: the numbers of the open proposals of the same branch, by base. Title and text begin
+    with what the seals of the branch say."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc pr create", "signed_in", footer=True),
@@ -26,7 +46,6 @@ class NewProposal(Composing):
         ),
         Action("write", ("E",), "text in $EDITOR", "svc pr create", "signed_in"),
         Action("discard", ("D",), "discard", footer=True),
-        *SPLIT_ACTIONS,
     )
     NOUN = FORM = "proposal"
 
@@ -34,13 +53,41 @@ class NewProposal(Composing):
         self,
         repo: Repo,
         head: str,
-        branches: Sequence[str],
+        refs: Sequence[Ref],
         people: Sequence[str],
         begun: Mapping[str, Any] | None = None,
+        taken: Mapping[str, int] = NONE_TAKEN,
     ) -> None:
         super().__init__(repo, people, begun)
         self.MORE = self._head = head
-        self._branches = [name for name in branches if name != head]
+        self._taken = taken
+        heads = {ref.name: ref.head for ref in refs if ref.type == "branch"}
+        self._seal, self._base_seal = heads.get(head), heads.get(repo.default_branch)
+        self._branches = sorted(heads.keys() - {head}, key=lambda name: (name != repo.default_branch, name))
+
+    def ask_first(self) -> None:
+        """Let the user type the title, which begins with that of the newest seal. The text begins with what
+        the seals say, like that of `svc pr create --fill`."""
+        if self.value("title"):
+            return
+        if self._seal is None or self._base_seal is None:
+            super().ask_first()
+            return
+
+        def fill(seals: list[SealSummary], at: float) -> None:
+            if not self.remains:
+                return
+            title, text = title_and_text([seal.message.strip() for seal in seals])
+            if title and not self.value("title"):
+                self._values = {**self._values, "title": title}
+                if not self.value("body"):
+                    self._values["body"] = text
+                self.paint()
+            self.open_prompt(self.ask_title)
+
+        self.hold_keys(READING_SECONDS)
+        read = contents.ahead(self.repo.id, self._seal, self._base_seal)
+        self.svc.load(read, fill, lambda error: fill([], 0.0))
 
     @property
     def _base(self) -> str:
@@ -52,15 +99,18 @@ class NewProposal(Composing):
             ("  ←  ", "dim"),
             (safe(self._head), "accent"),
         )
+        number = self._taken.get(self._base)
+        if number is not None:
+            branches += ((f"  #{number} is open", "warn"),)
         draft: Part = ("✓ yes", "good") if self._values.get("draft") else ("no", "dim")
         return [
             self.title_field(),
             ("into", branches, self._choose_base),
             self.text_field(),
+            ("draft", (draft,), lambda: self.put("draft", not self._values.get("draft"))),
             self.people_field("reviewers", "reviewers", "proposal.create"),
             self.labels_field(),
             self.people_field("people", "assignees", "issue.assign"),
-            ("draft", (draft,), lambda: self.put("draft", not self._values.get("draft"))),
         ]
 
     def facts_of(self) -> list[Part]:
@@ -77,5 +127,10 @@ class NewProposal(Composing):
 
     def do_send(self) -> None:
         """Put the new proposal into the outbox and send it."""
+        number = self._taken.get(self._base)
+        if number is not None:
+            self.listed.go_to("into")
+            self.say(f"#{number} proposes {self._head} for {self._base} already; choose another base", "warn")
+            return
         values = {**self.written(), "head": self._head, "base": self._base}
         self.queue_new(proposals.CREATE, ProposalCreate, values)

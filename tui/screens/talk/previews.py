@@ -9,7 +9,7 @@ from localstore.core.model.check import SealChecks
 from localstore.core.model.issue import Comment, Issue
 from localstore.core.model.label import Label
 from localstore.core.model.proposal import Proposal, Reviewer
-from localstore.core.words import SIGNS_OF_ISSUES, reasons_to_wait
+from localstore.core.words import SIGNS_OF_ISSUES
 from tui import contents
 from tui.reads import Read
 from tui.screens.facts import fact_rows
@@ -17,8 +17,11 @@ from tui.screens.first_steps import missing
 from tui.screens.proposal.words import (
     BLOCKS,
     checks_of,
+    merges_when,
+    reasons,
     refuses_merge,
     sign_of_check,
+    signed_merge,
     state_of,
     verdicts_of,
 )
@@ -143,7 +146,7 @@ def proposal_facts(proposal: Proposal, checks: SealChecks | None) -> list[Item]:
         )
         for check in (checks.items if checks is not None else ())
     ]
-    waits = "; ".join(reasons_to_wait(proposal.blocked_by)) or BLOCKS.get(proposal.merge_state, "")
+    waits = merges_when(proposal) or "; ".join(reasons(proposal)) or BLOCKS.get(proposal.merge_state, "")
     return [
         *fact_rows("into", [(safe(proposal.base), "accent"), (f"  ← {safe(proposal.head)}", "accent")]),
         *fact_rows("merge", [(safe(waits) if proposal.state == "open" else "", "warn")]),
@@ -222,6 +225,9 @@ def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colour
     rows = [*_title(proposal.title, width), *fold(facts, width)]
     rows += _labels(proposal, width, colours) if colours is not None else []
     why = refuses_merge(proposal) if proposal.state == "open" else ""
+    when = merges_when(proposal)
+    if when:
+        rows += fold([(f"{when}  ", "warn"), *signed_merge(proposal, now)], width)
     return [*rows, *(fold([(safe(why), "warn")], width) if why else []), (("", "text"),)]
 
 

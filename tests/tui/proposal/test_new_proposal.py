@@ -1,0 +1,120 @@
+"""Choosing a branch to propose, and the form of the proposal, in cards over the list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import proposal
+from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_issues import NOWHERE, waiting
+from tests.tui.test_typed_ahead import burst
+from tui.app import SvcApp
+from tui.screens.talk.new_proposal import title_and_text
+from tui.widgets.frame import Prompt
+from tui.widgets.lines import Lines
+
+__all__ = ["project", "proposal"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def branches(proposal: str, alice: Svc) -> str:
+    """The repository with an older and a newer branch to propose, besides `topic`, which is proposed, `done`,
+    which is merged, and `empty`, which has nothing that `main` lacks."""
+    sealed = {"older": ("Fourth",), "newer": ("Fifth\n\nOdd.", "Sixth\n\nEven."), "done": ("Last",)}
+    for number, (name, messages) in enumerate(sealed.items()):
+        assert alice("switch", "main").code == 0
+        assert alice("repo", "branch", name).code == 0
+        assert alice("switch", name).code == 0
+        for message in messages:
+            Path(f"{number}.txt").write_text(message)
+            assert alice("push", "-m", message).code == 0
+    assert alice("pr", "create", "--base", "main", "-t", "Last", "-b", "").code == 0
+    assert alice("pr", "merge", "2", "--squash", "--yes").code == 0
+    assert alice("switch", "main").code == 0
+    assert alice("repo", "branch", "empty", "--from", "main").code == 0
+    return proposal
+
+
+async def test_free_branches_come_first_and_others_say_why_not(
+    branches: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        text = await sees(pilot, "Not proposed yet 2", "Proposed 1", "Nothing to propose 2", "▌newer")
+        order = ("newer ", "older ", "topic ", "empty ", "done ")
+        places = [text.split("branch to propose")[1].index(name) for name in order]
+        assert places == sorted(places)
+        rows = [next(row for row in text.splitlines() if name in row[:20]) for name in order]
+        for row, said in zip(rows, ("↑2", "↑1", "○ #1", "nothing new", "merged #2"), strict=True):
+            assert said in row
+        await sees(pilot, "│ newer", "Sixth", "Fifth")  # the preview
+        await press(pilot, *"done", "enter")
+        await sees(pilot, "done is merged in #2; push to it", "branch to propose")
+        await press(pilot, "ctrl+u", *"empty", "enter")
+        await sees(pilot, "main has every seal of empty; push to it", "branch to propose")
+        await press(pilot, "ctrl+u", *"topic", "enter")
+        await sees(pilot, "title     Third", "main  ←  topic  #1 is open")
+        await press(pilot, "ctrl+s")
+        await sees(pilot, "#1 proposes topic for main already", "title     Third")
+    assert waiting(alice) == []
+
+
+async def test_title_and_text_begin_with_the_seals_and_the_title_is_typed_in_its_row(
+    branches: str, alice: Svc, open_app: Open
+) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+        await press(pilot, "enter")
+        await sees(pilot, "─ New proposal · ", "title     Sixth", "text      2 lines", "• Fifth", "• Sixth")
+        prompt, form = app.screen.query_one(Prompt), app.screen.query_one("#form", Lines)
+        assert prompt.region.y == form.content_region.y and prompt.region.x == form.content_region.x
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert prompt.region.y == form.content_region.y and prompt.region.width == form.content_region.width
+        await press(pilot, "ctrl+u")
+        burst(pilot, *"Even", "ctrl+s", "r")
+        await sees(pilot, "Even", "Proposals open · 2")
+    made = json.loads(alice("pr", "view", "3", "--json", "head,title,body").out)
+    assert made == {"head": "newer", "title": "Even", "body": "- Fifth\n- Sixth"}
+    assert waiting(alice) == []
+
+
+async def test_enter_before_the_answers_waits_for_them(branches: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p")
+        burst(pilot, "a", *"done", "enter")
+        await sees(pilot, "done is merged in #2; push to it", "branch to propose")
+
+
+async def test_without_the_server_the_form_opens_with_what_is_known(
+    branches: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+    async with open_app(NOWHERE).run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+        await press(pilot, *"older", "enter")
+        await sees(pilot, "title     ", "main  ←  older")
+        await press(pilot, *" later", "enter", "S")
+        await sees(pilot, "⋯ queued")
+
+
+def test_title_and_text_of_seals() -> None:
+    assert title_and_text([]) == ("", "")
+    assert title_and_text(["One\n\nIt is odd."]) == ("One", "It is odd.")
+    assert title_and_text(["Two\n\nEven.", "One\n\nOdd."]) == ("Two", "- One\n- Two")

@@ -1,0 +1,27 @@
+"""Sentences of svc as the app says them: a command that the app's command line runs is named as it is typed
+there, `:login` instead of `svc login`."""
+
+from __future__ import annotations
+
+import re
+
+# The first words of the commands in the app's table.
+COMMANDS = (
+    *("advisories", "app", "auth", "billing", "blame", "cloud", "conflicts", "diff", "doc", "inbox", "issue"),
+    *("label", "llm", "log", "login", "logout", "merge", "org", "pr", "pull", "push", "queue", "repo"),
+    *("resolve", "restore", "revert", "show", "status", "switch", "upgrade", "version", "watch", "watcher"),
+)
+SHELL_ONLY = ("auth device pair", "llm run", "llm serve")  # what the app does not run of them
+_COMMAND = rf"svc (?!(?:{'|'.join(SHELL_ONLY)})\b)(?=(?:{'|'.join(COMMANDS)})\b)"
+_HINT = re.compile(rf"\b(run|see): {_COMMAND}")
+_MEANS = re.compile(rf"(?<=\w)(?<!type): {_COMMAND}")  # what somebody has to type is for a terminal
+_NAMED = re.compile(rf"(?<![\w/.-])(?<!type: ){_COMMAND}")
+
+
+def in_app(sentence: str) -> str:
+    """Returns the sentence with each command of svc that it names in the way that the app runs it.
+
+    in_app("sign in first; run: svc login")  # sign in first; run :login
+    in_app("sign in: svc login")  # sign in with :login
+    """
+    return _NAMED.sub(":", _MEANS.sub(" with :", _HINT.sub(r"\1 :", sentence)))
