@@ -115,13 +115,13 @@ def _proposal(svc: AskedApp, repo: Repo, refs: list[Ref], begun: dict[str, Any])
 
     base, head = repo.default_branch, begun.pop("head", "")
 
-    def opened(name: str, taken: Mapping[str, int]) -> None:
+    def open_form(name: str, taken: Mapping[str, int]) -> None:
         svc.push_screen(NewProposal(repo, name, refs, (), begun, taken))
 
     if head:
-        opened(head, {})
+        open_form(head, {})
     elif any(ref.type == "branch" and ref.name != base for ref in refs):
-        svc.push_screen(ChooseHead(repo, refs, opened))
+        svc.push_screen(ChooseHead(repo, refs, open_form))
     elif isinstance(svc.screen, Base):
         svc.screen.drop_keys()
         svc.screen.say(f"there is no branch besides {base}; make one with :repo branch NAME", "warn")
