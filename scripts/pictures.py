@@ -1,7 +1,7 @@
 """Makes pictures of the app's screens, to look at them.
 
     python -m scripts.pictures FOLDER [--size 80x24 --size 140x40] [--theme terminal] [--only issues]
-        [--colours 16]
+        [--colours 16] [--light]
 
 It makes its own relay, and a repository with issues, a proposal and checks. It draws the screen of a terminal
 emulator as PNG files, with a font of this machine (DejaVu Sans Mono).
@@ -32,6 +32,8 @@ FONTS = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 WIDE, HIGH, POINTS = 9, 19, 15
 PAUSE = 0.8  # seconds without a byte after which a screen is complete
 GROUND, TEXT = "#1e1e1e", "#d4d4d4"
+LIGHT_GROUND, LIGHT_TEXT = "#ffffff", "#333333"
+FAINT_TEXT = ("#959595", "#777777")  # on a dark and on a light background
 COLOURS = {
     "black": "#1e1e1e",
     "red": "#cd3131",
@@ -50,6 +52,26 @@ COLOURS = {
     "brightcyan": "#29b8db",
     "brightwhite": "#ffffff",
 }
+LIGHT = COLOURS | {
+    "black": "#000000",
+    "red": "#cd3131",
+    "green": "#107c10",
+    "brown": "#949800",
+    "blue": "#0451a5",
+    "magenta": "#bc05bc",
+    "cyan": "#0598bc",
+    "white": "#555555",
+    "brightblack": "#666666",
+    "brightblue": "#0451a5",
+    "brightred": "#cd3131",
+    "brightgreen": "#14ce14",
+    "brightbrown": "#b5ba00",
+    "brightmagenta": "#bc05bc",
+    "brightcyan": "#0598bc",
+    "brightwhite": "#a5a5a5",
+}
+"""The 16 colours of a terminal with a light background."""
+FAINT = "faint"  # stands for the text colour of a cell that is faint
 TITLES = (
     "Connection pool leaks when a stream is abandoned",
     'DigestAuth fails with qop="auth-int"',
@@ -179,8 +201,8 @@ SCREENS = {
     "proposals": REPO + "3p",
     "proposal": REPO + "3p\r",
     "files": REPO + "3p\r\r",
-    "changes": REPO + "3p\r\r\tG",
-    "beside": REPO + "3p\r\r\tvG",
+    "changes": REPO + "3p\r\r}}}}J",
+    "beside": REPO + "3p\r\r}}}}vJ",
     "tree": REPO + "3p\r\rf",
     "workflows": REPO + "4",
     "releases": REPO + "5",
@@ -280,15 +302,42 @@ def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
         svc(Path(home), theirs, "pr", "comment", str(len(TITLES) + 1), "-b", "Nice", *where)
 
 
-def drawn(screen: pyte.Screen) -> Image.Image:
-    """The screen of a terminal as a picture."""
-    image = Image.new("RGB", (screen.columns * WIDE, screen.lines * HIGH), GROUND)
+class Screen(pyte.Screen):
+    """A terminal's screen that knows which text is faint, which pyte's forgets."""
+
+    def select_graphic_rendition(self, *attrs: int, **given: bool) -> None:
+        """Set colours and styles for what is written next. `attrs`: numbers of the escape sequence."""
+        super().select_graphic_rendition(*attrs, **given)
+        left = list(attrs)
+        while left:
+            number = left.pop(0)
+            if number in (38, 48):  # a colour: 5 and its number, or 2 and three parts
+                del left[: 2 if left[:1] == [5] else 4]
+            elif number == 2 and self.cursor.attrs.fg == "default":
+                self.cursor.attrs = self.cursor.attrs._replace(fg=FAINT)
+            elif number == 22 and self.cursor.attrs.fg == FAINT:
+                self.cursor.attrs = self.cursor.attrs._replace(fg="default")
+
+
+class Shown(Terminal):
+    """A terminal whose screen becomes a picture."""
+
+    SCREEN = Screen
+
+
+def drawn(screen: pyte.Screen, light: bool = False) -> Image.Image:
+    """The screen of a terminal as a picture. `light`: the terminal has a light background."""
+    ground, text = (LIGHT_GROUND, LIGHT_TEXT) if light else (GROUND, TEXT)
+    colours = LIGHT if light else COLOURS
+    image = Image.new("RGB", (screen.columns * WIDE, screen.lines * HIGH), ground)
     draw = ImageDraw.Draw(image)
     plain, bold = (ImageFont.truetype(FONTS.format(kind), POINTS) for kind in ("", "-Bold"))
     for y in range(screen.lines):
         for x in range(screen.columns):
             cell = screen.buffer[y][x]
-            front, back = _colour(cell.fg, TEXT), _colour(cell.bg, GROUND)
+            front, back = _colour(cell.fg, text, colours), _colour(cell.bg, ground, colours)
+            if cell.fg == FAINT:
+                front = FAINT_TEXT[light]
             if cell.reverse:
                 front, back = back, front
             at = (x * WIDE, y * HIGH)
@@ -300,10 +349,10 @@ def drawn(screen: pyte.Screen) -> Image.Image:
     return image
 
 
-def _colour(name: str, default: str) -> str:
+def _colour(name: str, default: str, colours: dict[str, str]) -> str:
     if name == "default":
         return default
-    return COLOURS.get(name) or (f"#{name}" if len(name) == 6 else default)
+    return colours.get(name) or (f"#{name}" if len(name) == 6 else default)
 
 
 def main() -> None:
@@ -315,6 +364,7 @@ def main() -> None:
     parser.add_argument("--theme", action="append", default=[])
     parser.add_argument("--colours", default="256", choices=sorted(ENVIRONMENTS))
     parser.add_argument("--only", action="append", default=[], choices=sorted(SCREENS))
+    parser.add_argument("--light", action="store_true", help="a terminal with a light background")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as where:
@@ -329,13 +379,13 @@ def main() -> None:
                     width, height = map(int, size.split("x"))
                     for name in given.only or SCREENS:
                         its = {**env, **ENVIRONMENTS[given.colours]}
-                        terminal = Terminal([program, "tui", "--theme", theme], folder, width, height, its)
+                        terminal = Shown([program, "tui", "--theme", theme], folder, width, height, its)
                         terminal.shows("httpx")
                         for key in SCREENS[name]:
                             terminal.keys(key, PAUSE)
                         terminal.read(0.8)
                         file = f"{name}-{theme}-{given.colours}-{size}.png"
-                        drawn(terminal.screen).save(given.folder / file)
+                        drawn(terminal.screen, given.light).save(given.folder / file)
                         terminal.kill()
     print(f"pictures in {given.folder}")
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from rich.console import Console
+from textual.constants import COLOR_SYSTEM
 from textual.worker import Worker, get_current_worker
 
 from localstore.core.endpoint import Endpoint
@@ -39,7 +41,7 @@ from tui.offers import OFFERS
 from tui.reads import Read
 from tui.screens.order import KeysInOrder
 from tui.sending import Sending
-from tui.theme import THEMES, choose_selected, light_ground
+from tui.theme import CHOSEN, COLOURLESS, choose_selected, choose_theme, is_terminals, light_ground
 from tui.tints import Tints, tints
 from tui.widgets.picture import over
 
@@ -86,7 +88,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # an empty one counts for Textual, and means colours
-        super().__init__(ansi_color=colours == "terminal")
+        console = Console(force_terminal=True, color_system=cast("Any", COLOR_SYSTEM), legacy_windows=False)
+        colours = choose_theme(colours, console.color_system, bool(os.environ.get("NO_COLOR")))
+        super().__init__(ansi_color=is_terminals(colours))
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.sending, self.machine, self.commands = sending, machine, commands
@@ -477,15 +481,25 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self.exit()
 
     def do_theme(self) -> None:
-        names = list(THEMES)
-        self.wear(names[(names.index(self.colours) + 1) % len(names)])
+        if self.colours == COLOURLESS:
+            cast("Any", self.screen).say(
+                "this terminal shows no colours, so there are no other themes", "warn"
+            )
+            return
+        system = self.console.color_system
+        following = CHOSEN[CHOSEN.index(self.colours) + 1 :]
+        self.wear(
+            next(
+                (name for name in following if choose_theme(name, system, no_color=False) == name), CHOSEN[0]
+            )
+        )
 
     def wear(self, colours: str) -> None:
         """Use the theme `colours` from now on."""
         from tui.screens.base import Base
 
         self.colours = colours
-        self.ansi_color = colours == "terminal"
+        self.ansi_color = is_terminals(colours)
         for screen in self.screen_stack:
             if isinstance(screen, Base):
                 screen.wear()

@@ -1,7 +1,8 @@
 """The themes of the app. A theme has a colour for each role.
 
 `terminal`, the default theme, uses the terminal's 16 colours and its background. Every state that a colour
-shows also has a sign and a word, for users of NO_COLOR and for colour blindness."""
+shows also has a sign and a word, for users of NO_COLOR and for colour blindness. With
+NO_COLOR the theme is `colourless`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from rich.color import Color
+from rich.color import Color, ColorSystem, ColorType, blend_rgb
 from rich.style import Style
 
 ROLES: Final = [
@@ -65,18 +66,24 @@ FAINT: Final = frozenset({"dim", "gutter", "line", "comment", "quote", "struck",
 _LABEL = re.compile(r"label ([0-9a-f]{6})")
 _TINTED = re.compile(r"(?:on ([0-9a-f]{6}|\d{1,3})|(under|found)) (\w+)")  # see tui.tints
 _LABELS = 500  # colours of labels that are kept
-_SEEN = 1.6  # the least contrast of a label's dot
+_READ = 4.5  # the least contrast of text, as WCAG 2 asks for
+_SEEN = 3.0  # the least contrast of a label's dot, as WCAG 2 asks for signs
+_SEEN_ON_LIGHT = 1.6  # the same on white, where the background is not known and most likely dark
+_STEPS = 20  # by which a label's colour is brought towards one that is seen
+_BLACK, _WHITE = Color.parse("#000000"), Color.parse("#ffffff")
 
 
 class Styles(dict[str, Style]):
     """The styles (of Rich) of one theme, by role. Some roles are only made when they are needed. For example,
-    the role `label d73a4a` has that colour. If the colour would be invisible on the background, it has the
-    colour of faint text."""
+    the role `label d73a4a` has that colour. If the colour would not be seen on the background, it is made
+    darker or lighter."""
 
-    def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
+    def __init__(self, background: str | None, colours: Mapping[str, str], coloured: bool = True) -> None:
         """Makes the styles of a theme. `background`: the background of the theme, None for the terminal's.
-        `colours`: the colour of each role in Rich's notation. "" is the terminal's text colour."""
+        `colours`: the colour of each role in Rich's notation. "" is the terminal's text colour. `coloured`:
+        whether labels have colours."""
         self._base = Style.parse(f"on {background}") if background else Style()
+        self._coloured = coloured
         super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
 
     def __missing__(self, role: str) -> Style:
@@ -89,11 +96,22 @@ class Styles(dict[str, Style]):
         if len(self) > len(ROLES) + _LABELS:
             for label in [name for name in self if name not in ROLES]:
                 del self[label]
-        colour, ground = Color.parse(f"#{match[1]}"), self._base.bgcolor
-        swallowed = ground is not None and contrast(colour, ground) < _SEEN
-        style = self["dim"] if swallowed else self._base + Style.from_color(colour)
-        self[role] = style
+        self[role] = style = self._label(Color.parse(f"#{match[1]}")) if self._coloured else self["text"]
         return style
+
+    def _label(self, colour: Color) -> Style:
+        """Returns the style of a label's dot: its colour, mixed with white or black as far as needed."""
+        ground, over = self._base.bgcolor, self["selected"]
+        grounds = [(_BLACK, _SEEN), (_WHITE, _SEEN_ON_LIGHT)] if ground is None else [(ground, _SEEN)]
+        if ground is not None and over.bgcolor is not None and over.color is None:
+            grounds.append((over.bgcolor, _SEEN))
+        lacking = [on for on, least in grounds if contrast(colour, on) < least]
+        if lacking:
+            own = colour.get_truecolor()
+            to = (_WHITE if _luminance(lacking[0]) < 0.2 else _BLACK).get_truecolor()
+            mixed = (Color.from_triplet(blend_rgb(own, to, step / _STEPS)) for step in range(1, _STEPS + 1))
+            colour = next(mix for mix in mixed if all(contrast(mix, on) >= least for on, least in grounds))
+        return self._base + Style.from_color(colour)
 
     def _tint(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
         """Make and return the style of `role`. It is the style of the role `of` on the background `ground`.
@@ -102,8 +120,26 @@ class Styles(dict[str, Style]):
             other = Style(underline=True, reverse=True if how == "found" else None)
         else:
             other = Style(bgcolor=f"#{ground}" if len(ground) == 6 else f"color({int(ground) % 256})")
-        self[role] = style = self[of] + other
-        return style
+        style = self[of] + other
+        self[role] = style if ground is None or of == "line" else self._make_readable(style, of)
+        return self[role]
+
+    def _make_readable(self, style: Style, of: str) -> Style:
+        """Returns the style of the role `of` on its background, with a colour that can be read there: mixed
+        with white or black as far as needed. Nobody knows how the terminal's own colours look; only the faint
+        ones are replaced."""
+        colour, ground = style.color, style.bgcolor
+        if colour is None or ground is None:
+            return style
+        if colour.is_system_defined:
+            return self["text"] + Style(bgcolor=ground.name) if of in FAINT else style
+        system = ColorSystem.EIGHT_BIT if ground.type == ColorType.EIGHT_BIT else ColorSystem.TRUECOLOR
+        own, to = colour.get_truecolor(), (_WHITE if _luminance(ground) < 0.2 else _BLACK).get_truecolor()
+        for step in range(_STEPS + 1):
+            mixed = Color.from_triplet(blend_rgb(own, to, step / _STEPS)).downgrade(system)
+            if contrast(mixed, ground) >= _READ:
+                break
+        return style if step == 0 else style + Style.from_color(mixed)
 
 
 def label_role(colour: str) -> str:
@@ -138,12 +174,24 @@ def choose_selected(colours: str, system: str | None, no_color: bool, colorfgbg:
     return "reversed" if light is None else "selected_light" if light else "selected"
 
 
+def choose_theme(colours: str, system: str | None, no_color: bool) -> str:
+    """Returns the theme that the terminal can show if `colours` was chosen. A terminal with 16 colours has
+    its own; the colours of `dark` and `light` would be rounded to ones that nobody can read."""
+    if no_color or system is None:
+        return COLOURLESS
+    return "terminal" if system == "standard" and colours in ("dark", "light") else colours
+
+
 def light_ground(colorfgbg: str) -> bool | None:
     """Returns whether the background of the terminal is light. `colorfgbg`: the environment variable
     COLORFGBG, such as `15;0`. Returns None if it does not say that."""
     ground = colorfgbg.rpartition(";")[2]
     return int(ground) not in (*range(7), 8) if ground.isdecimal() else None
 
+
+COLOURLESS: Final = "colourless"
+"""The theme of a terminal that shall show no colours (NO_COLOR): roles differ by bold, faint, underlined and
+reversed text only."""
 
 THEMES: Final[dict[str, Styles]] = {
     "terminal": Styles(
@@ -239,8 +287,8 @@ THEMES: Final[dict[str, Styles]] = {
             "dim": "#6a707c",
             "title": "bold #000000",
             "accent": "#0b5cad",
-            "good": "#1c7430",
-            "warn": "#8a5a00",
+            "good": "#1a6f2c",
+            "warn": "#6b5900",
             "bad": "#b3261e",
             "cursor": "#000000 on #cfe3f8",
             "reversed": "#22252b reverse",
@@ -251,27 +299,27 @@ THEMES: Final[dict[str, Styles]] = {
             "gutter": "#6a707c",
             "line": "#8d929b",
             "add": "#11401d on #dff3e2",
-            "add_mark": "bold #1c7430 on #dff3e2",
+            "add_mark": "bold #1a6f2c on #dff3e2",
             "delete": "#5c1410 on #fbe3e1",
             "delete_mark": "bold #b3261e on #fbe3e1",
             "hunk": "#0b5cad",
             "keyword": "#8a2fa8",
-            "string": "#1c7430",
+            "string": "#1a6f2c",
             "comment": "#6a707c",
-            "number": "#8a5a00",
+            "number": "#6b5900",
             "name": "#0b5cad",
             "operator": "#22252b",
-            "person": "#8a5a00",
+            "person": "#6b5900",
             "agent": "#8a2fa8",
             "polling": "#0b5cad",
             "polling_pulse": "blink #0b5cad",
-            "offline_pulse": "blink #8a5a00",
+            "offline_pulse": "blink #6b5900",
             "heading": "bold #0b5cad",
             "strong": "bold #000000",
             "emphasis": "italic #22252b",
             "struck": "strike #6a707c",
             "quote": "#6a707c",
-            "code": "#8a5a00",
+            "code": "#6b5900",
             "code_text": "#22252b",
             "link": "underline #0b5cad",
         },
@@ -281,7 +329,7 @@ THEMES: Final[dict[str, Styles]] = {
         {
             "text": "#ffffff",
             "dim": "#d0d0d0",
-            "title": "bold underline #ffffff",
+            "title": "bold #ffffff",
             "accent": "bold #00ffff",
             "good": "bold #00ff66",
             "warn": "bold #ffff00",
@@ -293,7 +341,7 @@ THEMES: Final[dict[str, Styles]] = {
             "tab": "bold #000000 on #00ffff",
             "marker": "bold #ffff00",
             "gutter": "#d0d0d0",
-            "line": "#ffffff",
+            "line": "#a0a0a0",
             "add": "#00ff66",
             "add_mark": "bold #00ff66",
             "delete": "#ff6060",
@@ -320,7 +368,41 @@ THEMES: Final[dict[str, Styles]] = {
             "link": "bold underline #7fd0ff",
         },
     ),
+    COLOURLESS: Styles(
+        None,
+        {
+            "dim": "dim",
+            "title": "bold",
+            "accent": "bold",
+            "bad": "bold",
+            "cursor": "reverse not dim",
+            "reversed": "reverse not dim",
+            "selected": "bold",
+            "resting": "bold",
+            "tab": "bold reverse",
+            "marker": "bold",
+            "gutter": "dim",
+            "line": "dim",
+            "add_mark": "bold",
+            "delete": "dim",
+            "delete_mark": "bold",
+            "hunk": "dim",
+            "keyword": "bold",
+            "comment": "dim",
+            "polling_pulse": "blink",
+            "offline_pulse": "blink",
+            "heading": "bold",
+            "strong": "bold",
+            "emphasis": "italic",
+            "struck": "strike",
+            "quote": "dim",
+            "link": "underline",
+        },
+        coloured=False,
+    ),
 }
+CHOSEN: Final = tuple(name for name in THEMES if name != COLOURLESS)
+"""The themes that a user can choose."""
 
 
 def css_colour(colours: str, role: str) -> str:
@@ -328,7 +410,12 @@ def css_colour(colours: str, role: str) -> str:
     colour = THEMES[colours][role].color
     if colour is None:
         return "ansi_default"
-    return f"ansi_{colour.name}" if colours == "terminal" else colour.name
+    return f"ansi_{colour.name}" if is_terminals(colours) else colour.name
+
+
+def is_terminals(colours: str) -> bool:
+    """Whether a theme has the terminal's background. Textual leaves the colours of such a theme alone."""
+    return BACKGROUNDS[colours] == "ansi_default"
 
 
 BACKGROUNDS: Final = {
@@ -336,4 +423,5 @@ BACKGROUNDS: Final = {
     "dark": "#16181d",
     "light": "#fbfbf9",
     "contrast": "#000000",
+    COLOURLESS: "ansi_default",
 }

@@ -56,6 +56,8 @@ QUIET = 0.5  # seconds without a byte that end a step
 class Terminal:
     """A pseudo-terminal on which a program runs, and the content of its screen."""
 
+    SCREEN = pyte.Screen
+
     def __init__(
         self,
         command: Sequence[str],
@@ -66,7 +68,7 @@ class Terminal:
     ) -> None:
         """`environment`: variables for the program in addition to those of this process."""
         self.said = b""  # the end of what it printed
-        self.screen = pyte.Screen(width, height)
+        self.screen = self.SCREEN(width, height)
         self._stream = pyte.ByteStream(self.screen)
         self.pid, self._line = pty.fork()
         if self.pid == 0:

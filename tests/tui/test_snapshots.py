@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
 from rich.style import Style
 from textual.pilot import Pilot
 
@@ -70,16 +71,16 @@ def same_length(found: re.Match[str], sign: str) -> str:
     return sign * len(found[0])
 
 
-def dumped(app: SvcApp) -> str:
+def dumped(app: SvcApp, system: ColorSystem | None = None) -> str:
     """The text of the screen with its styles: `|row|`, and below it for each run of one style its letter
-    and its length."""
+    and its length. `system`: the colours of the terminal, None for all."""
     letters: dict[str, str] = {}
     rows: list[str] = []
     for strip in app.screen._compositor.render_strips():
         text = strip.text
         for pattern, sign in VARIES:
             text = pattern.sub(lambda found, sign=sign: same_length(found, sign), text)  # type: ignore[misc]
-        cells = [said(segment.style) for segment in strip for _ in segment.text]
+        cells = [said(segment.style, system) for segment in strip for _ in segment.text]
         runs = [(style, len(list(run))) for style, run in groupby(cells)]
         for style, _ in runs:
             letters.setdefault(style, chr(ord("a") + len(letters)))
@@ -87,8 +88,15 @@ def dumped(app: SvcApp) -> str:
     return "\n".join([*rows, *(f"{letter}: {style}" for style, letter in letters.items()), ""])
 
 
-def said(style: Style | None) -> str:
-    return str(style.clear_meta_and_links()) if style is not None else "none"
+def said(style: Style | None, system: ColorSystem | None = None) -> str:
+    """The style in words. `system`: the colours of the terminal, None for all."""
+    if style is None:
+        return "none"
+    plain = style.clear_meta_and_links()
+    if system is not None:
+        near = [colour and colour.downgrade(system) for colour in (plain.color, plain.bgcolor)]
+        plain = plain.without_color + Style.from_color(*near)
+    return str(plain)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40), (200, 50)])
@@ -114,6 +122,40 @@ async def test_screens_look_as_they_did(
     compare(found, width, height)
 
 
+SPARSE: dict[str, tuple[dict[str, str], ColorSystem | None]] = {
+    "16": ({"TERM": "xterm-16color", "COLORTERM": "", "NO_COLOR": ""}, ColorSystem.STANDARD),
+    "none": ({"TERM": "xterm-256color", "COLORTERM": "", "NO_COLOR": "1"}, None),
+}
+"""Terminals with few colours: environment and colours."""
+
+
+@pytest.mark.parametrize("colours", SPARSE)
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (140, 40)])
+async def test_few_colours(
+    world: str, open_app: Open, width: int, height: int, colours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment, system = SPARSE[colours]
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    app = open_app()
+    app.clock = lambda: 0.0
+    found: dict[str, str] = {}
+    async with app.run_test(size=(width, height)) as pilot:
+        await sees(pilot, "● live", "Repositories 1")
+        for name in ("home", "code", "issues", "issue", "workflows", "insights"):
+            keys, narrow, wide = STOPS[name]
+            if keys:
+                await press(pilot, *keys)
+            words = wide if width >= 100 else narrow
+            await sees(pilot, "● live", words)
+            await press(pilot, "g")
+            await sees(pilot, words)
+            await settle(pilot)
+            found[f"{name}-{colours}"] = dumped(app, system)
+            await home(pilot)
+    compare(found, width, height)
+
+
 def compare(found: dict[str, str], width: int, height: int) -> None:
     """Compare screens with those that were looked at."""
     for name, text in found.items():
@@ -124,12 +166,25 @@ def compare(found: dict[str, str], width: int, height: int) -> None:
         assert text == file.read_text("utf-8"), f"{file.name}; TEST_WRITE=1 writes what is shown now"
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40), (200, 50)])
+@pytest.mark.parametrize(
+    ("width", "height", "colours"),
+    [
+        *((width, height, "") for width, height in ((80, 24), (100, 30), (140, 40), (200, 50))),
+        *((width, height, colours) for width, height in ((80, 24), (140, 40)) for colours in SPARSE),
+    ],
+)
 async def test_files_look_as_they_did(
-    project: str, alice: Svc, open_app: Open, width: int, height: int, monkeypatch: pytest.MonkeyPatch
+    project: str,
+    alice: Svc,
+    open_app: Open,
+    width: int,
+    height: int,
+    colours: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    for name, value in {"COLORFGBG": "15;0", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():
+    all_colours = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": ""}
+    environment, system = SPARSE.get(colours, (all_colours, None))
+    for name, value in {"COLORFGBG": "15;0", **environment}.items():
         monkeypatch.setenv(name, value)
     propose(alice)
     app = open_app()
@@ -143,11 +198,12 @@ async def test_files_look_as_they_did(
         await press(pilot, "m", "v" if width >= 140 else "g")
         await sees(pilot, "return 3", "Why three?", "2 of 2 files, 1 seen")
         await settle(pilot)
-        found = {"files": dumped(app)}
+        suffix = f"-{colours}" if colours else ""
+        found = {f"files{suffix}": dumped(app, system)}
         await press(pilot, "f")
         await settle(pilot)
         if width < 100:
-            found["tree"] = dumped(app)
+            found[f"tree{suffix}"] = dumped(app, system)
     compare(found, width, height)
 
 

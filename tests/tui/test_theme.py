@@ -5,30 +5,86 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from rich.color import Color
+from rich.color import Color, ColorSystem
 from rich.style import Style
 
 from tui.app import SvcApp
-from tui.theme import BACKGROUNDS, ROLES, THEMES, choose_selected, contrast, label_role
+from tui.theme import (
+    BACKGROUNDS,
+    CHOSEN,
+    COLOURLESS,
+    ROLES,
+    THEMES,
+    choose_selected,
+    choose_theme,
+    contrast,
+    css_colour,
+    label_role,
+)
+from tui.tints import Kind, tints
 from tui.widgets.strips import strip
 
 TEXT, LINES = 4.5, 3.0  # the least contrast, as WCAG 2 counts it
 
 
-def readable(style: Style) -> float:
+SYSTEMS = (ColorSystem.TRUECOLOR, ColorSystem.EIGHT_BIT)
+OF_CODE = ("text", "keyword", "string", "comment", "number", "name", "operator")
+
+
+def readable(style: Style, system: ColorSystem = ColorSystem.TRUECOLOR) -> float:
+    """The contrast of text and background in a terminal with these colours."""
     assert style.color is not None and style.bgcolor is not None
-    return contrast(style.color, style.bgcolor)
+    return contrast(style.color.downgrade(system), style.bgcolor.downgrade(system))
 
 
-@pytest.mark.parametrize("theme", sorted(THEMES.keys() - {"terminal"}))
+def on_ground(theme: str, role: str) -> Style:
+    """The style of a role on the background of the theme."""
+    styles = THEMES[theme]
+    return Style(bgcolor=BACKGROUNDS[theme]) + Style(color=styles["text"].color) + styles[role]
+
+
+@pytest.mark.parametrize("theme", sorted(THEMES.keys() - {"terminal", COLOURLESS}))
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_stands_out_from_its_background(theme: str, role: str) -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_role_stands_out_from_its_background(theme: str, role: str, system: ColorSystem) -> None:
     styles = THEMES[theme]
     ground = Style(bgcolor=BACKGROUNDS[theme]) + Style(color=styles["text"].color)
-    assert readable(ground + styles[role]) >= (LINES if role == "line" else TEXT)
+    assert readable(ground + styles[role], system) >= (LINES if role == "line" else TEXT)
     for over in ("cursor", "selected"):
         (segment,) = strip([("x", role)], 1, styles, styles[over])
-        assert segment.style is not None and readable(ground + segment.style) >= TEXT, over
+        assert segment.style is not None and readable(ground + segment.style, system) >= TEXT, over
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("kind", ["add", "delete"])
+def test_changed_lines_can_be_read_on_their_tints(theme: str, system: ColorSystem, kind: Kind) -> None:
+    name = "256" if system == ColorSystem.EIGHT_BIT else "truecolor"
+    grounds = tints(theme, name, None, no_color=False)
+    assert grounds is not None
+    roles = [how(kind, role) for role in OF_CODE for how in (grounds.line, grounds.words)]
+    roles += [grounds.mark(kind, role) for role in (kind, f"{kind}_mark")]
+    low = {role: readable(on_ground(theme, role), system) for role in roles}
+    assert {role: ratio for role, ratio in low.items() if ratio < TEXT} == {}
+    seen = {THEMES[theme][how(kind, "text")].bgcolor for how in (grounds.line, grounds.words)}
+    assert len(seen) == 2, "changed words differ from their line"
+
+
+def test_faint_text_on_a_tint_is_shown_as_text_where_the_terminal_chooses_the_colours() -> None:
+    styles = THEMES["terminal"]
+    assert styles["on 1b2c21 comment"].color is styles["text"].color is None
+    assert styles["on 1b2c21 keyword"].color == styles["keyword"].color
+    assert styles["on 1b2c21 comment"].bgcolor == Color.parse("#1b2c21")
+
+
+def test_without_colours_roles_differ_by_the_style_of_their_text() -> None:
+    styles = THEMES[COLOURLESS]
+    assert [role for role in ROLES if styles[role].color or styles[role].bgcolor] == []
+    assert styles["label d73a4a"] == styles["text"]
+    pairs = [("add", "delete"), ("title", "text"), ("accent", "dim"), ("tab", "text"), ("link", "text")]
+    pairs += [("add_mark", "under add_mark"), ("delete", "under delete_mark"), ("text", "found text")]
+    assert [pair for pair in pairs if styles[pair[0]] == styles[pair[1]]] == []
+    assert COLOURLESS not in CHOSEN and css_colour(COLOURLESS, "accent") == "ansi_default"
 
 
 def test_the_cursors_line_leaves_the_colours() -> None:
@@ -62,13 +118,61 @@ def test_where_the_cursors_line_is_tinted(
     assert choose_selected(theme, system, no_color, ground) == role
 
 
+@pytest.mark.parametrize(
+    ("chosen", "system", "no_color", "theme"),
+    [
+        ("dark", "truecolor", False, "dark"),
+        ("light", "256", False, "light"),
+        ("dark", "standard", False, "terminal"),
+        ("light", "standard", False, "terminal"),
+        ("contrast", "standard", False, "contrast"),
+        ("light", "truecolor", True, COLOURLESS),
+        ("terminal", None, False, COLOURLESS),
+    ],
+)
+def test_a_theme_is_one_that_the_terminal_can_show(
+    chosen: str, system: str | None, no_color: bool, theme: str
+) -> None:
+    assert choose_theme(chosen, system, no_color) == theme
+
+
+async def test_the_next_theme_is_one_that_the_terminal_can_show(
+    open_app: Callable[..., SvcApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLORTERM", "")
+    found = {}
+    for term, no_color in (("xterm-256color", ""), ("xterm-16color", ""), ("xterm-256color", "1")):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("NO_COLOR", no_color)
+        app = open_app()
+        async with app.run_test(size=(80, 24)):
+            found[term, no_color] = names = [app.colours]
+            for _ in range(4):
+                app.do_theme()
+                names.append(app.colours)
+    assert found == {
+        ("xterm-256color", ""): ["terminal", "dark", "light", "contrast", "terminal"],
+        ("xterm-16color", ""): ["terminal", "contrast", "terminal", "contrast", "terminal"],
+        ("xterm-256color", "1"): [COLOURLESS] * 5,
+    }
+
+
 def test_labels_have_their_colour_where_it_is_seen() -> None:
     red = Color.parse("#d73a4a")
     assert label_role("D73A4A") == "label d73a4a"
     assert label_role("red; rm") == label_role("") == "name"
-    assert all(THEMES[theme]["label d73a4a"].color == red for theme in THEMES)
-    assert THEMES["light"]["label fefefe"] == THEMES["light"]["dim"]
-    assert THEMES["dark"]["label 101010"] == THEMES["dark"]["dim"]
+    assert all(THEMES[theme]["label d73a4a"].color == red for theme in ("terminal", "light", "contrast"))
+    for theme, colours in (
+        ("dark", ("101010", "0075ca", "d73a4a")),
+        ("light", ("fefefe", "a2eeef", "fbca04")),
+    ):
+        for colour in colours:
+            style = THEMES[theme][f"label {colour}"]
+            assert readable(style) >= LINES and readable(style + THEMES[theme]["selected"]) >= LINES
+    for colour in ("000000", "ffffff"):  # neither a dark nor a light terminal swallows it
+        dot = THEMES["terminal"][f"label {colour}"].color
+        assert dot is not None
+        assert contrast(dot, Color.parse("#000000")) >= LINES and contrast(dot, Color.parse("#ffffff")) >= 1.6
     with pytest.raises(KeyError):
         THEMES["dark"]["label red"]
     for number in range(2000):

@@ -10,8 +10,9 @@ from textual.content import Content
 
 from tui.screens.base import Base, Over
 from tui.text import Part
-from tui.theme import BACKGROUNDS, css_colour
+from tui.theme import BACKGROUNDS
 from tui.widgets.frame import Hints, Line, Prompt
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 
 MARGIN = 2  # columns of the screen below that stay visible at each side
@@ -67,7 +68,10 @@ class Card(Over):
         card.styles.width = min(self.WIDTH, size.width - 2 * MARGIN)
         most = max(self.LEAST, size.height * self.SHARE // 100)
         card.styles.height = max(3, min(most, max(self._count + FRAME, self.LEAST), size.height - 1))
-        card.styles.border = ("round", css_colour(self.svc.colours, "accent")) if self.framed else None
+        if self.framed:
+            draw_frame(card)
+        else:
+            card.styles.border = None
         card.styles.padding = (0, 1) if self.framed else 0
         self._say_position()
 

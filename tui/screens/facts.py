@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 
 from tui.screens.base import THREE_PANES, TWO_PANES, Base
 from tui.text import Part, fold
-from tui.theme import css_colour
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
 FACTS, WIDEST = 40, 72  # columns of it, with its frame, at least and at most
@@ -34,9 +34,10 @@ def facts_width(width: int) -> int:
 def frame(lines: Lines, title: str, bright: bool, framed: bool = True) -> None:
     """Draw a frame around a list, with a title and the position of the cursor. `bright`: draw it in the
     colour of the focus. With `framed` False, draw no frame."""
-    colour = css_colour(getattr(lines.app, "colours", "terminal"), "accent" if bright else "line")
-    lines.styles.border = ("round", colour) if framed else None
-    if framed:
+    if not framed:
+        lines.styles.border = None
+    else:
+        draw_frame(lines, "accent" if bright else "line")
         lines.name_frame(title, lines.position if lines.marked else "")
 
 

@@ -18,6 +18,7 @@ from tui.screens.view import View
 from tui.text import Part, safe
 from tui.texts import Texts, beginning, item
 from tui.theme import css_colour
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -173,15 +174,17 @@ class Panes(Mixed):
         rows.stand(2 if self.two_lines else 1)
         for lines in (rows, preview):
             focus = lines.has_focus or (lines is rows and not preview.has_focus)
-            colour = css_colour(self._svc.colours, "accent" if focus else "line")
-            lines.styles.border = ("round", colour) if self.previews else None
+            if self.previews:
+                draw_frame(lines, "accent" if focus else "line")
+            else:
+                lines.styles.border = None
             if self.RULED and not self.previews and lines is rows:
                 lines.styles.border_top = ("round", css_colour(self._svc.colours, "line"))
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
         for facts in self.query(Facts):
             facts.display = self.facts_shown
             facts.styles.width = FACTS_WIDTH
-            facts.styles.border = ("round", css_colour(self._svc.colours, "line"))
+            draw_frame(facts, "line")
             facts.border_title = "facts"
         self._say_where()
 

@@ -11,8 +11,8 @@ from textual.widgets import TextArea
 
 from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.theme import css_colour
 from tui.widgets.frame import Hints, Passed, Prompt
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
 
@@ -108,7 +108,7 @@ class Write(Card):
         card, size = self.query_one("#card"), self.app.size
         card.styles.width = size.width
         card.styles.height = size.height - 3 if self._sends else max(self.LEAST, size.height // 2 - 2)
-        card.styles.border = ("round", css_colour(self.svc.colours, "accent"))
+        draw_frame(card)
         card.styles.padding = (0, 1)
         self.styles.align_vertical = "bottom" if self._row_above else "top"
 

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.text import CUT, Part, columns, fit, fold, safe
-from tui.theme import BACKGROUNDS, CURSOR, THEMES
+from tui.theme import BACKGROUNDS, CURSOR, THEMES, css_colour
 from tui.widgets.strips import strip
 
 LIGHTS: dict[str, tuple[Part, Part]] = {
@@ -29,11 +29,6 @@ LIGHTS: dict[str, tuple[Part, Part]] = {
     "unknown": (("·", "dim"), (" connecting", "dim")),
 }
 """State of a connection → its sign, which the terminal itself lets pulse, and its word."""
-
-
-def _text_colour(colours: str) -> str:
-    colour = THEMES[colours]["text"].color
-    return colour.name if colour is not None else "ansi_default"
 
 
 class Line(Widget):
@@ -166,7 +161,7 @@ class Prompt(Input):
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
-    Prompt:focus { border: none; background: ansi_default; }
+    Prompt:focus { border: none; background: ansi_default; background-tint: transparent; }
     """
 
     def __init__(
@@ -225,8 +220,7 @@ class Prompt(Input):
         colours = getattr(self.app, "colours", "terminal")
         self.styles.padding = (0, 0, 0, cell_len(self._label) + 2 if self._label else 0)
         self.styles.background = BACKGROUNDS[colours]
-        if colours != "terminal":
-            self.styles.color = _text_colour(colours)
+        self.styles.color = css_colour(colours, "text")
 
     def render_line(self, y: int) -> Strip:
         if not self._answers:

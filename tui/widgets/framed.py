@@ -8,7 +8,18 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widget import Widget
 
-from tui.theme import css_colour
+from tui.theme import COLOURLESS, css_colour
+
+
+def draw_frame(widget: Widget, role: str = "accent") -> None:
+    """Draw a frame around a widget in the colour of a role. `line` is that of widgets without the focus,
+    whose titles are as readable as other faint text; without colours, all others have reversed titles."""
+    colours = getattr(widget.app, "colours", "terminal")
+    rests, styles = role == "line", widget.styles
+    styles.border = ("round", css_colour(colours, role))
+    words = css_colour(colours, "dim" if rests else role)
+    styles.border_title_color = styles.border_subtitle_color = words
+    styles.border_title_style = "bold reverse" if colours == COLOURLESS and not rests else "none"
 
 
 class Framed(Widget):
@@ -40,9 +51,9 @@ class Framed(Widget):
         self._ruled = True
         self._framed = title, f"{between}{position}"
         colours = getattr(self.app, "colours", "terminal")
-        faint, bright = css_colour(colours, "line"), css_colour(colours, "accent")
+        line, dim, bright = (css_colour(colours, role) for role in ("line", "dim", "accent"))
         end = f" {position} " if position else "──"
-        self._border_title = Content.assemble((f" {title} ", bright), (between + end, faint))
+        self._border_title = Content.assemble((f" {title} ", bright), (between, line), (end, dim))
         self._border_subtitle = None
         self._refresh_frame(-self.gutter.top)
 

@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from tui.text import fold, safe
-from tui.theme import BACKGROUNDS, css_colour
+from tui.theme import BACKGROUNDS
 from tui.widgets.frame import Line, Prompt
+from tui.widgets.framed import draw_frame
 
 WIDTH = 64  # columns at most, with the frame
 MARGIN = 2  # columns of the screen that stay visible at each side
@@ -45,7 +46,7 @@ class Question(Vertical):
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
         self.styles.background = BACKGROUNDS[colours]
-        self.styles.border = ("round", css_colour(colours, "bad" if self._destroys else "accent"))
+        draw_frame(self, "bad" if self._destroys else "accent")
         self.border_title = safe(self._title)
         self.place()
         self.app.call_later(self._placed)

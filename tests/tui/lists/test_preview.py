@@ -152,8 +152,9 @@ async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
 
 
 async def test_wide_rows_have_two_lines_and_labels_their_colour(
-    listed: str, alice: Svc, open_app: Open
+    listed: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
     assert alice("label", "create", "crash", "--color", "d73a4a").code == 0
     assert alice("issue", "edit", "1", "--add-label", "crash").code == 0
     async with open_app().run_test(size=(140, 30)) as pilot:

@@ -21,9 +21,9 @@ from tui.screens.code.changed_tree import Changes, FileTree, TreeKey, TreeRows
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.split import REST, STEP
 from tui.text import Part, safe
-from tui.theme import css_colour
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 
 GLIMPSE = 128 * 1024  # characters of a patch that are shown while the cursor is among the files
@@ -178,8 +178,11 @@ class ChangedFiles(Differing, Base):
         tree.styles.width = min(width, most) if beside else "1fr"
         self.query_one("#file").display = not wide
         for lines in (tree, self.diff):
-            colour = css_colour(self.svc.colours, "accent" if lines.has_focus else "line")
-            lines.styles.border = ("round", colour) if wide else None
+            if wide:
+                draw_frame(lines, "accent" if lines.has_focus else "line")
+            else:
+                lines.styles.border = None
+        self.diff.styles.padding = (0, 1) if wide else (0, 0, 0, 1)
         self._say_where()
 
     def on_descendant_focus(self) -> None:

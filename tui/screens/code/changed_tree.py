@@ -149,7 +149,7 @@ class TreeRows:
         open_threads = self._open_before[last] - self._open_before[first] if folded else 0
         right: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
         if folded:
-            right.append((f"{count} file{'' if count == 1 else 's'}", "dim"))
+            right.append((f"{count} file{'' if count == 1 else 's'} ", "dim"))
         mark: Part = ("✓ " if whole else "  ", "good")
         label: Part = (f"{'▸' if folded else '▾'} {safe(entry.label)}", "dim" if whole else "accent")
         return Item(_key(entry), (mark, (indent, "text"), label), tuple(right))
@@ -157,7 +157,7 @@ class TreeRows:
     def _right(self, file: ChangedFile) -> tuple[Part, ...]:
         open_threads = self._open.get(file.path, 0)
         threads: list[Part] = [(f"◆{open_threads} ", "warn")] if open_threads else []
-        return (*threads, *counts_of(file))
+        return (*threads, *counts_of(file), (" ", "text"))
 
     def text_of(self, index: int) -> str:
         """Returns the text of a row in which filters search: the path of a file, "" for a folder."""

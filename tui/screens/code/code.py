@@ -29,10 +29,9 @@ from tui.screens.code.replay import Replay
 from tui.screens.split import REST
 from tui.text import Part, safe
 from tui.texts import Texts, is_markdown, item, linked_path
-from tui.theme import css_colour
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
-from tui.widgets.framed import Pane
+from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.picture import Picture
 from tui.widgets.source import SHORT, Source
@@ -84,6 +83,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._moves: Timer | None = None  # until the cursor in the tree rests
         self._glimpsed = False  # whether the file is shown because the cursor rests on it
         self._headed = ("", "")  # title of the file's pane, and words beside it
+        self._bright = ""  # the pane that has the focus, or had it last
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
@@ -147,13 +147,19 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     def _frame(self) -> None:
         """Draw the frames of the panes. The frame of the pane with the focus is brighter."""
+        focused = next((pane.id for pane in self.query(Pane) if pane.has_focus_within), "")
+        self._bright = focused or self._bright  # a prompt takes the focus from all of them
         for pane in self.query(Pane):
-            colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
-            pane.styles.border = ("round", colour) if self.wide else None
+            if self.wide:
+                draw_frame(pane, "accent" if pane.id == self._bright else "line")
+            else:
+                pane.styles.border = None
             if pane.id == "file_pane":
                 pane.styles.padding = (0, 1) if self.wide and self._mode == "file" else 0
         people = self.query_one("#people", Lines)
-        people.styles.border = ("round", css_colour(self.svc.colours, "line"))
+        draw_frame(people, "line")
+        indented = self._mode == "file" and not self.wide
+        self.query_one("#file", Lines).styles.padding = (0, 0, 0, 1) if indented else 0
         self.query_one("#file_title").display = not self.wide
         self._say_where()
 

@@ -20,8 +20,8 @@ from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.text import Part, safe
-from tui.theme import css_colour
 from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
+from tui.widgets.framed import draw_frame
 from tui.widgets.written import Cursors, Use, Written
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
@@ -80,7 +80,10 @@ class Edit(Over):
     def _frame(self) -> None:
         """Draw a frame around the text, if there is room for one."""
         framed = self.app.size.width >= TWO_PANES
-        self._area.styles.border = ("round", css_colour(self.svc.colours, "accent")) if framed else None
+        if framed:
+            draw_frame(self._area)
+        else:
+            self._area.styles.border = None
         self._area.border_title = Content(safe(self._path)) if framed else ""
 
     def on_unmount(self) -> None:

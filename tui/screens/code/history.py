@@ -15,9 +15,8 @@ from tui.screens.code.file_view import FileView
 from tui.screens.code.seal_rows import names_of, seal_rows, subject_of
 from tui.screens.split import NARROW, REST
 from tui.text import Part, brief, safe
-from tui.theme import css_colour
 from tui.widgets.diff import Diff
-from tui.widgets.framed import Pane
+from tui.widgets.framed import Pane, draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
 SHARE = 42  # hundredths of the width that the seals take beside what one of them changed
@@ -57,8 +56,10 @@ class History(Differing, FileView):
             self._seal = ""
         file.marked = self._mode == "history"
         self.query_one("#file_pane").styles.width = f"{SHARE}%" if self.previews_seals else "1fr"
-        colour = css_colour(self.svc.colours, "accent" if pane.has_focus_within else "line")
-        pane.styles.border = ("round", colour) if self.wide else None
+        if self.wide:
+            draw_frame(pane, "accent" if pane.has_focus_within else "line")
+        else:
+            pane.styles.border = None
 
     def rest_on_seal(self) -> None:
         """Called when the cursor has moved to a seal. If it stays there for a moment, the changes of the seal

@@ -16,7 +16,7 @@ from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.code.clipboard import copy
 from tui.screens.code.seal_rows import Names, seal_rows, subject_of
 from tui.text import Part, safe
-from tui.theme import css_colour
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
 MESSAGE, SHORT = 8, 2  # rows of a message below its first line: on a high screen, on a low one
@@ -97,7 +97,10 @@ class SealScreen(ChangedFiles):
         them."""
         about, checked, size = self.query_one("#about", Lines), self._checked, self.app.size
         wide = size.width >= TWO_PANES
-        about.styles.border = ("round", css_colour(self.svc.colours, "line")) if wide else None
+        if wide:
+            draw_frame(about, "line")
+        else:
+            about.styles.border = None
         if checked is None:
             rows: list[tuple[Part, ...]] = [(("asking the server", "dim"),)]
         else:

@@ -19,7 +19,7 @@ from tui.commands import Commands
 from tui.screens.base import Over
 from tui.screens.command.printed import rows_of
 from tui.text import Part, ago, safe
-from tui.theme import css_colour
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines
 from tui.widgets.sheet import Sheet
 
@@ -164,5 +164,5 @@ class Output(Over):
         word = self._state[0]
         after = f" in {self._ended_at - self._began_at:.1f} s" if self._state != RUNNING else ""
         failed = self._state[1] == "bad"
-        self._sheet.styles.border = ("round", css_colour(self.svc.colours, "bad" if failed else "accent"))
+        draw_frame(self._sheet, "bad" if failed else "accent")
         self._sheet.name_frame(f"svc {safe(shlex.join(self._words))} · {word}{after}", self._sheet.position)

@@ -14,7 +14,7 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.screens.base import Over
 from tui.text import Part, hang, safe
-from tui.theme import css_colour
+from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines
 from tui.widgets.sheet import Sheet
 
@@ -59,7 +59,7 @@ class LogScreen(Over):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._sheet.styles.border = ("round", css_colour(self.svc.colours, "accent"))
+        draw_frame(self._sheet)
         self._sheet.styles.padding = (0, 1)
         self._name_frame()
         self._look()
