@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.theme import css_colour
-from tui.widgets.frame import Hints, Passed, Prompt
+from tui.widgets.frame import Passed, Prompt
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
 
@@ -95,11 +95,9 @@ class Write(Card):
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"),)
 
-    def show_keys(self) -> None:
-        super().show_keys()
-        if self.has_widgets and self._said is None and self._prompt is None:
-            leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
-            self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])
+    def footer(self) -> list[tuple[str, str]]:
+        leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
+        return [(SEND, self._sends or "send"), ("esc", leaves)]
 
     def place(self) -> None:
         """Set the size of the card, and place it so that the row that the text is about stays visible."""
