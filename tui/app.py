@@ -262,14 +262,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: sending.drop(entry), send=False)
 
-    def queued(self, prefix: str) -> list[str]:
+    def describe_queue(self, prefix: str) -> list[str]:
         """Returns a description of each waiting action of the account whose API path begins with `prefix`."""
-        return [described(entry) for entry in self._waiting_below(prefix)]
+        return [describe_action(entry) for entry in self._waiting_below(prefix)]
 
     def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
         """Returns (description, text) of each waiting action of the account whose API path begins with
         `prefix`. The text is "" if the action is not a comment."""
-        return [(described(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
+        return [(describe_action(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
 
     def _waiting_below(self, prefix: str) -> list[QueuedAction]:
         """The queued actions of the account whose API path begins with `prefix`."""
@@ -341,7 +341,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
             )
             by = "" if sending.is_own(refused) else " (queued elsewhere)"
-            screen.say(f"refused: {described(refused)}{by}: {refused.reason}; s lists it", "bad")
+            screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
         elif stopped and why != "timer":
             own = sum(map(sending.is_own, waiting))
             screen.say(f"{own} queued here, sent later: {stopped}" if own else stopped, "warn")

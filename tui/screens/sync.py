@@ -302,7 +302,7 @@ class Sync(SplitScreen):
             ("  ", "text"),
             sign,
             (self._whose(entry), "person"),
-            (safe(described(entry)), "text"),
+            (safe(describe_action(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
         return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))

@@ -122,7 +122,7 @@ class Hints(Line):
     def _fold(self, message: Part) -> list[tuple[Part, ...]]:
         """The rows of a message."""
         width = self._width - 2
-        rows = folded([message], width)
+        rows = fold([message], width)
         if len(rows) > SAID_ROWS:
             rows = rows[:SAID_ROWS]
             rows[-1] = (*fit(rows[-1], width - 1), (CUT, "dim"))

@@ -104,7 +104,7 @@ class ChangedFiles(Differing, Base):
         if action.id != "open" or not label:
             return label
         key = self.listing.key
-        if self.lines is not self.listing or not isinstance(key, Place):
+        if self.lines is not self.listing or not isinstance(key, TreeKey):
             return ""
         return "its changes" if key.kind != "folder" else "unfold" if key.path in self._folded else "fold"
 

@@ -109,7 +109,7 @@ class Edit(Over):
 
     def footer(self) -> list[tuple[str, str]]:
         offered = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-        return [(spoken(action.keys[0]), action.label) for action in offered if action.keys]
+        return [(spell_key(action.keys[0]), action.label) for action in offered if action.keys]
 
     @property
     def _area(self) -> Written:

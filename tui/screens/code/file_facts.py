@@ -11,7 +11,7 @@ from tui import contents
 from tui.screens.base import FACTS_BESIDE
 from tui.screens.code.file_view import FileView
 from tui.screens.code.seal_rows import subject_of
-from tui.screens.facts import FRAME, Facts, fact_rows, fitted, frame
+from tui.screens.facts import FRAME, Facts, fact_rows, frame, wrap_facts
 from tui.text import Part, ago, brief, fit, safe
 from tui.widgets.lines import Item, sequence
 
@@ -43,7 +43,7 @@ class FileFacts(FileView):
 
         def paint(seals: list[SealSummary], at: float) -> None:
             if self._of_file == about and self.is_attached:
-                rows = fitted(self._fact_rows(seals), WIDTH - FRAME)
+                rows = wrap_facts(self._fact_rows(seals), WIDTH - FRAME)
                 self.query_one("#facts", Facts).show(sequence(rows))
 
         self.svc.load(contents.history(self.of.repo.id, ref, path), paint, lambda error: None)
