@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from rich.console import Console
 from textual.constants import COLOR_SYSTEM
@@ -46,7 +46,7 @@ from tui.tints import Tints, tints
 from tui.widgets.picture import over
 
 T = TypeVar("T")
-
+Sends = Literal["change", "asked", "timer"]  # why the outbox is sent
 
 OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
 SEAL = "seal"
@@ -237,11 +237,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: put(sending), queued=queued)
 
-    def send_queue(self, again: QueuedAction | None = None) -> None:
-        """Send the outbox. `again`: an action that the server has refused, and that is sent once more."""
+    def send_queue(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
+        """Send the outbox. `again`: an action that the server has refused, and that is sent once more.
+        `by_user`: whether the user asked for
+        it; if not, nothing is said of actions that go on waiting."""
         sending = self.sending
         if sending is not None:
-            self._on_queue(lambda: sending.retry(again) if again else None)
+            why: Sends = "asked" if by_user else "timer"
+            self._on_queue(lambda: sending.retry(again) if again else None, why=why)
 
     def look_at_outbox(self) -> None:
         """Read the outbox again and show what is in it, because the agent and commands of svc also add to it
@@ -264,24 +267,35 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self._on_queue(lambda: sending.drop(entry), send=False)
 
     def describe_queue(self, prefix: str) -> list[str]:
-        """Returns a description of each waiting action in the outbox whose API path begins with `prefix`."""
-        below = (entry for entry in self.entries if entry.state != "refused")
-        return [describe_action(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
+        """Returns a description of each waiting action of the account whose API path begins with `prefix`."""
+        return [describe_action(entry) for entry in self._waiting_below(prefix)]
 
     def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
-        """Returns (description, text) of each waiting action in the outbox whose API path begins with
+        """Returns (description, text) of each waiting action of the account whose API path begins with
         `prefix`. The text is "" if the action is not a comment."""
+        return [(describe_action(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
+
+    def _waiting_below(self, prefix: str) -> list[QueuedAction]:
+        """The queued actions of the account whose API path begins with `prefix`."""
+        sending = self.sending
         return [
-            (describe_action(entry), text_of(entry))
+            entry
             for entry in self.entries
-            if entry.state != "refused" and f"{entry.path}/".startswith(f"{prefix}/")
+            if sending is not None
+            and sending.is_mine(entry)
+            and entry.state != "refused"
+            and f"{entry.path}/".startswith(f"{prefix}/")
         ]
 
     def _on_queue(
-        self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
+        self,
+        change: Callable[[], object],
+        send: bool = True,
+        queued: Callable[[], None] | None = None,
+        why: Sends = "change",
     ) -> None:
         """Change the outbox on a thread: call `change`, then `queued`, and then send the outbox. With `send`
-        False, do not send it."""
+        False, do not send it. `why`: the reason why it is sent."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -294,10 +308,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                     self.call_from_thread(queued)
                 report = sending.send() if send else Report()
             except SvcError as error:
-                self.call_from_thread(self._queue_refused, screen, error)
+                if why != "timer" or not isinstance(error, SentByAnother):
+                    self.call_from_thread(self._queue_refused, screen, error)
                 self.call_from_thread(self.set_timer, QUEUE_AGAIN, self.look_at_outbox)
                 return
-            self.call_from_thread(self._queue_sent, screen, sending.entries(), report)
+            self.call_from_thread(self._queue_sent, sending, screen, report, why)
 
         self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
 
@@ -312,9 +327,16 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if screen.remains:  # another process that sends the same outbox is no fault
             screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
 
-    def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
-        if report.stopped or report.sent or report.refused:
-            self.news.state = "offline" if report.stopped else "online"
+    def _queue_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
+        """Show what became of the outbox. Only what happened to the account's actions says whether its server
+        answers. That the account's actions wait is said after a change, that others' do only if the user
+        asked."""
+        entries = sending.entries()
+        waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
+        stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
+        answered = any(sending.is_mine(entry) for entry in (*report.sent, *report.refused))
+        if stopped or answered:
+            self.news.state = "offline" if stopped else "online"
         self._show_queue(screen, entries)
         if not screen.remains:
             return
@@ -322,9 +344,14 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             refused = next(
                 (entry for entry in entries if entry.id == report.refused[0].id), report.refused[0]
             )
-            screen.say(f"refused: {describe_action(refused)}: {refused.reason}; s lists it", "bad")
-        elif report.stopped:
-            screen.say(next(iter(report.stopped.values())), "warn")
+            by = "" if sending.is_own(refused) else " (queued elsewhere)"
+            screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
+        elif stopped and why != "timer":
+            own = sum(map(sending.is_own, waiting))
+            screen.say(f"{own} queued here, sent later: {stopped}" if own else stopped, "warn")
+        elif report.stopped and why == "asked":
+            (origin, _), reason = next(iter(report.stopped.items()))
+            screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
         if report.sent:
             screen.news()
 
@@ -518,7 +545,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         self._painted = True
         if self.notice:
             cast("Any", self.screen).say(self.notice)
-        self.send_queue()
+        self.send_queue(by_user=False)
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
         self.set_interval(TICK, self._tick)
 
@@ -527,7 +554,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def _look_at_queue(self) -> None:
         if any(entry.state != "refused" for entry in self.entries):
-            self.send_queue()
+            self.send_queue(by_user=False)
 
     def on_unmount(self) -> None:
         COLOURING.close()
@@ -680,7 +707,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
                 show(Text.from_ansi(text).plain, state)
 
         if words and self.commands is not None:
-            Command(words, self.place.folder, self.commands).begin(self, WIDEST, show_end)
+            Command(words, self.place.folder, self.commands, show_end).begin(self, WIDEST)
 
     def command_ended(self) -> None:
         """Read again what a command of svc may have changed: the branch of the linked folder, and the account
@@ -692,7 +719,19 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def run_words(self, words: list[str]) -> None:
         """Run a command of svc and show its output on a screen. `words`: the command line."""
-        from tui.screens.command.output import Output
+        from tui.screens.command.output import Command, Output
 
         if words and self.commands is not None:
-            self.push_screen(Output(words, self.place.folder, self.commands))
+            self.push_screen(Output(Command(words, self.place.folder, self.commands)))
+
+    def run_here(
+        self, words: list[str], doing: str, ended: Callable[[bool], None] = lambda succeeded: None
+    ) -> None:
+        """Run a command of svc without leaving the screen, which says `doing` until the command has ended,
+        and then its result. A screen opens only for output of more than a line. `ended`: called with whether
+        it succeeded."""
+        from tui.screens.command.output import Command, run_here
+
+        if words and self.commands is not None:
+            command = Command(words, self.place.folder, self.commands)
+            run_here(self, self._current, command, doing, ended)

@@ -29,6 +29,7 @@ class Sending:
     ) -> None:
         self._outbox, self._home, self._session, self._connect = outbox, home, session, connect
         self._lock = threading.Lock()
+        self._put: set[str] = set()  # ids of the actions that this app put into the outbox
 
     @property
     def signed_in(self) -> bool:
@@ -41,7 +42,18 @@ class Sending:
         repository. Raises Unauthorized without a session, and UsageError for an invalid change."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
-        return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
+        entry = Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
+        self._put.add(entry.id)
+        return entry
+
+    def is_own(self, entry: QueuedAction) -> bool:
+        """Whether this app put the action into the outbox. Commands and other apps put theirs there too."""
+        return entry.id in self._put
+
+    def is_mine(self, entry: QueuedAction) -> bool:
+        """Whether the action is of the session's account; the outbox has those of all accounts."""
+        session = self._session
+        return session is not None and (entry.origin, entry.account) == (session.origin, session.user_id)
 
     def send(self) -> Report:
         """Send the actions in the outbox. Returns a report of what became of them. Raises ClientError while

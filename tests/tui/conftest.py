@@ -44,8 +44,8 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
         where = Where(os.environ, tmp_path)
         session = sessions.find(node)
 
-        def api(_origin: str, _account: str) -> Api:
-            return connect(origin or node, sessions)
+        def api(its: str, _account: str) -> Api:
+            return connect(origin if origin and its == node else its, sessions)
 
         sending = Sending(open_outbox(where.home), where.home, session, api)
         drafts, machine = home / "drafts", Machine(where.home)

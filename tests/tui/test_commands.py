@@ -56,7 +56,7 @@ async def test_a_form_asks_for_what_is_missing(issue: str, alice: Svc, open_app:
         assert "▌run  svc label create" in text
         assert "docs" in await seen(pilot, "svc label create")
         await press(pilot, "enter")
-        assert "Created" in await seen(pilot, "done")
+        await sees(pilot, "Created", "keys here", "Code")  # the repository's screen stays
     assert "docs" in alice("label", "list", "--json", "name").out
 
 
@@ -71,8 +71,7 @@ async def test_a_form_knows_the_number_of_the_issue(issue: str, alice: Svc, open
         text = await press(pilot, *"closed issue again", "enter")
         assert "▌run  svc issue reopen" in text
         await press(pilot, "enter")
-        assert "done" in await seen(pilot, "done")
-        assert "○ open" in await press(pilot, "escape", "r")
+        await sees(pilot, "Reopened issue #1", "○ open", "c comment")
     assert json.loads(alice("issue", "view", "1", "--json", "state").out)["state"] == "open"
 
 
@@ -103,7 +102,7 @@ async def test_a_command_line_asks_for_what_it_lacks(issue: str, open_app: Open)
         assert "▌LABELS" in text
         await press(pilot, "enter", *"bug", "enter")
         await press(pilot, "enter")
-        assert "done" in await seen(pilot, "done")
+        await sees(pilot, "Labelled issue #1", "keys here")
 
 
 async def test_a_new_one_without_a_title_is_written_in_its_form(

@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from localstore.folder.lock import hold_lock
+from localstore.outbox import Outbox
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
@@ -162,6 +163,8 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
         text = await press(pilot, *"Later", "ctrl+s")
         assert "⋯ queued  comment on #1" in text
         assert "⋯ 1 queued" in text
+        keys = (await sees(pilot, "1 queued here, sent later: ")).rstrip().splitlines()[-1]
+        assert keys.startswith(" c comment") and keys.endswith("? keys here")
         text = await press(pilot, "s")
         assert "○ offline" in text
         assert "⋯ queued  comment on #1" in text
@@ -334,6 +337,31 @@ async def test_what_another_program_sent_waits_no_more_on_the_screen_of_the_queu
         assert alice("queue", "retry").code == 0
         await sees(pilot, "nothing waits")
     assert waiting(alice) == []
+
+
+async def test_what_others_queued_is_not_told_as_ones_own(
+    issue: str, alice: Svc, open_app: Open, tmp_path: Path
+) -> None:
+    """What commands, other apps and other accounts put into the outbox goes on waiting without a message, and
+    says nothing about this account's connection; Sync says whose it is."""
+    outbox = Outbox(Path(os.environ["SVC_HOME"]) / "outbox.db")
+    outbox.add(
+        "http://127.0.0.1:9", "u1", "zoe", "zoe/notes", "/repos/r1/issues/1/comments/+", {"body": "Hi"}
+    )
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        await sees(pilot, "⋯ 1 queued", "● live")
+        await press(pilot, "enter", "3", "enter")
+        await sees(pilot, "It hangs", "● live")
+        app.send_queue(by_user=False)
+        text = await settle(pilot)
+        assert "○ offline" not in text and "127.0.0.1:9" not in text and "⋯ queued  comment" not in text
+        await press(pilot, "s")
+        await sees(pilot, "@zoe at 127.0.0.1:9")
+        await press(pilot, "u")
+        await sees(pilot, "of another account, at 127.0.0.1:9: ", "? keys here")
+    outbox.close()
 
 
 async def test_that_another_process_sends_the_queue_is_no_fault(

@@ -109,6 +109,11 @@ class Base(Screen[None], inherit_bindings=False):
         return self.app.screen_stack[-1:] == [self]
 
     @property
+    def is_idle(self) -> bool:
+        """Whether the user types nothing on the screen, so that another one may open."""
+        return self._prompt is None and time.monotonic() >= self._opening
+
+    @property
     def remains(self) -> bool:
         """Whether the screen is still one of the app's screens. It becomes False as soon as the user leaves
         the screen, before its widgets are removed one by one."""
@@ -140,19 +145,14 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Paint the line of keys. It shows a message if there is one, or the keys of an open prompt, or the
-        keys for the row under the cursor."""
+        """Paint the line of keys: the keys of an open prompt, or those for the row under the cursor, and a
+        message if there is one."""
         if not self._is_open:
             return  # `label_of` asks lists, which exist from then on
-        keys = self.query_one("#keys", Hints)
-        if self._said is not None:
-            keys.say(self._said)
-        elif self._prompt is not None:
-            keys.offer(self._prompt.hints)
-        else:
-            keys.offer(self._footer())
+        hints = self._prompt.hints if self._prompt is not None else self.footer()
+        self.query_one("#keys", Hints).offer(hints, self._said)
 
-    def _footer(self) -> list[tuple[str, str]]:
+    def footer(self) -> list[tuple[str, str]]:
         """Returns (key, what it does) for the line of keys. While a filter hides rows, the keys that change
         or clear the filter come first."""
         hints = [(spell_key(action.keys[0]), label) for action, label in self.list_hints()]
@@ -171,7 +171,14 @@ class Base(Screen[None], inherit_bindings=False):
         first."""
         actions = [action for action in self.svc.actions() if action.footer and action.keys]
         actions.sort(key=lambda action: action.id != "open")
-        return [(action, label) for action in actions if (label := self.label_of(action))]
+        return [(action, label) for action in actions if (label := self._label_in_pane(action))]
+
+    def _label_in_pane(self, action: Action) -> str:
+        """The words of an action, by what the list with the focus has under its cursor."""
+        lines, label = self.lines, self.label_of(action)
+        if action.id == "open" and lines is not None and lines.target:
+            return "follow the link"
+        return "search" if action.id == "filter" and label and lines is not None and lines.searches else label
 
     def label_of(self, action: Action) -> str:
         """Returns the label of an action in the line of keys. Returns "" to leave the action out, because it
@@ -289,8 +296,8 @@ class Base(Screen[None], inherit_bindings=False):
         """Ask the server again for what the screen shows."""
 
     def say(self, text: str, role: str = "text") -> None:
-        """Show a message in place of the line of keys until the next key is pressed. An empty text shows the
-        line of keys again. The commands of svc that the text names are named as the app runs them."""
+        """Show a message beside or above the line of keys until the next key is pressed. An empty text
+        removes the message. The commands of svc that the text names are named as the app runs them."""
         self._said = (safe(in_app(text)), role) if text else None
         self.show_frame()
 
@@ -338,7 +345,7 @@ class Base(Screen[None], inherit_bindings=False):
             self._remove_prompt(back)
             if on_leave is not None:
                 on_leave()
-                if self.is_attached and self._said is None:
+                if self.is_attached:
                     self.show_frame()  # a filter may be another one now
             self.prompt_left()
 
@@ -378,8 +385,7 @@ class Base(Screen[None], inherit_bindings=False):
             self.app.call_later(focus)
         else:
             self._place_question(question, prompt, focus)
-        if self._said is None:
-            self.show_frame()
+        self.show_frame()
 
     def _remove_prompt(self, back: Widget | None) -> None:
         """Close the prompt. `back`: the widget that gets the focus back."""
@@ -391,8 +397,7 @@ class Base(Screen[None], inherit_bindings=False):
         for question in self.query(Question):
             self.styles.align = self._aligned
             question.remove()
-        if self._said is None:
-            self.show_frame()
+        self.show_frame()
         if back is not None:
             self.set_focus(back)
 

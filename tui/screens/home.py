@@ -10,8 +10,9 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spell_key
 from tui.screens.first_steps import KEYS, MAKE, SIGN_IN, SIGNED_OUT, steps
+from tui.screens.lists.answered import Answered
 from tui.screens.lists.inbox import SECTIONS, Space, open_item, opening, preview_item, section_of, sections
-from tui.screens.split import SPLIT_ACTIONS, SplitScreen
+from tui.screens.split import SPLIT_ACTIONS
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
@@ -19,7 +20,7 @@ SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 EVERY = 5.0  # seconds between two looks at the models of this machine
 
 
-class Home(SplitScreen):
+class Home(Answered):
     FOLLOWS_LATER = True
     LIST = "repos"
     TWO_LINES = True
@@ -71,7 +72,9 @@ class Home(SplitScreen):
 
     def actions(self) -> tuple[Action, ...]:
         item = self._of_inbox(self.listed.key) if self.is_mounted else None
-        return (opening(item), *self.ACTIONS[1:]) if item is not None else self.ACTIONS
+        if item is None:
+            return self.ACTIONS
+        return (opening(item, self.given.get(item.id)), *self.ACTIONS[1:])
 
     def _of_inbox(self, key: Hashable) -> InboxItem | None:
         return next((item for item in self._inbox if item.id == key), None)
@@ -90,6 +93,12 @@ class Home(SplitScreen):
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
         self._look_at_machine()
+
+    def on_screen_suspend(self) -> None:
+        """Called when another screen opens. Rows that were answered before do not stay any longer."""
+        over = {key for key, mark in self.given.items() if not mark[0].startswith("◐")}
+        self._inbox = [item for item in self._inbox if item.id not in over]
+        self.given = {key: mark for key, mark in self.given.items() if key not in over}
 
     def _look_at_machine(self) -> None:
         """Read the state of language models on this machine, on a thread."""
@@ -127,7 +136,7 @@ class Home(SplitScreen):
         return [*ordered, *(item.repo.id for item in self._inbox if item.repo is not None)]
 
     def _paint_inbox(self, items: list[InboxItem], at: float) -> None:
-        self._inbox, self._inbox_words = items, "empty ✓"
+        self._inbox, self._inbox_words = self.keep_answered(items, self._inbox), "empty ✓"
         self.listen()
         self._paint_answer("inbox")
 
@@ -191,7 +200,7 @@ class Home(SplitScreen):
             right: Part = (f"{self._key_of('machine')} ", "dim")
             items.append(Item(None, ((self._machine, "accent"),), (right,)))
         if self.svc.client.account:
-            items += sections(self._inbox, now, Space(self.narrow, self.two_lines), SHOWN)
+            items += sections(self._inbox, now, Space(self.narrow, self.two_lines), SHOWN, self.given)
             if not self._inbox:
                 items.append(Item(None, (("Inbox ", "title"), (self._inbox_words, "dim"))))
         elif some:

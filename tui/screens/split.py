@@ -22,6 +22,7 @@ from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
     from textual.widget import Widget
 
     from tui.asked import AskedApp
@@ -56,8 +57,17 @@ class Preview(Lines):
     class Scrolled(Message):
         """Posted when the mouse wheel has scrolled the preview."""
 
+    beside: Lines | None = None  # the list whose row is previewed
+
     def highlights(self, index: int) -> bool:
         return self.has_focus and super().highlights(index)
+
+    def choose(self) -> None:
+        """Follow the link under the cursor; on a row without one, choose the row that is previewed."""
+        if self.target or self.beside is None:
+            super().choose()
+        else:
+            self.beside.choose()
 
     def scroll_rows(self, by: int) -> None:
         super().scroll_rows(by)
@@ -84,6 +94,7 @@ class Panes(Mixed):
     _walked = False  # whether the preview is walked or scrolled; only then it needs rows beyond its height
     _stale = False  # whether what is previewed may have changed
     _timer: Timer | None = None
+    _terminal: Size | None = None  # the size of the terminal when the panes were made
     _previewed: Hashable | None = None
     _made: tuple[object, ...] = ()  # rows and facts of the preview, and its size
     texts: Texts | None
@@ -92,8 +103,11 @@ class Panes(Mixed):
         """Returns the widgets of both panes."""
         self.texts = Texts(self, self._again)
         with Horizontal(classes="row"):
-            yield Lines(id=self.LIST, linked=self.LINKED, empty=self.EMPTY, waiting=self.WAITING)
-            yield Preview(marked=False, linked=True, id="preview")
+            rows = Lines(id=self.LIST, linked=self.LINKED, empty=self.EMPTY, waiting=self.WAITING)
+            preview = Preview(marked=False, linked=True, id="preview")
+            preview.beside = rows
+            yield rows
+            yield preview
             if self.FACTS:
                 facts = Facts(marked=False, id="facts")
                 facts.can_focus = facts.display = False
@@ -104,6 +118,10 @@ class Panes(Mixed):
 
     def on_resize(self) -> None:
         self.place_panes()
+        size = self.app.size
+        if size == self._terminal:
+            return  # a message takes lines for a moment
+        self._terminal = size
         self._paint_rows()
         if self.previews:
             self.call_after_refresh(self._again)  # its width is that of the pane

@@ -302,10 +302,18 @@ class Sync(SplitScreen):
         parts: tuple[Part, ...] = (
             ("  ", "text"),
             sign,
+            (self._whose(entry), "person"),
             (safe(describe_action(entry)), "text"),
             (f"  {safe(entry.about)}", "dim"),
         )
         return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
+
+    def _whose(self, entry: QueuedAction) -> str:
+        """Whose action it is, if it is another account's than the one that is signed in here."""
+        sending = self.svc.sending
+        if sending is None or sending.is_mine(entry):
+            return ""
+        return f"@{safe(entry.handle)} at {safe(entry.origin.partition('://')[2])}  "
 
     @property
     def _entry(self) -> QueuedAction | None:

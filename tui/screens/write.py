@@ -11,7 +11,7 @@ from textual.widgets import TextArea
 
 from tui.screens.card import Card
 from tui.text import Part, safe
-from tui.widgets.frame import SEND, Hints, Passed, Prompt
+from tui.widgets.frame import SEND, Passed, Prompt
 from tui.widgets.framed import draw_frame
 from tui.widgets.lines import Lines
 from tui.widgets.typed import dress
@@ -94,11 +94,9 @@ class Write(Card):
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self._what)}", "title"),)
 
-    def show_keys(self) -> None:
-        super().show_keys()
-        if self.has_widgets and self._said is None and self._prompt is None:
-            leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
-            self.query_one("#keys", Hints).offer([(SEND, self._sends or "send"), ("esc", leaves)])
+    def footer(self) -> list[tuple[str, str]]:
+        leaves = "back to the form" if self._sends else "leave: send, go on, discard or keep"
+        return [(SEND, self._sends or "send"), ("esc", leaves)]
 
     def place(self) -> None:
         """Set the size of the card, and place it so that the row that the text is about stays visible."""

@@ -60,9 +60,9 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The line of keys. It shows as many keys as fit, and always the last one, which lists all keys. A
-    message in its place takes as many lines as it needs. If these are more than SAID_ROWS, a sign shows that
-    the rest was cut off."""
+    """The line of keys: as many as fit, and always the last one, which lists all. A message stands before the
+    keys if some of them fit beside it, else in lines of its own above them; of more than SAID_ROWS lines the
+    rest is cut, which a sign shows."""
 
     class Clicked(Message):
         """Posted when a hint in the line of keys is clicked. `key` and `label`: the key and the words of the
@@ -76,66 +76,85 @@ class Hints(Line):
         super().__init__(id=id)
         self._hints: tuple[tuple[str, str], ...] = ()
         self._said: Part | None = None
-        self._rows: list[tuple[Part, ...]] = []  # of the message
+        self._above: list[tuple[Part, ...]] = []  # rows of the message, if it does not fit beside keys
 
     def on_click(self, event: Click) -> None:
         event.stop()
-        end = 1
-        for key, label in self._select_hints() if self._hints else ():
+        hints, end = self._select_hints()
+        for key, label in hints if event.y == len(self._above) else ():
             begin, end = end, end + cell_len(f"{key} {label}  ")
             if begin <= event.x < end - 2:
                 self.post_message(self.Clicked(key, label))
 
-    def offer(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Show these keys. `hints`: (key, what it does) of each."""
-        self._hints, self._said = tuple(hints), None
-        self._fold()
-        self.put(self._fitting())
+    def offer(self, hints: Sequence[tuple[str, str]], message: Part | None = None) -> None:
+        """Show these keys, each with what it does (key, label), and a message."""
+        self._hints, self._said = tuple(hints), message
+        self._place()
 
     def on_resize(self) -> None:
-        if self._said is not None:
-            self._fold()
-        elif self._hints:
-            self.put(self._fitting())
+        self._place()
 
-    def say(self, words: Part) -> None:
-        """Show a message in place of the keys."""
-        self._hints, self._said = (), words
-        self._fold()
-        self.put(((" ", "text"), words))
+    @property
+    def _width(self) -> int:
+        return self.size.width or self.app.size.width
 
-    def _fold(self) -> None:
-        """Wrap the message, and make the widget as high as the lines of the message."""
-        width = (self.size.width or self.app.size.width) - 2
-        rows = fold([self._said], width) if self._said is not None else []
-        self._rows = rows[:SAID_ROWS]
+    def _place(self) -> None:
+        """Place the message and the keys, and set the height to the lines that they need."""
+        above = [] if self._said is None or self._fits_beside() else self._fold(self._said)
+        if above != self._above:
+            self._above = above
+            self.refresh()
+        if self.styles.height is None or self.styles.height.value != len(above) + 1:
+            self.styles.height = len(above) + 1
+        hints, _ = self._select_hints()
+        parts: list[Part] = [(" ", "text")]
+        if self._said is not None and not above:
+            parts += [self._said, (" " * BESIDE if hints else "", "text")]
+        for key, label in hints:
+            parts += [(key, "accent"), (f" {label}  ", "dim")]
+        self.put([*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])])
+
+    def _fold(self, message: Part) -> list[tuple[Part, ...]]:
+        """The rows of a message."""
+        width = self._width - 2
+        rows = fold([message], width)
         if len(rows) > SAID_ROWS:
-            self._rows[-1] = (*fit(self._rows[-1], width - 1), (CUT, "dim"))
-        if self.styles.height is None or self.styles.height.value != max(1, len(self._rows)):
-            self.styles.height = max(1, len(self._rows))
+            rows = rows[:SAID_ROWS]
+            rows[-1] = (*fit(rows[-1], width - 1), (CUT, "dim"))
+        return rows
+
+    def _fits_beside(self) -> bool:
+        """Whether the message leaves room for some keys in its line."""
+        begin = self._begin(True)
+        return len(self._fitting(begin)) >= min(KEYS_BESIDE, len(self._hints)) and begin < self._width
 
     def render_line(self, y: int) -> Strip:
-        if len(self._rows) <= 1:
+        if y >= len(self._above):
             return super().render_line(y)
         styles = THEMES[getattr(self.app, "colours", "terminal")]
-        row = self._rows[y] if y < len(self._rows) else ()
-        return strip(columns(((" ", "text"), *row), (), self.size.width), self.size.width, styles)
+        return strip(columns(((" ", "text"), *self._above[y]), (), self.size.width), self.size.width, styles)
 
-    def _select_hints(self) -> list[tuple[str, str]]:
-        """Returns those hints (key, label) that fit into the line."""
+    def _begin(self, beside: bool) -> int:
+        """The column of the first key. `beside`: whether the message stands before it."""
+        return 1 + (cell_len(self._said[0]) + BESIDE if beside and self._said is not None else 0)
+
+    def _select_hints(self) -> tuple[list[tuple[str, str]], int]:
+        """The hints (key, label) that are shown, and the column of the first one."""
+        begin = self._begin(not self._above)
+        return self._fitting(begin), begin
+
+    def _fitting(self, begin: int) -> list[tuple[str, str]]:
+        """The hints that fit into a line from the column `begin` on; the last one in any case, if nothing
+        stands before it."""
         hints = list(self._hints)
-        width = sum(cell_len(f"{key} {label}  ") for key, label in hints) + 1  # one blank before, two behind
-        while len(hints) > 1 and width > self.size.width > 0:
+        width = begin + sum(cell_len(f"{key} {label}  ") for key, label in hints)  # two blanks behind
+        while len(hints) > 1 and width > self._width:
             width -= cell_len("{} {}  ".format(*hints.pop(-2)))
-        return hints
-
-    def _fitting(self) -> list[Part]:
-        parts: list[Part] = [(" ", "text")]
-        for key, label in self._select_hints():
-            parts += [(key, "accent"), (f" {label}  ", "dim")]
-        return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
+        return hints if begin == 1 or width <= self._width else []
 
 
+BESIDE = 3  # columns between a message and the keys beside it
+KEYS_BESIDE = 3  # keys that have to fit beside a message
 SAID_ROWS = 6  # lines of a message
 SEND = "ctrl+s"  # the key that sends all of what is written
 STEPS = {"up": -1, "down": 1}

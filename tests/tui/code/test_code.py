@@ -123,6 +123,29 @@ async def test_a_folder_is_previewed_with_sizes(project: str, alice: Svc, open_a
         assert "╭─ project ─" in text and " 1 of 3 ─╯" in text
 
 
+async def test_the_row_above_a_folder_and_a_large_file_replace_what_was_previewed(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    """What the pane shows is always what is under the cursor: the folder above for `../`, the size of a file
+    that is too large, and never the file that the cursor was on before."""
+    Path("src/large.txt").write_text("x" * 300_000)
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await opened(pilot, "g", "enter")
+        await sees(pilot, "../", "large.txt", "main.py")
+        await press(pilot, "G")
+        await sees(pilot, "src/main.py", "return 2")
+        await press(pilot, "g")
+        text = await sees(pilot, "project/ · 1 folder")
+        assert "return 2" not in text and "▸ src/" in text
+        await press(pilot, "j")
+        await sees(pilot, "src/large.txt · 293.0 KiB", "not previewed; enter opens it")
+        await press(pilot, "j", "h")
+        await sees(pilot, "history")
+        await press(pilot, "escape", "g")
+        await sees(pilot, "project/ · 1 folder")
+
+
 async def test_a_file_says_where_one_is_in_it_and_a_search_what_it_found(
     project: str, alice: Svc, open_app: Open
 ) -> None:
@@ -137,6 +160,21 @@ async def test_a_file_says_where_one_is_in_it_and_a_search_what_it_found(
         assert "10 of 10 " in await press(pilot, "N", "N")
         await press(pilot, "slash", *"nowhere", "enter")
         await sees(pilot, "nothing matches")
+
+
+async def test_a_very_wide_screen_has_facts_about_the_file(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(200, 40)) as pilot:
+        await opened(pilot, "g", "j")
+        text = await sees(pilot, "README.md", "╭─ facts ─", "last seal", "changed by", "history · 1", "First")
+        assert f"@{project.partition('/')[0]}"[:30] in text
+        await press(pilot, "k")
+        await sees(pilot, "src/ · ", "╭─ facts ─")
+        assert "last seal" not in await settle(pilot)
+        await press(pilot, "h")
+        assert "╭─ facts ─" not in await sees(pilot, "history of")
+        await press(pilot, "escape")
+        await pilot.resize_terminal(140, 40)
+        assert "╭─ facts ─" not in await settle(pilot)
 
 
 async def test_a_file_is_found_with_its_text_beside_it(project: str, open_app: Open) -> None:

@@ -42,9 +42,10 @@ async def test_a_request_for_access_is_granted_from_the_inbox(
         await press(pilot, "enter")
         await sees(pilot, "▌grant", "decline", "open the repository")
         await press(pilot, "enter")
-        await sees(pilot, "done", "svc repo access grant")
-        await press(pilot, "escape")
-        await sees(pilot, "Inbox")
+        text = await sees(pilot, "granted ✓", "Inbox 0", "the role triage")
+        assert "esc back" in text
+        await press(pilot, "r", "escape")
+        await sees(pilot, "Home", "Repositories")
     assert "triage" in roles().values()
 
 
@@ -76,8 +77,6 @@ async def test_an_invitation_is_accepted_from_home(
         await press(pilot, "enter")
         await sees(pilot, "▌accept", "decline")
         await press(pilot, "enter")
-        await sees(pilot, "done", "svc repo invite accept")
-        await press(pilot, "escape")
-        await sees(pilot, "Repositories 1", "theirs")
+        await sees(pilot, "accepted ✓", "You have the role write", "Repositories 1", "▌  t-test")
     viewer = json.loads(alice("repo", "view", theirs, "--json", "viewer").out)["viewer"]
     assert viewer["role"] == "write"

@@ -8,6 +8,7 @@ from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui.app import SvcApp
+from tui.screens.base import Base
 
 __all__ = ["issue", "project"]
 Open = Callable[..., SvcApp]
@@ -88,3 +89,67 @@ async def test_a_footer_leaves_two_columns_at_its_right(issue: str, open_app: Op
             await settle(pilot)
             for keys in ("enter", "2", "3", "enter"):
                 assert len(footer(await press(pilot, keys)).rstrip()) <= width - 2
+
+
+async def test_a_message_leaves_the_keys_where_they_are_seen(project: str, open_app: Open) -> None:
+    """A short message stands before the keys, a long one above them; the list then has fewer lines."""
+    long = "the server did not answer: it may be stopped, or the network is down; r asks it again " * 2
+    for width in (80, 100, 200):
+        app = open_app()
+        async with app.run_test(size=(width, 24)) as pilot:
+            await settle(pilot)
+            await press(pilot, "enter")
+            screen = app.screen
+            assert isinstance(screen, Base)
+            screen.say("saved")
+            text = await settle(pilot)
+            assert footer(text).startswith(" saved   enter open") and footer(text).endswith("? keys here")
+            screen.say(long, "warn")
+            text = await settle(pilot)
+            assert footer(text).startswith(" enter open") and footer(text).endswith("? keys here")
+            rows = text.rstrip().splitlines()
+            assert any(row.startswith(" the server did not answer") for row in rows[-4:-1])
+            assert "r asks it again" in rows[-2]
+            text = await press(pilot, "j")
+            assert "asks it again" not in text and len(text.rstrip().splitlines()) == 24
+
+
+async def test_keys_stay_in_the_line_while_the_server_is_away(project: str, open_app: Open) -> None:
+    app = open_app("http://127.0.0.1:9")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "r")
+        await sees(pilot, "○ offline")
+        assert footer(text).endswith("? keys here") and "a account" in footer(text)
+
+
+async def test_code_names_the_keys_of_the_pane_with_the_focus(project: str, open_app: Open) -> None:
+    """Nothing is opened in a text, and blame, replay and live editing need a file."""
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        text = footer(await press(pilot, "enter", "2", "g"))
+        assert "enter open" in text and "B blame" not in text and "p replay" not in text
+        await press(pilot, "j")
+        text = footer(await sees(pilot, "Read me.", "B blame"))
+        assert "enter open" in text and "/ filter" in text
+        text = footer(await press(pilot, "enter"))
+        assert "enter open" not in text and "B blame" in text and "/ search" in text
+        await press(pilot, "h")
+        await sees(pilot, "history of", "seal ")
+        assert "enter open" in footer(await settle(pilot))
+        text = footer(await press(pilot, "tab"))
+        assert "J next hunk" in text and "v side by side" in text
+        assert "/project  seal " in await press(pilot, "enter")
+
+
+async def test_enter_in_a_preview_opens_the_row(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "8")
+        await press(pilot, "j", "tab")
+        text = await settle(pilot)
+        label = next((part for part in footer(text).split("  ") if part.strip().startswith("enter ")), "")
+        before = pilot.app.screen
+        await press(pilot, "enter")
+        asks = "esc leave" in footer(await settle(pilot)) or pilot.app.screen is not before
+        assert asks is bool(label)

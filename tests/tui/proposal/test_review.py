@@ -139,6 +139,20 @@ async def test_a_suggestion_is_applied(
     assert "c = 5" in Path("src/main.py").read_text()
 
 
+async def test_the_line_of_keys_is_about_the_pane_with_the_focus(proposal: str, open_app: Open) -> None:
+    """Among the files, enter goes to the changes and no key is about a line; among the lines, they are."""
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await open_files(pilot, proposal)
+        if "enter its changes" not in await settle(pilot):
+            await press(pilot, "tab")
+        keys = (await sees(pilot, "enter its changes")).rstrip().splitlines()[-1]
+        assert "comment on the line" not in keys and "resolve" not in keys and "apply" not in keys
+        await press(pilot, "enter", "j", "j")
+        keys = (await sees(pilot, "c comment on the line")).rstrip().splitlines()[-1]
+        assert "enter" not in keys and "x suggest other lines" in keys and "/ search" in keys
+        assert "resolve" not in keys and "apply" not in keys
+
+
 async def test_news_that_come_under_another_screen_are_not_lost(
     proposal: str,
     other: Callable[..., None],

@@ -39,7 +39,7 @@ async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
         await to(pilot, "device", devices[0]["id"])
         await press(pilot, "e")
         await typed(pilot, "My desk")
-        assert "My desk" in await press(pilot, "escape")
+        await sees(pilot, "is now called My desk", "✓ active", "My desk  ")
         await to(pilot, "device", devices[0]["id"])
         await press(pilot, "x")
         assert "nothing was revoked" in await typed(pilot, "desk")

@@ -98,6 +98,16 @@ class ChangedFiles(Differing, Base):
         """Returns the command line that prints changes which are too large for the screen."""
         raise NotImplementedError
 
+    def label_of(self, action: Action) -> str:
+        """What the key does in the pane with the focus: the files, or the changes."""
+        label = super().label_of(action)
+        if action.id != "open" or not label:
+            return label
+        key = self.listing.key
+        if self.lines is not self.listing or not isinstance(key, TreeKey):
+            return ""
+        return "its changes" if key.kind != "folder" else "unfold" if key.path in self._folded else "fold"
+
     # --- the screen
 
     def files_and_changes(self) -> ComposeResult:

@@ -21,11 +21,13 @@ from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
 from tui.screens.code.begin_edit import EDIT, BeginEdit
 from tui.screens.code.clipboard import copy
 from tui.screens.code.differing import DIFF_ACTIONS
+from tui.screens.code.file_facts import FileFacts
 from tui.screens.code.folder_tree import FolderTree
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY
 from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
+from tui.screens.facts import Facts
 from tui.screens.split import REST
 from tui.text import Part, safe
 from tui.texts import Texts, is_markdown, item, linked_path
@@ -42,13 +44,15 @@ if TYPE_CHECKING:
 OF_FILES = frozenset(
     {"find_file", "blame", "history", "replay", "edit", "live"}
 )  # not keys of a list of seals
+NEED_FILE = frozenset({"blame", "replay", "edit"})
+IN_DIFF = {"split": "side by side", "next_hunk": "next hunk", "next_file": "next file"}  # keys named there
 OF_NOTHING = frozenset({"live", "follow"})  # keys of a branch without a seal
 TREE_WIDTH = 34
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
 
-class Code(History, BeginEdit, FolderTree, Replay, Pictured):
+class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
     OF_SEAL = True
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
@@ -84,6 +88,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         self._glimpsed = False  # whether the file is shown because the cursor rests on it
         self._headed = ("", "")  # title of the file's pane, and words beside it
         self._bright = ""  # the pane that has the focus, or had it last
+        self._made_for = 0  # columns of the terminal that the page was made for
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
@@ -94,9 +99,26 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             return tuple(action for action in self.ACTIONS if action.id in OF_NOTHING)
         if self._mode == "file":
             return self.ACTIONS
+        in_diff = self.diff.has_focus
         return tuple(
-            replace(action, footer=False) if action.id in OF_FILES else action for action in self.ACTIONS
+            replace(action, footer=False)
+            if action.id in OF_FILES
+            else replace(action, footer=in_diff, label=IN_DIFF[action.id])
+            if action.id in IN_DIFF
+            else action
+            for action in self.ACTIONS
         )
+
+    def label_of(self, action: Action) -> str:
+        """What the key does in the pane with the focus: nothing is opened in a text, and some keys need a
+        file."""
+        lines, tree = self.of.lines, self.query_one("#tree", Lines)
+        if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
+            return ""
+        on_folder = lines is tree and isinstance(tree.key, tuple) and tree.key[0] != "file"
+        if action.id in NEED_FILE and (on_folder or (lines is not tree and self.path is None)):
+            return ""
+        return action.label
 
     def compose(self) -> ComposeResult:
         about = Lines(marked=False, id="about")
@@ -111,6 +133,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             with Pane(id="seal_pane"):
                 yield about
                 yield Diff(id="diff")
+            facts = Facts(marked=False, id="facts")
+            facts.can_focus = facts.display = False
+            yield facts
             yield Lines(id="people")
         yield Line(id="bar")
 
@@ -127,7 +152,9 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     def on_resize(self) -> None:
         self._arrange()
-        if self._is_page and self._mode == "file":
+        width = self.app.size.width
+        if self._is_page and self._mode == "file" and width != self._made_for:
+            self._made_for = width
             self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
@@ -141,6 +168,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         if self._mode != "file" or self.path is None:
             self.show_picture(None)
         self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES
+        self.place_facts()
         self.query_one("#bar").display = self.live or self._playing is not None
         self.query_one("#tree_pane").styles.width = TREE_WIDTH if self.wide else "1fr"
         self._frame()
@@ -183,6 +211,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
 
     def on_descendant_focus(self) -> None:
         self._frame()
+        self.of.show_keys()
         if self.query_one("#tree", Lines).has_focus:
             self._rest()  # a preview waits for the focus, which may come after the rows
 
@@ -282,17 +311,20 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
             return
         if not isinstance(key, tuple) or key[1] == self.path:
             return
-        if key[0] == "dir" and self.of.seal is not None:
-            folder = contents.tree(self.of.repo.id, self.of.seal, key[1])
-            self.svc.load(folder, lambda tree, at: self._show_entries(key, tree))
         if key[0] != "file":
-            return
-        if self._sizes.get(str(key[1]), PREVIEWED + 1) <= PREVIEWED:
+            self._glimpse_folder(key)
+        elif self._sizes.get(str(key[1]), PREVIEWED + 1) <= PREVIEWED:
             self.open_file(str(key[1]), glimpsed=True)
+        else:
+            self._show_large(str(key[1]))
 
     def show_no_file(self) -> None:
         self.path = self._blob = None
         self.show_picture(None)
+        self.place_facts()
+
+    def size_of(self, path: str) -> int | None:
+        return self._sizes.get(path)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -310,7 +342,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         elif event.lines.id == "people":
             self.follow(str(event.key))
         elif self._mode == "history":
-            self.show_seal(str(event.key))
+            self.show_seal(str(self.query_one("#file", Lines).key))
 
     def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         """Show a file at the seal of the screen. `glimpsed`: the file is only a preview, because the cursor
@@ -515,7 +547,10 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured):
         if self._mode == "history":
             self._mode = "file"
             self._arrange()
-            if self._blob is not None and not self.show_picture(self._blob):
+            if self._blob is None:
+                self.query_one("#file", Lines).show(())
+                self._head("", "")  # until the preview of the row under the cursor
+            elif not self.show_picture(self._blob):
                 self._show_text(self._text)
             self._focus("file" if self.path and (self.wide or not self._glimpsed) else "tree")
             return True

@@ -20,7 +20,7 @@ from tui.screens.code.clipboard import copy
 from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.live import name_of
 from tui.text import Part, safe
-from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
+from tui.widgets.frame import LIGHTS, Line, Prompt
 from tui.widgets.framed import draw_frame
 from tui.widgets.written import Cursors, Use, Written
 
@@ -110,12 +110,9 @@ class Edit(Over):
         self.svc.carry_out(action)
         return True
 
-    def show_keys(self) -> None:
-        super().show_keys()
-        if self._said is None and self._prompt is None and self.has_widgets:
-            footer = [action for action in self.svc.actions() if action.id in OWN and action.footer]
-            hints = [(spell_key(action.keys[0]), action.label) for action in footer if action.keys]
-            self.query_one("#keys", Hints).offer(hints)
+    def footer(self) -> list[tuple[str, str]]:
+        offered = [action for action in self.svc.actions() if action.id in OWN and action.footer]
+        return [(spell_key(action.keys[0]), action.label) for action in offered if action.keys]
 
     @property
     def _area(self) -> Written:

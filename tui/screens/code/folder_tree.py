@@ -137,11 +137,35 @@ class FolderTree(Live):
 
     # --- what is in a folder
 
-    def _show_entries(self, key: tuple[str, str], folder: Tree) -> None:
-        """Show the entries of the folder under the cursor, with the sizes of files, as its preview. `key`:
-        the key of the folder's row in the tree. `folder`: the folder's entries."""
+    def _glimpse_folder(self, key: tuple[str, str]) -> None:
+        """Show what is in the folder under the cursor, or in the one above for the row `../`. `key`: its row
+        in the tree."""
+        kind, path = key
+        if self.of.seal is None:
+            return
+        if kind == "up":
+            path = self.folder.rpartition("/")[0]
+        folder = contents.tree(self.of.repo.id, self.of.seal, path)
+        self.svc.load(folder, lambda tree, at: self._show_entries(key, path, tree))
+
+    def _shows_preview(self, key: tuple[str, str]) -> bool:
+        """Whether the cursor of the tree is still on this row, and the pane of the file shows its preview."""
+        tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
+        return self._mode == "file" and tree.key == key and not file.has_focus
+
+    def _show_large(self, path: str) -> None:
+        """Show the size of the file under the cursor, which is too large for a preview."""
+        if self._shows_preview(("file", path)):
+            self.show_no_file()
+            row = (("  not previewed; ", "dim"), ("enter", "accent"), (" opens it", "dim"))
+            self.query_one("#file", Lines).show([Item(None, row)])
+            self._head(safe(path), size(self._sizes[path]) if path in self._sizes else "")
+
+    def _show_entries(self, key: tuple[str, str], path: str, folder: Tree) -> None:
+        """Show the entries of a folder as the preview of a row, with the sizes of files. `key`: of the row in
+        the tree; `path`: of the folder; `folder`: its entries."""
         file = self.query_one("#file", Lines)
-        if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
+        if not self._shows_preview(key):
             return
         self.show_no_file()
         entries = sorted(folder.entries, key=lambda entry: (entry.kind != "dir", entry.path))
@@ -153,7 +177,7 @@ class FolderTree(Live):
             counted.append(f"{folders} folder{'' if folders == 1 else 's'}")
         if files:
             counted.append(f"{len(files)} file{'' if len(files) == 1 else 's'}, {size(sum(files))}")
-        self._head(f"{safe(key[1])}/", " · ".join(counted))
+        self._head(f"{safe(path)}/" if path else f"{safe(self.of.repo.name)}/", " · ".join(counted))
 
     def show_no_file(self) -> None:
         """Called before the pane of the file shows something that is not a file."""

@@ -119,4 +119,4 @@ class Form(Card):
             self.say(f"{lacking[0].name} is missing" if lacking else "a quote is open", "warn")
             return
         self.app.pop_screen()
-        self.svc.run_words(words)
+        self.svc.run_here(words, f"svc {shlex.join(words)}")

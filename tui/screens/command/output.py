@@ -16,7 +16,7 @@ from localstore.core.errors import Cancelled, SvcError
 from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
-from tui.screens.base import Over
+from tui.screens.base import Base, Over
 from tui.screens.command.printed import rows_of
 from tui.text import Part, ago, safe
 from tui.widgets.framed import draw_frame
@@ -31,47 +31,127 @@ DONE = "done"  # the state of a command that succeeded
 RUNNING: Part = ("running", "dim")
 SUCCEEDED: Part = (DONE, "good")
 FRAME = 4  # columns of the frame around the output, with its blanks
+LATE = 2.0  # seconds after which a command that still runs gets a screen
+REASONS = 3  # lines of the reason of a failure that are said in place
+ERROR = "svc: "
+
+
+def inner_width(width: int) -> int:
+    """The columns of an output on a screen of `width` columns, without the frame."""
+    return max(20, width - FRAME)
 
 
 class Command:
-    """A command of svc that runs in a separate process. `stops`: returns whether it has to end."""
+    """A command of svc that runs in a separate process. `show`: called while it runs and at its end, with its
+    output so far and its state as a part; what it was called with last is `text` and `state`."""
 
     def __init__(
         self,
         words: list[str],
         folder: Path | None,
         commands: Commands,
-        stops: Callable[[], bool] = lambda: False,
+        show: Callable[[str, Part], None] = lambda text, state: None,
     ) -> None:
-        self._words, self._folder, self._commands, self._stops = words, folder, commands, stops
+        self.words, self._folder, self._commands = words, folder, commands
+        self.show = show
+        self.text, self.state = "", RUNNING
+        self.began_at = self.ended_at = time.monotonic()
+        self.begun = False
+        self._stopped = threading.Event()
 
-    def begin(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
-        """Run the command on a thread. `show`: called while it runs and at its end, with its output so far
-        and with its state as a part. The output is formatted for `width` columns. `app`: the app, because a
-        screen that the user has left does not know it any more."""
-        app.run_worker(lambda: self._run(app, width, show), thread=True, exit_on_error=False)
+    @property
+    def runs(self) -> bool:
+        return self.state == RUNNING
 
-    def _run(self, app: AskedApp, width: int, show: Callable[[str, Part], None]) -> None:
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def begin(self, app: AskedApp, width: int) -> None:
+        """Run the command on a thread, with its output formatted for `width` columns. `app`: the app, because
+        a screen that was left cannot return it any more."""
+        self.begun, self.began_at = True, time.monotonic()
+        app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
+
+    def _run(self, app: AskedApp, width: int) -> None:
         try:
             response = self._commands.run(
-                self._words,
+                self.words,
                 self._folder,
                 width,
-                lambda: self._stops() or not app.is_running,
-                lambda text: app.later(lambda: show(text, RUNNING)),
+                lambda: self._stopped.is_set() or not app.is_running,
+                lambda text: app.later(lambda: self._tell(text, RUNNING)),
             )
         except Cancelled:
-            app.later(lambda: show("it was stopped", ("stopped", "warn")))
+            app.later(lambda: self._tell("it was stopped", ("stopped", "warn")))
             return
         except (SvcError, OSError) as error:
             message = sentence(error)
-            app.later(lambda: show(message, ("failed", "bad")))
+            app.later(lambda: self._tell(message, ("failed", "bad")))
             return
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = SUCCEEDED if response.success else (f"exit {data.get('code', 1)}", "bad")
-        app.later(lambda: show(text, state))
+        app.later(lambda: self._tell(text, state))
         app.later(app.command_ended)
+
+    def _tell(self, text: str, state: Part) -> None:
+        self.text, self.state, self.ended_at = text, state, time.monotonic()
+        self.show(text, state)
+
+    @property
+    def brief(self) -> str | None:
+        """What an ended command printed, if that is said in a line: a sentence, or why it failed. None if it
+        printed more."""
+        lines = [line.strip() for line in Text.from_ansi(self.text).plain.splitlines() if line.strip()]
+        if len(lines) > (1 if self.state == SUCCEEDED else REASONS):
+            return None
+        return " ".join(line.removeprefix(ERROR) for line in lines)
+
+
+def run_here(
+    app: AskedApp,
+    screen: Base,
+    command: Command,
+    doing: str,
+    ended: Callable[[bool], None] = lambda succeeded: None,
+) -> None:
+    """Run a command of svc without leaving the screen, which says `doing` until it has ended, then what it
+    printed. A screen opens for output of more than a line, and for a command that takes long. `ended`: called
+    with whether it succeeded."""
+    opened: list[Output] = []
+
+    def open_output() -> None:
+        if screen.in_front and screen.is_idle and not opened:
+            screen.say("")
+            opened.append(Output(command))
+            app.push_screen(opened[0])
+
+    def show(text: str, state: Part) -> None:
+        if command.runs:
+            return
+        words, succeeded = command.brief, state == SUCCEEDED
+        ended(succeeded)
+        if opened:
+            screen.stale = True
+            return
+        if words is None:
+            open_output()
+        front = screen if screen.in_front else app.screen
+        if not opened and isinstance(front, Base):
+            front.say(words or f"{shlex.join(command.words[:2])}: {state[0]}", "text" if succeeded else "bad")
+        if screen.in_front:
+            screen.news()
+        else:
+            screen.stale = True
+
+    def late() -> None:
+        if command.runs:
+            open_output()
+
+    command.show = show
+    screen.say(f"◐ {doing}", "dim")
+    screen.set_timer(LATE, late)
+    command.begin(app, inner_width(screen.app.size.width))
 
 
 class Output(Over):
@@ -82,19 +162,16 @@ class Output(Over):
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys
 
-    def __init__(self, words: list[str], folder: Path | None, commands: Commands) -> None:
+    def __init__(self, command: Command) -> None:
         super().__init__()
-        self._words, self._folder, self._commands = words, folder, commands
-        self._stopped = threading.Event()
-        self._state = RUNNING
+        self._command = command
         self._lines: list[str] = []
-        self._began_at = self._ended_at = time.monotonic()
 
     def content(self) -> ComposeResult:
         yield Sheet(marked=False, searches=True, empty="running …", id="output")
 
     def actions(self) -> tuple[Action, ...]:
-        return self.ACTIONS if self._state == RUNNING else self.ENDED
+        return self.ACTIONS if self._command.runs else self.ENDED
 
     def label_of(self, action: Action) -> str:
         return "search" if action.id == "filter" else super().label_of(action)
@@ -102,12 +179,12 @@ class Output(Over):
     def title_parts(self) -> Sequence[Part]:
         repo = self.subject()[0]
         where = f"  {safe(repo.full_name)}" if repo is not None else ""
-        word, role = self._state
+        word, role = self._command.state
         return ((" Command ", "title"), (f" {self._sign} {word}", role), (where, "dim"))
 
     @property
     def _sign(self) -> str:
-        return {"running": "◐", DONE: "✓", "stopped": "⊘"}.get(self._state[0], "✗")
+        return {"running": "◐", DONE: "✓", "stopped": "⊘"}.get(self._command.state[0], "✗")
 
     @property
     def _sheet(self) -> Sheet:
@@ -120,27 +197,31 @@ class Output(Over):
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
-        width = self._width
-        command = Command(self._words, self._folder, self._commands, self._stopped.is_set)
-        command.begin(self.svc, width, self._show)
+        command = self._command
+        if not command.begun:
+            command.show = self._show
+            command.begin(self.svc, inner_width(self.app.size.width))
+        else:
+            then = command.show
 
-    @property
-    def _width(self) -> int:
-        """The width of the output in columns, without the frame of the screen."""
-        return max(20, self.app.size.width - FRAME)
+            def show(text: str, state: Part) -> None:
+                self._show(text, state)
+                then(text, state)
+
+            command.show = show
+            self._show(command.text, command.state)
 
     def do_stop(self) -> None:
-        if self._state == RUNNING:
-            self._stopped.set()
+        if self._command.runs:
+            self._command.stop()
         else:
             self.say("it is not running any more", "dim")
 
     def _show(self, text: str, state: Part) -> None:
         if not self.is_attached:
             return
-        self._state, self._ended_at = state, time.monotonic()
         self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
-        self._sheet.empty = "it printed nothing"
+        self._sheet.empty = "running …" if self._command.runs else "it printed nothing"
         self.paint()
         self.show_frame()
 
@@ -150,9 +231,10 @@ class Output(Over):
 
     def paint(self) -> None:
         sheet = self._sheet
-        failed = self._state not in (RUNNING, SUCCEEDED)
-        sheet.show([Item(None, row) for row in rows_of(self._lines, self._width, failed)])
-        if self._state == RUNNING:
+        failed = self._command.state not in (RUNNING, SUCCEEDED)
+        width = inner_width(self.app.size.width)
+        sheet.show([Item(None, row) for row in rows_of(self._lines, width, failed)])
+        if self._command.runs:
             sheet.go(len(sheet.rows) - 1)  # like a terminal, a running command shows its last line
         self._name_frame()
 
@@ -160,9 +242,10 @@ class Output(Over):
         self._name_frame()
 
     def _name_frame(self) -> None:
-        """Write into the frame the command, how it has ended, and which of its lines are visible."""
-        word = self._state[0]
-        after = f" in {self._ended_at - self._began_at:.1f} s" if self._state != RUNNING else ""
-        failed = self._state[1] == "bad"
+        """Write the command, how it ended and the visible lines into the frame."""
+        command = self._command
+        word, role = command.state
+        after = "" if command.runs else f" in {command.ended_at - command.began_at:.1f} s"
+        failed = role == "bad"
         draw_frame(self._sheet, "bad" if failed else "accent")
-        self._sheet.name_frame(f"svc {safe(shlex.join(self._words))} · {word}{after}", self._sheet.position)
+        self._sheet.name_frame(f"svc {safe(shlex.join(command.words))} · {word}{after}", self._sheet.position)

@@ -15,7 +15,7 @@ from tui.widgets.lines import Item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui.screens.base import Base
+    from tui.screens.lists.answered import Answered
     from tui.screens.split import Panes
 
 Line = tuple[Part, ...]
@@ -71,10 +71,17 @@ def _role(verb: str, role: str) -> Line:
     return ((f"{verb} the role ", "text"), (role, "accent"))
 
 
-def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], None]) -> bool:
+def ask_for_answer(screen: Answered, item: InboxItem, open_repository: Callable[[], None]) -> bool:
     """Let the user choose an answer to a row of the inbox, and run the svc command that gives it.
     `open_repository`: called if the user chooses to see the repository instead. Returns False if the row
     needs no answer."""
+    if item.id in screen.given:
+        words, role = screen.given[item.id]
+        if role == "good" and item.repo is not None:
+            open_repository()
+        else:
+            screen.say(words, "dim")
+        return True
     answers = answers_to(item)
     if not answers:
         return False
@@ -83,8 +90,7 @@ def ask_for_answer(screen: Base, item: InboxItem, open_repository: Callable[[], 
         if answer == OPEN:
             open_repository()
         else:
-            screen.stale = True  # the answer takes the row away
-            screen.svc.run_words(answers[answer])
+            screen.give(item, answer, answers[answer])
 
     about = item.subject.title if item.repo is None else item.repo.full_name
     labels = [*answers, *([OPEN] if item.event == "access.request" else [])]  # what is offered may be hidden

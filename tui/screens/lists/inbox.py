@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -17,14 +17,16 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.base import TWO_PANES
 from tui.screens.first_steps import SIGN_IN, SIGNED_OUT, steps
-from tui.screens.split import SPLIT_ACTIONS, Panes, SplitScreen
+from tui.screens.lists.answered import Answered
+from tui.screens.split import SPLIT_ACTIONS
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, heading, sequence
 
 if TYPE_CHECKING:
     from tui.asked import AskedApp
-    from tui.screens.base import Base
 
+NONE_GIVEN: Mapping[str, Part] = {}
+WORD = 10  # columns of the word that says why a row is there
 NAME = 32  # columns of a repository's name
 # What waits for the user: all else can be marked as done without being looked at.
 NEEDS_ME = frozenset(
@@ -77,16 +79,16 @@ class Space(NamedTuple):
 ROOMY = Space()
 
 
-def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
-    """Returns the row of an inbox item. Its key is the id of the item."""
-    word, role = ("closed", "dim") if is_over(item) else REASONS[item.reason]
+def row(item: InboxItem, now: float, space: Space = ROOMY, given: Part | None = None) -> Item:
+    """Returns the row of an inbox item. Its key is the id of the item. `given`: how the item was answered."""
+    word, role = given or (("closed", "dim") if is_over(item) else REASONS[item.reason])
     number = f"#{item.subject.number}" if item.subject.number else ""
     full = _about(item)
     name = full.rpartition("/")[2] if space.narrow or space.two_lines else full
     short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
     done, title = describe_event(item), safe(describe(item))
     text = f"{word} {full} {number} {title} {done}"
-    unread: Part = ("● " if item.unread else "  ", "accent")
+    unread: Part = ("● " if item.unread and given is None else "  ", "accent")
     about: Part = (f"{safe(short)}{number} ", "accent")
     if space.two_lines:
         when = ((f"{brief(item.updated_at, now)} ", "dim"),)
@@ -96,7 +98,7 @@ def row(item: InboxItem, now: float, space: Space = ROOMY) -> Item:
         when = ((f"{brief(item.updated_at, now)} ", "dim"),)
         return Item(item.id, (unread, (f"{word} ", role), about, (title, "text")), when, text)
     what: Part = (f" · {safe(done)}" if done else "", "dim")
-    parts = (unread, (f"{word:<10}", role), about, (f" {title}", "text"), what)
+    parts = (unread, (f"{word:<{WORD - 1}} ", role), about, (f" {title}", "text"), what)
     return Item(item.id, parts, ((f"{ago(item.updated_at, now)} ", "dim"),), text)
 
 
@@ -115,16 +117,20 @@ def section_of(item: InboxItem) -> str:
 
 
 def sections(
-    items: Sequence[InboxItem], now: float, space: Space = ROOMY, most: int | None = None
+    items: Sequence[InboxItem],
+    now: float,
+    space: Space = ROOMY,
+    most: int | None = None,
+    given: Mapping[str, Part] = NONE_GIVEN,
 ) -> list[Item]:
     """Returns the rows of the inbox by section. Each section begins with a heading that has the number of its
-    rows. `most`: how many rows of each section are shown at most."""
+    rows. `most`: how many rows of each section are shown at most. `given`: how rows were answered, by id."""
     rows: list[Item] = []
     for name in SECTIONS:
         own = [item for item in items if section_of(item) == name]
         if own:
-            rows.append(heading(name, len(own)))
-        rows += [row(item, now, space) for item in own[:most]]
+            rows.append(heading(name, sum(item.id not in given for item in own)))
+        rows += [row(item, now, space, given.get(item.id)) for item in own[:most]]
         if most is not None and len(own) > most:
             rows.append(Item(None, ((f"  {len(own) - most} more: i", "dim"),)))
     return rows
@@ -136,15 +142,18 @@ def _about(item: InboxItem) -> str:
     return item.subject.title if item.repo is None else item.repo.full_name
 
 
-def preview_item(panes: Panes, item: InboxItem) -> None:
+def preview_item(panes: Answered, item: InboxItem) -> None:
     """Show the preview of a row of the inbox: of its issue, its proposal or its repository."""
     from tui.screens.lists.answering import answers_to, read_offer
     from tui.screens.lists.glance import Glance
     from tui.screens.talk.previews import preview_talk
 
     number, repo = item.subject.number, item.repo
+    answers = answers_to(item)
     words: list[tuple[Part, ...]] = [((safe(describe(item)), "title"),)]
-    if answers := answers_to(item):
+    if item.id in panes.given:
+        words.append((panes.given[item.id],))
+    elif answers:
         words.append((("enter ", "accent"), (f"answers: {' or '.join(answers)}", "dim")))
     elif item.reason == "report":
         words.append((("enter ", "accent"), ("opens Security, which lists the reports", "dim")))
@@ -162,7 +171,7 @@ def preview_item(panes: Panes, item: InboxItem) -> None:
         Glance(panes, item.id, repo.id, [*words, (("", "text"),)]).begin()
 
 
-def open_item(screen: Base, item: InboxItem) -> None:
+def open_item(screen: Answered, item: InboxItem) -> None:
     """Open a row of the inbox. If the row needs an answer, let the user choose one. Otherwise show its issue,
     proposal or repository, and mark the row as read."""
     from tui.screens.lists.answering import ask_for_answer
@@ -178,11 +187,12 @@ def open_item(screen: Base, item: InboxItem) -> None:
         open_subject(screen.svc, item)
 
 
-def opening(item: InboxItem) -> Action:
-    """Returns the action of the key enter on a row of the inbox, with the command that does the same."""
+def opening(item: InboxItem, given: Part | None = None) -> Action:
+    """Returns the action of the key enter on a row of the inbox, with the command that does the same.
+    `given`: how the row was answered."""
     from tui.screens.lists.answering import answers_to
 
-    answers = answers_to(item)
+    answers = answers_to(item) if given is None else {}
     if answers:
         return Action(
             "open", ("enter",), "answer", shlex.join(["svc", *next(iter(answers.values()))]), footer=True
@@ -222,7 +232,7 @@ def open_subject(svc: AskedApp, item: InboxItem) -> None:
     svc.load(reads.repo(repo_id), show)
 
 
-class Inbox(SplitScreen):
+class Inbox(Answered):
     FOLLOWS_LATER = True
     LIST = "inbox"
     TWO_LINES = True
@@ -243,12 +253,17 @@ class Inbox(SplitScreen):
         self._undone: list[InboxItem] = []  # what `u` brings back
 
     def make_title(self) -> tuple[Part, ...]:
-        return ("Inbox ", "title"), (str(len(self._items)), "dim")
+        return ("Inbox ", "title"), (str(self._count), "dim")
+
+    @property
+    def _count(self) -> int:
+        """How many rows are not answered yet."""
+        return sum(item.id not in self.given for item in self._items)
 
     def actions(self) -> tuple[Action, ...]:
         item = self._of(self.listed.key) if self.is_mounted else None
         if item is not None:
-            return (opening(item), *self.ACTIONS[1:])
+            return (opening(item, self.given.get(item.id)), *self.ACTIONS[1:])
         if self._items:
             return self.ACTIONS
         # nothing is done with rows that are not there
@@ -271,7 +286,7 @@ class Inbox(SplitScreen):
         return "" if useless else super().label_of(action)
 
     def title_parts(self) -> Sequence[Part]:
-        return ((" Inbox", "title"), (f"  {len(self._items)}", "dim"))
+        return ((" Inbox", "title"), (f"  {self._count}", "dim"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -290,7 +305,7 @@ class Inbox(SplitScreen):
         return [*(item.repo.id for item in self._items if item.repo is not None), *mine]
 
     def _paint(self, items: list[InboxItem], at: float) -> None:
-        self._items = items
+        self._items = self.keep_answered(items, self._items)
         self.listen()
         self.paint()
 
@@ -299,7 +314,7 @@ class Inbox(SplitScreen):
 
     def paint(self) -> None:
         now = self.svc.clock()
-        rows = sections(self._items, now, Space(self.narrow, self.two_lines))
+        rows = sections(self._items, now, Space(self.narrow, self.two_lines), given=self.given)
         if not rows and self.previews:
             self.listed.empty = NO_NEWS if self.svc.client.account else SIGNED_OUT
         elif not rows:
@@ -314,7 +329,9 @@ class Inbox(SplitScreen):
 
     def do_done(self) -> None:
         item = self._of(self.query_one("#inbox", Lines).key)
-        if item is not None:
+        if item is not None and item.id in self.given:
+            self.say("it is answered", "dim")
+        elif item is not None:
             body = InboxState(state="done")
             self.svc.act(inboxes.UPDATE, body, about=_about(item), id=item.id)
             self._say_marked([item], "done; u undoes it")

@@ -123,4 +123,4 @@ class NewRelease(Composing):
         self.put("sent", version)
         self.below.expect_new(self.NOUN, version)
         self.app.pop_screen()
-        self.svc.run_words([*words, "--", version, *files])
+        self.svc.run_here([*words, "--", version, *files], f"making {version}")

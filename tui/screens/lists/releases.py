@@ -305,12 +305,12 @@ class ReleaseScreen(WithFacts, Moving):
             self.say("put the cursor on a file", "warn")
             return
         words = ["repo", "release", "delete-asset", self.release.version, str(name), "--yes"]
-        self.confirm(f"Remove {name} for good?", lambda: self._run(*words), destroys=True)
+        self.confirm(f"Remove {name} for good?", lambda: self._run(f"removing {name}", *words), destroys=True)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         asset = next((asset for asset in self.release.assets if asset.name == event.key), None)
         if asset is not None:
             self.download(asset)
 
-    def _run(self, *words: str) -> None:
-        self.svc.run_words([*words, "-R", self.repo.full_name])
+    def _run(self, doing: str, *words: str) -> None:
+        self.svc.run_here([*words, "-R", self.repo.full_name], doing)

@@ -13,7 +13,7 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.proposal.notes import notes
-from tui.screens.proposal.remarks import REMARKS, Remarking
+from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking
 from tui.screens.proposal.review import VERDICTS, Reviewing
 from tui.screens.proposal.seen import Seen
 from tui.text import Part, safe
@@ -52,6 +52,12 @@ class Files(ChangedFiles, Remarking):
         if self._seen is not None:
             self._seen.mark(files, self._one.head_seal, seen=seen)
             self.svc.run_worker(self._seen.keep, thread=True, group="seen", exit_on_error=False)
+
+    def label_of(self, action: Action) -> str:
+        """What the key does in the pane with the focus: comments are about a line or a comment of the
+        changes."""
+        label = super().label_of(action)
+        return self.remark_label(action.id, label) if label and action.id in REMARKED else label
 
     def whole_diff(self) -> str:
         return f"svc pr diff {self._one.number}"

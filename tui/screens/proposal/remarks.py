@@ -48,6 +48,8 @@ _SELECTING = (
     Action("select_up", ("shift+up",), "select the line before too"),
 )
 REMARKS = (*_SELECTING, *_COMMENTS)
+# Actions about a line or a comment of the changes; each is about only one of these, but comments are.
+REMARKED = frozenset({"comment", "suggest", "edit_comment", "resolve", "apply"})
 
 
 class Remarking(Reviewing):
@@ -65,6 +67,22 @@ class Remarking(Reviewing):
 
     def tell(self, text: str) -> None:
         self.say(text, "dim")
+
+    def remark_label(self, id: str, label: str) -> str:
+        """The words of an action about a line or a comment: "" if the changes do not have the focus, or their
+        cursor is on something else."""
+        key = self.diff.key
+        if not self.diff.has_focus:
+            return ""
+        if not isinstance(key, Note):
+            return label if id in ("comment", "suggest") else ""
+        thread = next((it for it in self._threads or () if it.id == key.thread), None)
+        if id == "apply":
+            can = thread is not None and thread.suggestion is not None and not thread.suggestion.applied_seal
+            return label if can else ""
+        labels = {"comment": "answer", "suggest": "", "edit_comment": label}
+        labels["resolve"] = "resolve" if thread is None or thread.state == "open" else "reopen"
+        return labels[id]
 
     def tell_of_push(self) -> None:
         """Say why the head is another one: the user has applied a suggestion, or somebody has pushed."""

@@ -357,10 +357,8 @@ class ProposalScreen(Reviewing, Talk):
         if self.svc.place.repo_id != self.repo.id:
             self.say(f"svc was not started in a folder of {self.repo.full_name}; cd there first", "warn")
             return
-        self._run("pr", "checkout", str(self.number))
-
-    def _run(self, *words: str) -> None:
-        self.svc.run_words([*words, "-R", self.repo.full_name])
+        words = ["pr", "checkout", str(self.number), "-R", self.repo.full_name]
+        self.svc.run_here(words, f"checking out #{self.number}")
 
     def do_draft(self) -> None:
         if self.one is not None:

@@ -3,7 +3,6 @@ device."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
@@ -360,7 +359,8 @@ class Account(SplitScreen):
 
         def done(typed: str) -> None:
             if typed.strip():
-                self.svc.run_line(shlex.join(["auth", "device", "rename", f"={device.id}", typed.strip()]))
+                words = ["auth", "device", "rename", f"={device.id}", typed.strip()]
+                self.svc.run_here(words, f"renaming {device.name}")
 
         self.ask("name of the device", done, value=device.name)
 
@@ -371,14 +371,16 @@ class Account(SplitScreen):
             question = (
                 f"{name}: its key signs nothing from then on, its sessions end. To revoke it, type its name."
             )
-            end = shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"])
+            end = ["auth", "device", "revoke", f"={device.id}", "--yes"]
             otherwise = "that is not its name; nothing was revoked"
-            self.confirm_by_name(question, name, lambda: self.svc.run_line(end), otherwise)
+            self.confirm_by_name(
+                question, name, lambda: self.svc.run_here(end, f"revoking {name}"), otherwise
+            )
         elif session is not None:
             consequence = "; this machine is signed out" if session.current else ""
-            end = shlex.join(["auth", "token", "revoke", session.id, "--yes"])
-            question = f"End {session.label or session.id[:SHOWN]}{consequence}?"
-            self.confirm(question, lambda: self.svc.run_line(end))
+            end = ["auth", "token", "revoke", session.id, "--yes"]
+            label = session.label or session.id[:SHOWN]
+            self.confirm(f"End {label}{consequence}?", lambda: self.svc.run_here(end, f"ending {label}"))
         else:
             self.say("put the cursor on a session or an active device", "warn")
 

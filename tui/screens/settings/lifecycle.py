@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import ClassVar
 
 from localstore.core.model import access
@@ -105,9 +104,17 @@ class Lifecycle(Panel):
 
     def _delete(self) -> None:
         name = self.repo.full_name
-        self.type_name(
-            name, "deleted", lambda: self.svc.run_line(shlex.join(["repo", "delete", name, "--yes"]))
-        )
+        page = self.of.of
+
+        def leave(deleted: bool) -> None:
+            if deleted and page.in_front:
+                page.below.stale = True
+                page.app.pop_screen()
+
+        def delete() -> None:
+            self.svc.run_here(["repo", "delete", name, "--yes"], f"deleting {name}", leave)
+
+        self.type_name(name, "deleted", delete)
 
     def _update(self, *, visibility: repos.Visibility | None = None, archived: bool | None = None) -> None:
         self.act(repos.UPDATE, RepoPatch(visibility=visibility, archived=archived))

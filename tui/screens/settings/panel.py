@@ -108,9 +108,10 @@ class Panel:
         )
 
     def run(self, *words: str) -> None:
-        """Run a command of svc about the repository and show its output. `words`: the command with its
+        """Run a command of svc about the repository, and show its result. `words`: the command and its
         arguments."""
-        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+        command = [*words, "-R", self.repo.full_name]
+        self.svc.run_here(command, f"svc {shlex.join(words)}")
 
     def ask(self, words: str, done: Callable[[str], None], value: str = "") -> None:
         self.of.of.ask(words, done, value=value)

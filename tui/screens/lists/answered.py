@@ -1,0 +1,61 @@
+"""The base of screens with rows of the inbox, which are answered in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui.screens.split import SplitScreen
+
+if TYPE_CHECKING:
+    from localstore.core.model.inbox import InboxItem
+    from tui.text import Part
+
+# For each answer: what is said until the server has it, and what the row says then.
+ANSWERS: dict[str, tuple[str, Part]] = {
+    "accept": ("accepting", ("accepted ✓", "good")),
+    "grant": ("granting", ("granted ✓", "good")),
+    "decline": ("declining", ("declined", "dim")),
+}
+
+
+class Answered(SplitScreen):
+    """A screen with rows of the inbox. A row that is answered says how it was answered, and stays until the
+    screen is left, although the server lists it no longer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[str, Part] = {}  # what became of rows that are answered, by their ids
+        self._leaves = ""  # the row that the cursor leaves as soon as there is one below it
+
+    def rest(self) -> None:
+        if self._leaves and self.listed.key == self._leaves:
+            self.listed.move(1)
+        if self.listed.key != self._leaves:
+            self._leaves = ""
+        super().rest()
+
+    def keep_answered(self, now: list[InboxItem], before: list[InboxItem]) -> list[InboxItem]:
+        """The rows that the server lists now, and those answered here, at the place that they had."""
+        listed = {item.id for item in now}
+        items = list(now)
+        for place, item in enumerate(before):
+            if item.id in self.given and item.id not in listed:
+                items.insert(place, item)
+        return items
+
+    def give(self, item: InboxItem, answer: str, words: list[str]) -> None:
+        """Give an answer to a row, by a command of svc."""
+        doing, done = ANSWERS[answer]
+        self.given[item.id] = (f"◐ {doing}", "dim")
+        self.paint()
+
+        def finish(succeeded: bool) -> None:
+            if succeeded:
+                self.given[item.id] = done
+            else:
+                self.given.pop(item.id, None)
+            self._leaves = item.id if succeeded else ""
+            if self.remains:
+                self.paint()
+
+        self.svc.run_here(words, doing, finish)
