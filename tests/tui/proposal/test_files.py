@@ -51,18 +51,18 @@ def test_a_tree_folds_folders_of_one_child_and_says_what_happened() -> None:
     assert rows_of(changes, set(), {"src/deep/only/one.py"}, {"src/app.py": 2}) == [
         "  ▾ src | ",
         "    ▾ deep/only | ",
-        "✓     A one.py | +1",
-        "      D two.py | −1",
-        "    R app.py ← old.py | ◆2 +1 −1",
-        "    M logo.png | binary",
-        "  M z.txt | +1 −1",
+        "✓     A one.py | +1 ",
+        "      D two.py | −1 ",
+        "    R app.py ← old.py | ◆2 +1 −1 ",
+        "    M logo.png | binary ",
+        "  M z.txt | +1 −1 ",
     ]
     assert rows_of(changes, {"src"}, set(), {"src/app.py": 2, "z.txt": 1}) == [
-        "  ▸ src | ◆2 4 files",
-        "  M z.txt | ◆1 +1 −1",
+        "  ▸ src | ◆2 4 files ",
+        "  M z.txt | ◆1 +1 −1 ",
     ]
     whole = {"src/deep/only/one.py", "src/deep/only/two.py"}
-    assert rows_of(changes, {"src/deep/only"}, whole, {})[1] == "✓   ▸ deep/only | 2 files"
+    assert rows_of(changes, {"src/deep/only"}, whole, {})[1] == "✓   ▸ deep/only | 2 files "
     assert [changes.file(place).path for place in range(len(changes))] == [
         "src/deep/only/one.py",
         "src/deep/only/two.py",
@@ -277,7 +277,7 @@ async def test_a_note_stands_on_the_side_of_its_line(proposal: str, alice: Svc, 
         await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         await press(pilot, "enter", "j")
-        text = await sees(pilot, "It was one", "It is two", "2 open threads", "◆2 +1 −1")
+        text = await sees(pilot, "It was one", "It is two", "2 open threads", "◆2 +1 −1 ")
         assert column(text, "It was one") == column(text, "It is two")
         await press(pilot, "v")
         text = await sees(pilot, "It was one", "It is two")
