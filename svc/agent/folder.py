@@ -92,8 +92,8 @@ class WatchedFolder:
         self._inbox.put(message)
 
     def queue_light(self, light: Light, why: str) -> None:
-        """Queue the connection's new light (live, polling or offline) for the thread. If the new light is
-        offline, requests in progress are cancelled."""
+        """Tell the thread the connection's new light (live, polling or offline). If the new light is offline,
+        requests in progress are cancelled."""
         self._inbox.put(LightChanged(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder
@@ -125,7 +125,7 @@ class WatchedFolder:
         editor.follower.hears = hears
 
     def end_edit(self, follower: Follower) -> None:
-        """Queue the message that a client which edits a text has disconnected."""
+        """Tell the thread that a client which edits a text has disconnected."""
         self._inbox.put(EditorLeft(follower))
 
     def stop(self) -> None:

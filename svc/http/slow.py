@@ -18,7 +18,7 @@ class Slow:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A context in which to wait for one answer."""
+        """A context that waits for one answer. If that takes too long, `say` is called."""
         if self._notified:
             yield
             return

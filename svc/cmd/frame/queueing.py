@@ -36,7 +36,7 @@ def queueable(function: F) -> F:
 
 
 def queueable_anywhere(function: F) -> F:
-    """A decorator that gives a command the option `--queue` if the command is not about a repository."""
+    """A decorator that gives a command the option `--queue`. For commands that are not about a repository."""
     setattr(function, _ANYWHERE, True)
     return queueable(function)
 

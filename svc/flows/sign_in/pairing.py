@@ -1,9 +1,10 @@
 """Pairs two devices by QR code. A device that is signed in draws the code, and the new device scans it.
 
-Each device computes the six digits itself, from its own secrets and the data from the server. The drawing
-device opens its commitment only after it has the new device's keys, and accepts no other keys after that. The
-scanning device compares the opening with the commitment in the code, which it read from a screen and not from
-the server. So if a server swaps keys, the two devices show different digits."""
+The code contains a commitment, which is the digest of a random number (the opening). The drawing device sends
+the opening only after it has the new device's keys, and accepts no other keys after that. The scanning device
+compares the opening with the commitment, which it read from a screen and not from the server. Each device
+computes the six digits itself, from its own secrets and the data from the server. So if a server swaps keys,
+the two devices show different digits."""
 
 from __future__ import annotations
 
