@@ -85,7 +85,7 @@ class Hints(Line):
 
     def on_click(self, event: Click) -> None:
         event.stop()
-        hints, end = self._kept()
+        hints, end = self._select_hints()
         for key, label in hints if event.y == len(self._above) else ():
             begin, end = end, end + cell_len(f"{key} {label}  ")
             if begin <= event.x < end - 2:
@@ -111,7 +111,7 @@ class Hints(Line):
             self.refresh()
         if self.styles.height is None or self.styles.height.value != len(above) + 1:
             self.styles.height = len(above) + 1
-        hints, _ = self._kept()
+        hints, _ = self._select_hints()
         parts: list[Part] = [(" ", "text")]
         if self._said is not None and not above:
             parts += [self._said, (" " * BESIDE if hints else "", "text")]
@@ -143,7 +143,7 @@ class Hints(Line):
         """The column of the first key. `beside`: whether the message stands before it."""
         return 1 + (cell_len(self._said[0]) + BESIDE if beside and self._said is not None else 0)
 
-    def _kept(self) -> tuple[list[tuple[str, str]], int]:
+    def _select_hints(self) -> tuple[list[tuple[str, str]], int]:
         """The hints (key, label) that are shown, and the column of the first one."""
         begin = self._begin(not self._above)
         return self._fitting(begin), begin

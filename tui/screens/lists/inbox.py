@@ -252,7 +252,7 @@ class Inbox(Answered):
         self._items: list[InboxItem] = []
         self._undone: list[InboxItem] = []  # what `u` brings back
 
-    def titled(self) -> tuple[Part, ...]:
+    def make_title(self) -> tuple[Part, ...]:
         return ("Inbox ", "title"), (str(self._count), "dim")
 
     @property
