@@ -49,7 +49,7 @@ class Answered(SplitScreen):
         self.given[item.id] = (f"◐ {doing}", "dim")
         self.paint()
 
-        def finish(succeeded: bool) -> None:
+        def mark_row(succeeded: bool) -> None:
             if succeeded:
                 self.given[item.id] = done
             else:
@@ -58,4 +58,4 @@ class Answered(SplitScreen):
             if self.remains:
                 self.paint()
 
-        self.svc.run_here(words, doing, finish)
+        self.svc.run_here(words, doing, mark_row)
