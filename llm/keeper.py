@@ -149,7 +149,7 @@ class _Keeper:
                 return self._end(child)
             if child.returncode is not None:
                 return child.returncode
-            if leases.stays(self._folder) or leases.held(self._folder):
+            if leases.stays(self._folder) or leases.list_leases(self._folder):
                 since = time.monotonic()
             elif time.monotonic() - since > IDLE_SECONDS:
                 self._end(child)

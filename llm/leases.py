@@ -8,7 +8,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from localstore.models.leases import held, stays
+from localstore.models.leases import list_leases, stays
 
 IDLE_SECONDS = 300.0  # without a lease and a request until a server ends that was started for them
 LOOK_SECONDS = 2.0
@@ -31,7 +31,7 @@ class Idle:
 
     def over(self, now: float) -> bool:
         """Whether the server was not needed for IDLE_SECONDS. `now`: `time.monotonic()`."""
-        if self._open or stays(self._folder) or held(self._folder):
+        if self._open or stays(self._folder) or list_leases(self._folder):
             self._since = now
         return now - self._since > IDLE_SECONDS
 

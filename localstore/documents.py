@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.document.content import checked
+from localstore.core.document.content import check_content
 from localstore.core.document.document import EMPTY
-from localstore.core.document.edit import Kept, plan, work_out
+from localstore.core.document.edit import StoredUpdate, plan, work_out
 from localstore.core.errors import NotFound
 from localstore.core.model.document import (
     LOCAL,
@@ -71,7 +71,7 @@ class LocalDocuments:
         return [document for document in documents if archived in (None, document.archived)]
 
     def create(self, body: DocumentCreate) -> Document:
-        edited = work_out(plan(checked(body.content), (), 0, 1))
+        edited = work_out(plan(check_content(body.content), (), 0, 1))
         document_id, now = f"{PREFIX}{uuid.uuid4().hex[:12]}", self._now()
         with transaction(self._db):
             self._db.execute(
@@ -94,7 +94,7 @@ class LocalDocuments:
     def put(self, document_id: str, body: DocumentPut) -> Document:
         """Change a document by the rules of the relay's route `PUT`. Returns the document after the change.
         Raises DocumentArchived."""
-        content = checked(body.content)
+        content = check_content(body.content)
         with transaction(self._db):
             old = self.get(document_id)
             if old.archived:
@@ -106,7 +106,7 @@ class LocalDocuments:
                 (document_id,),
             ).fetchall()
             base = head if body.base is None else int(body.base)
-            edit = plan(content, [Kept(row[0], row[1]) for row in rows], base, head + 1)
+            edit = plan(content, [StoredUpdate(row[0], row[1]) for row in rows], base, head + 1)
             edited = work_out(edit)
             if edited.operations == EMPTY and title == old.title:
                 return old

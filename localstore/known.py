@@ -27,7 +27,7 @@ COMPRESSED = 16 * 1024  # bytes of JSON from which it is compressed
 _ZLIB = b"\x78"  # first byte of a compressed value; JSON never begins with it
 
 
-class Known(NamedTuple, Generic[T]):
+class CachedValue(NamedTuple, Generic[T]):
     """A cached value, and the time at which it was read in seconds since 1970."""
 
     value: T
@@ -47,7 +47,7 @@ class Store:
             "(space TEXT, key TEXT, at REAL, value BLOB, PRIMARY KEY (space, key)) WITHOUT ROWID"
         )
 
-    def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
+    def get(self, space: str, key: str, shape: Any) -> CachedValue[Any] | None:
         """The cached value, decoded as a `shape`. None if there is none, or if another version of svc wrote
         it in another shape."""
         with self._lock:
@@ -56,7 +56,7 @@ class Store:
         if row is None:
             return None
         try:
-            return Known(msgspec.json.decode(_json(row[0]), type=shape), row[1])
+            return CachedValue(msgspec.json.decode(_json(row[0]), type=shape), row[1])
         except (msgspec.MsgspecError, zlib.error):
             return None
 

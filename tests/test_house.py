@@ -165,9 +165,9 @@ IRREGULAR = {
     "spent",
     "taken",
 }
-PARTICIPLES = {"llm": 2, "localstore": 88, "relay": 1, "scripts": 61, "svc": 1, "tui": 0}
+PARTICIPLES = {"llm": 2, "localstore": 0, "relay": 1, "scripts": 61, "svc": 1, "tui": 0}
 """At most so many functions of each room, apart from properties, are named by a participle alone."""
-TWICE = {"llm": 0, "localstore": 33, "relay": 0, "scripts": 10, "svc": 0, "tui": 0}
+TWICE = {"llm": 0, "localstore": 0, "relay": 0, "scripts": 10, "svc": 0, "tui": 0}
 """At most so many names of classes of each room stand for several classes. Numbers may only shrink."""
 
 

@@ -18,7 +18,7 @@ from localstore.folder.link import read_repo
 from localstore.home import Home
 
 if TYPE_CHECKING:
-    from localstore.agent.talk import ApiResponse, Person, Seen
+    from localstore.agent.talk import ApiResponse, BranchEvent, PersonOnBranch
     from svc.agent.invoke.sync import SyncStatus
     from tui.listening.looking import Looking
     from tui.listening.writing import Heard, Writing
@@ -89,7 +89,7 @@ class Machine:
             return ApiResponse(True, msgspec.convert(response.data, shape))
         return ApiResponse(False, None, response.error)
 
-    def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]) -> Looking:
+    def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[BranchEvent], None]) -> Looking:
         """Follow the live state of a branch until the returned object is closed. `saw`: called with each
         report. Starts the agent if none runs."""
         from tui.listening.looking import Looking
@@ -111,7 +111,7 @@ class Machine:
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None
 
-    def people(self, repo: str, branch: str) -> list[Person]:
+    def people(self, repo: str, branch: str) -> list[PersonOnBranch]:
         """Returns the people on a branch. They are only known if this machine watches a folder that is on
         that branch."""
         status = self.status()

@@ -22,11 +22,11 @@ from localstore.agent.talk import (
     LINE_BYTES,
     RESPONSE_BYTES,
     ApiResponse,
+    BranchEvent,
+    FolderEvent,
     Reply,
     Request,
-    Said,
-    Seen,
-    Sheet,
+    SheetEvent,
     encode,
 )
 
@@ -45,9 +45,9 @@ class Follower:
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
         self.hears: Callable[[bytes], None] | None = None
-        self._waiting: queue.Queue[Said | Seen | Sheet | None] = queue.Queue(UNREAD)
+        self._waiting: queue.Queue[FolderEvent | BranchEvent | SheetEvent | None] = queue.Queue(UNREAD)
 
-    def say(self, event: Said | Seen | Sheet) -> None:
+    def say(self, event: FolderEvent | BranchEvent | SheetEvent) -> None:
         try:
             self._waiting.put_nowait(event)
         except queue.Full:
@@ -102,7 +102,7 @@ class Desk(Protocol):
     def follows(self, request: Request, follower: Follower) -> None:
         """Called when a follower has connected. The follower receives all events from then on."""
 
-    def disconnected(self, request: Request, follower: Follower) -> None:
+    def unfollow(self, request: Request, follower: Follower) -> None:
         """Called when a follower has hung up."""
 
     def conversing(self, count: int) -> None:
@@ -142,7 +142,7 @@ class Server:
             if not is_ours(peer) or self._count >= CONVERSATIONS:
                 peer.close()
                 continue
-            self._counted(1)  # here, so that a burst cannot pass the limit
+            self._count_up(1)  # here, so that a burst cannot pass the limit
             threading.Thread(target=self._converse, args=(peer,), daemon=True).start()
 
     def _converse(self, peer: socket.socket) -> None:
@@ -150,9 +150,9 @@ class Server:
             with peer, suppress(OSError, msgspec.MsgspecError):
                 self._requests(peer)
         finally:
-            self._counted(-1)
+            self._count_up(-1)
 
-    def _counted(self, more: int) -> None:
+    def _count_up(self, more: int) -> None:
         with self._lock:
             self._count += more
             count = self._count
@@ -179,7 +179,7 @@ class Server:
                 _send(peer, reply)
                 follower.serve()
             finally:
-                self._desk.disconnected(request, follower)
+                self._desk.unfollow(request, follower)
             return
 
 
@@ -233,7 +233,7 @@ def _respond(peer: socket.socket, response: ApiResponse[Any]) -> None:
     line = encode(response)
     if len(line) > RESPONSE_BYTES:
         line = encode(
-            ApiResponse.refused("too_large", f"the answer has {len(line)} bytes, {RESPONSE_BYTES} at most")
+            ApiResponse.refuse("too_large", f"the answer has {len(line)} bytes, {RESPONSE_BYTES} at most")
         )
     peer.settimeout(SEND_SECONDS)
     peer.sendall(line + b"\n")
@@ -244,4 +244,4 @@ def _send(peer: socket.socket, reply: Reply) -> None:
     peer.sendall(encode(reply) + b"\n")
 
 
-Say = Callable[[Said], None]
+Say = Callable[[FolderEvent], None]

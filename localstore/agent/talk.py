@@ -1,8 +1,9 @@
 """The messages on the agent's socket: one JSON object a line. A line from a client has at most LINE_BYTES.
 
 A client sends a `Request`. The answer is a `Reply`; for `invoke` it is an `ApiResponse`. After a `follow`,
-the agent sends `Said` lines until one side disconnects, and after a `look`, `Seen` lines. After an `edit` the
-client sends `Typed` lines, or `Spliced` lines if it named a `unit`, and receives `Sheet` lines."""
+the agent sends `FolderEvent` lines until one side disconnects, and after a `look`, `BranchEvent` lines. After
+an `edit` the client sends `TypedEdit` lines, or `SplicedEdit` lines if it named a `unit`, and receives
+`SheetEvent` lines."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     unit: Unit | Literal[""] = ""
 
 
-class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class TypedEdit(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A typed edit in the terminal app. `n`: its number in the session, 0 if only the cursor moved. `update`:
     the CRDT update of the edited text, in base64. The cursor's `line` and `col` count from 1."""
 
@@ -68,7 +69,7 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     col: int = 0
 
 
-class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class SplicedEdit(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An edit of an editor plugin. `n`: number of the change, 0 if only the cursor moved. `splices`: what it
     replaces. `seen`: number of the agent's last change that the plugin has applied. The cursor's `line` and
     `col` count from 1."""
@@ -95,11 +96,11 @@ class ApiResponse(msgspec.Struct, Generic[T]):
     error: ApiError | None = None
 
     @classmethod
-    def refused(cls, code: str, message: str) -> ApiResponse[T]:
+    def refuse(cls, code: str, message: str) -> ApiResponse[T]:
         return cls(False, None, ApiError(code, message))
 
 
-class Person(msgspec.Struct, omit_defaults=True):
+class PersonOnBranch(msgspec.Struct, omit_defaults=True):
     """Somebody else on the branch, with their file and line (0: unknown). `kind`: person or agent. `conn`: id
     of their connection, the same while their working copy is connected; set only in the reports of a `look`,
     else ""."""
@@ -132,7 +133,7 @@ class Folder(msgspec.Struct, omit_defaults=True):
     followers: int = 0
     walks: bool = False
     paused: bool = False
-    people: list[Person] = msgspec.field(default_factory=list)
+    people: list[PersonOnBranch] = msgspec.field(default_factory=list)
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
@@ -146,7 +147,7 @@ class Reply(msgspec.Struct, omit_defaults=True):
     folders: list[Folder] = msgspec.field(default_factory=list)
 
 
-class Said(msgspec.Struct, omit_defaults=True):
+class FolderEvent(msgspec.Struct, omit_defaults=True):
     """An event in a watched folder. `event` is one of:
 
     light     the connection is `state` now (live, polling, offline); `detail` if it is not live
@@ -198,7 +199,7 @@ class Unsealed(msgspec.Struct, omit_defaults=True):
     by: list[str] = msgspec.field(default_factory=list)  # who edited it, as far as it is known
 
 
-class Seen(msgspec.Struct, omit_defaults=True):
+class BranchEvent(msgspec.Struct, omit_defaults=True):
     """An event about a branch that the client looks at. `event` is one of:
 
     light     the connection is `state` now (live, polling, offline); `detail` if it is not live
@@ -215,10 +216,10 @@ class Seen(msgspec.Struct, omit_defaults=True):
     branch_id: str = ""
     paths: list[Unsealed] = msgspec.field(default_factory=list)
     same: list[str] = msgspec.field(default_factory=list)
-    people: list[Person] = msgspec.field(default_factory=list)
+    people: list[PersonOnBranch] = msgspec.field(default_factory=list)
 
 
-class Sheet(msgspec.Struct, omit_defaults=True):
+class SheetEvent(msgspec.Struct, omit_defaults=True):
     """An event about a text that the client edits. `event` is one of:
 
     text      the `text` at the beginning; it includes all updates of the session up to number `n`
@@ -241,7 +242,7 @@ class Sheet(msgspec.Struct, omit_defaults=True):
     state: str = ""
     queued: bool = False
     detail: str = ""
-    people: list[Person] = msgspec.field(default_factory=list)
+    people: list[PersonOnBranch] = msgspec.field(default_factory=list)
 
 
 class AgentSilent(Exception):
@@ -263,9 +264,9 @@ def _encode_request(request: Request) -> bytes:
 
 
 _replies = msgspec.json.Decoder(Reply)
-_said = msgspec.json.Decoder(Said)
-_seen = msgspec.json.Decoder(Seen)
-_sheets = msgspec.json.Decoder(Sheet)
+_said = msgspec.json.Decoder(FolderEvent)
+_seen = msgspec.json.Decoder(BranchEvent)
+_sheets = msgspec.json.Decoder(SheetEvent)
 _responses = msgspec.json.Decoder(ApiResponse[Any])
 
 
@@ -322,7 +323,7 @@ class Conversation:
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None
 
-    def events(self) -> Iterator[Said]:
+    def events(self) -> Iterator[FolderEvent]:
         """Yields the events that follow a `follow` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
@@ -331,7 +332,7 @@ class Conversation:
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
 
-    def sights(self) -> Iterator[Seen]:
+    def sights(self) -> Iterator[BranchEvent]:
         """Yields the events that follow a `look` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
@@ -340,7 +341,7 @@ class Conversation:
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
 
-    def sheets(self) -> Iterator[Sheet]:
+    def sheets(self) -> Iterator[SheetEvent]:
         """Yields the events that follow an `edit` request, until the agent disconnects."""
         self._socket.settimeout(None)
         while True:
@@ -349,7 +350,7 @@ class Conversation:
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
 
-    def type(self, typed: Typed) -> None:
+    def type(self, typed: TypedEdit) -> None:
         """Send a typed edit, after an `edit` request. Raises AgentSilent if the agent is gone."""
         try:
             self._socket.sendall(encode(typed) + b"\n")

@@ -24,7 +24,7 @@ NAME = 40  # characters of a member's name that are repeated
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
-def checked(value: T) -> T:
+def check_members(value: T) -> T:
     """Check the members of a struct and return it. Raises Invalid, with the relay's message, if a member
     breaks its declaration."""
     try:

@@ -108,7 +108,7 @@ def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
     return chunks if whole.digest() == digest else None
 
 
-def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
+def pack_chunks(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
     """Packs the chunks with the digests `missing` into packs of at most `most` bytes, in the order of the
     file. Yields once for each chunk, and once for the last pack. Each chunk is verified before it is
     packed. Raises FileChanged and OSError."""

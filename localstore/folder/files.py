@@ -34,7 +34,7 @@ class Blocked(OSError):
     """A parent of the path is not a directory."""
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchedFile(msgspec.Struct, frozen=True):
     """A complete file at `path` in the folder, ready to be moved to its destination. `stays`: copy the file
     there instead of moving it."""
 
@@ -42,7 +42,7 @@ class Fetched(msgspec.Struct, frozen=True):
     stays: bool = False
 
 
-Content = bytes | Fetched
+Content = bytes | FetchedFile
 
 
 class BeingWritten(OSError):
@@ -99,9 +99,9 @@ class Files:
 
     def open(self, path: str) -> int:
         """A descriptor for reading a regular file. Raises OSError for anything else."""
-        return self.opened(path)[0]
+        return self.open_with_stat(path)[0]
 
-    def opened(self, path: str) -> tuple[int, os.stat_result]:
+    def open_with_stat(self, path: str) -> tuple[int, os.stat_result]:
         """Open a regular file for reading. Returns (descriptor, stat). Raises OSError for anything else."""
         fd, name = self._parent(path)
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
@@ -152,7 +152,7 @@ class Files:
         """Set the executable bit of the file for everybody who may read it. Does nothing if the path is not a
         regular file, or if a link is on the way, because links are not followed."""
         try:
-            fd, info = self.opened(path)
+            fd, info = self.open_with_stat(path)
         except OSError:
             return
         try:
@@ -162,7 +162,7 @@ class Files:
         finally:
             os.close(fd)
 
-    def known(self, path: str) -> tuple[Kind, int, bytes] | None:
+    def find_known(self, path: str) -> tuple[Kind, int, bytes] | None:
         """(kind, size, digest) of a file, if they are known without reading its bytes; else None. Always None
         here, because files on the disk must be read. An overlay overrides this method."""
         return None
@@ -181,7 +181,7 @@ class Files:
     def read_up_to(self, path: str, most: int) -> bytes | None:
         """The bytes of a regular file; None if it cannot be read or has more than `most` bytes."""
         try:
-            opened, info = self.opened(path)
+            opened, info = self.open_with_stat(path)
         except OSError:
             return None
         try:
@@ -244,7 +244,7 @@ class Files:
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
         """Create a file at `path` with `content`, as `create` does. Returns its stat. `last`: whether no
-        other path needs this content. If so, a `Fetched` file is moved to the path, else it is copied."""
+        other path needs this content. If so, a `FetchedFile` file is moved to the path, else it is copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:

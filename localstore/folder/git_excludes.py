@@ -71,7 +71,7 @@ class GitExcludes:
     def _decides(self, path: str, is_dir: bool) -> Reason | None:
         folder, _, name = path.rpartition("/")
         scope = self._scope(folder)
-        if not scope.ignored(name, is_dir):
+        if not scope.is_ignored(name, is_dir):
             return None
         reason = scope.explain(name, is_dir)
         return (

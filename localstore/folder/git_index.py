@@ -109,14 +109,14 @@ def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
         raise IndexUnreadable(f"it names more than {GIT_INDEX_PATHS:,} files")
     for hash_bytes in _HASHES:
         try:
-            names, end = (_prefixed if version == 4 else _padded)(data, many, hash_bytes)
+            names, end = (_read_prefixed if version == 4 else _read_padded)(data, many, hash_bytes)
             return names, _split(data, end, hash_bytes)
         except (_OtherHash, IndexError):
             continue
     raise IndexUnreadable("its entries are damaged")
 
 
-def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
+def _read_padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
     """Reads the `many` entries of an index of version 2 or 3. Returns (names, offset after the entries)."""
     names = []
     at, fixed = _HEADER, _STAT_BYTES + hash_bytes + 2
@@ -134,7 +134,7 @@ def _padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
     return names, at
 
 
-def _prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
+def _read_prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
     """Reads the `many` entries of an index of version 4. Returns (names, offset after the entries). Each
     entry stores how many bytes to drop from the end of the previous name, and the bytes to append."""
     names = []

@@ -68,7 +68,7 @@ class GitTracked:
         if not self._read.names or not self._has(os.fsencode(path)):
             return False
         folder, _, name = path.rpartition("/")
-        return not self._scope(folder).ignored(name, False)
+        return not self._scope(folder).is_ignored(name, False)
 
     def keeps_below(self, folder: str) -> bool:
         """Whether `keeps` is true for any file below this folder."""
@@ -90,7 +90,7 @@ class GitTracked:
             if fault_of(path) is not None:
                 continue
             scope = self._scope(folder)
-            if scope.ignored(name, False) and (reason := scope.explain(name, False)) is not None:
+            if scope.is_ignored(name, False) and (reason := scope.explain(name, False)) is not None:
                 yield path, reason
 
     def has_below(self, folder: str) -> bool:
@@ -146,7 +146,7 @@ class GitTracked:
         return read
 
 
-class Known(Protocol):
+class RecordedPaths(Protocol):
     """Tells which paths the record (the client's database of the working copy) contains."""
 
     def tracks(self, path: str) -> bool: ...
@@ -154,11 +154,11 @@ class Known(Protocol):
     def tracks_below(self, folder: str) -> bool: ...
 
 
-class Tracked(NamedTuple):
+class TrackedPaths(NamedTuple):
     """Tells which files a scan includes although a rule ignores them: files in the record, and files that git
     tracks."""
 
-    known: Known
+    known: RecordedPaths
     git: GitTracked
 
     def tracks(self, path: str) -> bool:

@@ -104,13 +104,13 @@ def write_repo(folder: Path, link: RepoLink) -> None:
 def refresh(folder: Path, held: RepoLink, repo: str, class_: str) -> RepoLink:
     """Update the link `held` to the repository's current OWNER/NAME and class, as the server reports them.
     Writes the link to disk if it changed, and returns it. The caller holds the folder's lock."""
-    fresh = renamed(held, repo, class_)
+    fresh = rename_link(held, repo, class_)
     if fresh != held:
         write_repo(folder, fresh)
     return fresh
 
 
-def renamed(held: RepoLink, repo: str, class_: str) -> RepoLink:
+def rename_link(held: RepoLink, repo: str, class_: str) -> RepoLink:
     """The link `held` with another OWNER/NAME and class. If one of the two is invalid, the link stays
     unchanged."""
     try:
@@ -144,10 +144,10 @@ def require_same(folder: Path, before: RepoLink) -> RepoLink:
 
 def write_state(folder: Path, state: SealedState) -> None:
     """Write `state.json` completely or not at all."""
-    write_encoded(folder, [encoded(state)])
+    write_encoded(folder, [encode_state(state)])
 
 
-def encoded(state: SealedState) -> bytes:
+def encode_state(state: SealedState) -> bytes:
     """The bytes of `state.json` for this state."""
     return msgspec.json.encode(state)
 

@@ -72,7 +72,7 @@ def hold_lock(
     lock is held."""
     fd = _open_locked(lock, seconds)
     try:
-        with _signed(fd, command, may_be_nameless):
+        with _sign_lock(fd, command, may_be_nameless):
             yield
     finally:
         os.close(fd)
@@ -111,15 +111,15 @@ def own_working_copy(
     and DiskError if the file system has no locks."""
     fd = _open(lock)
     try:
-        if wanted(lock) or not _try_lock(fd):
+        if is_wanted(lock) or not _try_lock(fd):
             _wait(fd, lock.with_name(QUEUE), folder, seconds, waiting)
-        with _signed(fd, command, False):
+        with _sign_lock(fd, command, False):
             yield
     finally:
         os.close(fd)
 
 
-def wanted(lock: Path) -> bool:
+def is_wanted(lock: Path) -> bool:
     """Whether another process waits for the lock of a working copy."""
     return _first(lock.with_name(QUEUE)) is not None
 
@@ -201,7 +201,7 @@ def _wait(fd: int, queue: Path, folder: Path, seconds: float, waiting: Waiting) 
 def _place(queue: Path) -> Iterator[str]:
     """A context that holds a place in the queue of waiting processes. Yields the name of its file."""
     queue.mkdir(exist_ok=True, mode=0o700)
-    name, fd = _queued(queue)
+    name, fd = _join_queue(queue)
     try:
         yield name
     finally:
@@ -210,7 +210,7 @@ def _place(queue: Path) -> Iterator[str]:
         os.close(fd)
 
 
-def _queued(queue: Path) -> tuple[str, int]:
+def _join_queue(queue: Path) -> tuple[str, int]:
     while True:
         name = f"{time.monotonic_ns():020d}-{os.getpid()}"
         try:
@@ -273,7 +273,7 @@ def _try_lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 
 @contextmanager
-def _signed(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
+def _sign_lock(fd: int, command: str, may_be_nameless: bool) -> Iterator[None]:
     """A context in which the lock file contains this process's id, the time and `command`."""
     words = f"{os.getpid()} {int(time.time())} {command}".encode("utf-8", "replace")[:WORDS_BYTES]
     os.ftruncate(fd, 0)

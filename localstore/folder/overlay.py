@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from localstore.core.paths import parents
-from localstore.folder.files import Blocked, Content, Fetched, Files
+from localstore.folder.files import Blocked, Content, FetchedFile, Files
 from localstore.record.entry import Kind
 
 Place = str | Path | None
@@ -50,7 +50,7 @@ class OverlayFiles(Files):
         """Paths that were written, moved or removed."""
         return list(self._places)
 
-    def known(self, path: str) -> tuple[Kind, int, bytes] | None:
+    def find_known(self, path: str) -> tuple[Kind, int, bytes] | None:
         place = self._place(path)
         promise = self._promises.get(place) if isinstance(place, Path) else None
         return (promise.kind, promise.size, promise.digest) if promise is not None else None
@@ -62,12 +62,12 @@ class OverlayFiles(Files):
         status = super().stat(place) if isinstance(place, str) else place.lstat() if place else None
         return self._scratch.stat() if status is None and self._made_below(path) else status
 
-    def opened(self, path: str) -> tuple[int, os.stat_result]:
+    def open_with_stat(self, path: str) -> tuple[int, os.stat_result]:
         place = self._place(path)
         if place is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         if isinstance(place, str):
-            return super().opened(place)
+            return super().open_with_stat(place)
         promise = self._promises.pop(place, None)
         if promise is not None:
             place.write_bytes(self._fetch(promise))
@@ -125,11 +125,11 @@ class OverlayFiles(Files):
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        if isinstance(content, Fetched) and not last and (identified := self.known(content.path)):
+        if isinstance(content, FetchedFile) and not last and (identified := self.find_known(content.path)):
             return self.create(
                 path, [Placeholder.of(identified[2], identified[0], identified[1])], mode, sync
             )
-        if isinstance(content, Fetched) and last:
+        if isinstance(content, FetchedFile) and last:
             self.move(content.path, path)
             status = self.stat(path)
             assert status is not None  # noqa: S101 - it was moved here

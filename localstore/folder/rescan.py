@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from localstore.folder.files import Files
-from localstore.folder.git_tracked import Tracked
+from localstore.folder.git_tracked import TrackedPaths
 from localstore.folder.scan import scan
 from localstore.folder.scan_result import PartialWalk, Scan, ScanChanges, WatcherMistaken, changed_exclusions
 from localstore.folder.stat_cache import NO_SINKS, ScanSinks
@@ -26,7 +26,7 @@ def rescan(
     files: Files,
     record: Path,
     now: int,
-    tracked: Tracked,
+    tracked: TrackedPaths,
     sinks: ScanSinks = NO_SINKS,
     lean: bool = False,
 ) -> Scan:
@@ -51,7 +51,7 @@ def rescan(
 def _rescan_all(
     db: Database,
     files: Files,
-    tracked: Tracked,
+    tracked: TrackedPaths,
     sinks: ScanSinks,
     this: LastScan | None,
     last: LastScan | None,
@@ -67,7 +67,7 @@ def _rescan_all(
 
 
 def _rescan_part(
-    db: Database, files: Files, tracked: Tracked, sinks: ScanSinks, changes: Changes, last: LastScan
+    db: Database, files: Files, tracked: TrackedPaths, sinks: ScanSinks, changes: Changes, last: LastScan
 ) -> Scan:
     before = db.scan_record.exclusions()
     part = PartialWalk(

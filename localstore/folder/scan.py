@@ -26,7 +26,7 @@ from localstore.folder.scan_result import (
     Skipped,
     WatcherMistaken,
 )
-from localstore.folder.stat_cache import NO_SINKS, RecordedFolder, ScanSinks, Stat, hash_file, trusted
+from localstore.folder.stat_cache import NO_SINKS, RecordedFolder, ScanSinks, Stat, hash_file, is_trusted
 from localstore.folder.walk_rules import IS_NESTED, IS_OWN, LISTED, NESTED, fault_of, rules_in
 
 
@@ -194,7 +194,7 @@ class _Walker:
         plain = True
         for listed in files:
             path = prefix + listed.name
-            if scope.ignored(listed.name, False):
+            if scope.is_ignored(listed.name, False):
                 plain = False  # it may become tracked, which the listing does not show
                 if not self._tracked.tracks(path):
                     self._ignore(prefix)
@@ -208,7 +208,7 @@ class _Walker:
                 plain = False
                 continue
             stats.append(stat)
-            plain = plain and trusted(stat)
+            plain = plain and is_trusted(stat)
             self._changes.fresh.append(stat)
         self.scan.add(prefix, stats)
         self._changes.gone.extend(recorded.keys() - {stat.path for stat in stats})
@@ -325,4 +325,4 @@ def _split(listed: list[os.DirEntry[str]]) -> _Contents:
 
 def _is_unchanged(cached: Stat, listed: _Listed) -> bool:
     """Whether the listed file certainly still has the content that was hashed when `cached` was recorded."""
-    return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and trusted(cached)
+    return listed[2:] == cached[1:5] and stat.S_ISREG(listed.mode) and is_trusted(cached)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from localstore.core.model.limits import BLOB_FILE
-from localstore.core.storage.file_kind import Classified, Classifier, classified
+from localstore.core.storage.file_kind import Classified, Classifier, classify
 from localstore.folder.chunking import ChunkLists, cut_into_chunks
 from localstore.folder.files import MORE_BYTES, READ_BYTES, Files
 from localstore.record.entry import Kind
@@ -101,7 +101,7 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
-    if cached is not None and unchanged(cached, info):
+    if cached is not None and is_unchanged(cached, info):
         return cached
     try:
         return hash_file(files, path)
@@ -109,10 +109,10 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
         return None
 
 
-def unchanged(cached: Stat, info: os.stat_result) -> bool:
+def is_unchanged(cached: Stat, info: os.stat_result) -> bool:
     """Whether a file with the stat `info` certainly still has the content that was hashed when `cached` was
     recorded."""
-    return has_stat(cached, info) and trusted(cached)
+    return has_stat(cached, info) and is_trusted(cached)
 
 
 def has_stat(cached: Stat, info: os.stat_result) -> bool:
@@ -121,7 +121,7 @@ def has_stat(cached: Stat, info: os.stat_result) -> bool:
     return recorded == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
-def trusted(cached: Stat) -> bool:
+def is_trusted(cached: Stat) -> bool:
     """Whether a file with the same stat certainly has the same content. This is so if the file's last change
     was long enough before it was hashed."""
     newest = max(cached.mtime, cached.ctime)
@@ -135,11 +135,11 @@ def hash_file(files: Files, path: str, sinks: ScanSinks = NO_SINKS) -> Stat:
     """Read and hash a file. The stat is taken before reading, so that the next scan detects a change that
     happens during the read."""
     checked = time.time_ns()
-    content = files.known(path)
+    content = files.find_known(path)
     if content is not None and (info := files.stat(path)) is not None:
         kind, size, digest = content
         return Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, checked)
-    fd, info = files.opened(path)
+    fd, info = files.open_with_stat(path)
     try:
         if sinks.lists is not None and info.st_size > BLOB_FILE:
             kind, size, digest = _cut(fd, sinks.lists)
@@ -164,7 +164,7 @@ def _read(fd: int, size: int, keep: Callable[[bytes, bytes], object] | None) -> 
     data = os.read(fd, min(size, READ_BYTES) + 1)
     chunk = os.read(fd, MORE_BYTES)
     if not chunk:
-        classification = classified(data)
+        classification = classify(data)
         if keep is not None and classification.kind == "text":
             keep(classification.blake3, data)
         return classification

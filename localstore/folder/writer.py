@@ -33,7 +33,7 @@ TRIES = 8  # attempts while another process creates and deletes the file
 FSYNC_EACH = 16  # for more files, one sync of the file system is cheaper
 
 
-class Change(msgspec.Struct, frozen=True):
+class FileWrite(msgspec.Struct, frozen=True):
     """A change to make in the folder: write the bytes with the BLAKE3 `new` to `path`, or remove the file if
     `new` is None."""
 
@@ -82,7 +82,7 @@ class Writer:
         self._placing = placing
         self._placed: dict[str, os.stat_result] = {}  # by temporary name
 
-    def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
+    def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
         `supply`: returns the bytes for a digest. `mark`: `ready` for writes that come from the branch,
         `asked` for writes that the user asked for."""

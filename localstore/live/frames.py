@@ -14,7 +14,7 @@ from localstore.core.lane.update import check, decoded_ops, signing_bytes
 from localstore.core.model.live import Row as WireRow
 from localstore.core.model.sync import Live, Signed
 from localstore.core.paths import terminal_safe
-from localstore.record.database import STALE_EPOCH, Row
+from localstore.record.database import STALE_EPOCH, FrontierRow
 from localstore.sync.remote import Remote, store_rows
 from localstore.sync.working_copy import WorkingCopy
 
@@ -82,7 +82,7 @@ class Frames:
                 self.paths.discard(path)
                 self._edits.pop(path, None)
 
-    def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
+    def lane(self, copy: WorkingCopy, row: FrontierRow) -> Remote | None:
         """The text lane of a row of the frontier, built from the record and the received edits. None if some
         edits are missing, or if the resulting text is not the text of the row."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)

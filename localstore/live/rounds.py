@@ -28,17 +28,17 @@ from localstore.live.reads import Reads
 from localstore.live.removals import HeldRemovals
 from localstore.live.sheets import OpenSheet
 from localstore.live.single import examine
-from localstore.live.stale import Buffers, Kept
+from localstore.live.stale import Buffers, KeptLines
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
-from localstore.sync.compose import Composed, compose, edited
+from localstore.sync.compose import Composed, compose, find_edited
 from localstore.sync.conflicts import author_of
 from localstore.sync.followed import Followed
 from localstore.sync.live_renames import follow_save
 from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
 from localstore.sync.remote import Connected, connect
 from localstore.sync.settle import is_interrupted, recover, settle, write_hidden_edits
-from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
+from localstore.sync.transfer.send import NEW_FILES, SendResult, batches, record_answers, upload_bytes
 from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 
@@ -70,7 +70,7 @@ class Done(msgspec.Struct):
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
     conflicts: list[Conflicting] = msgspec.field(default_factory=list)
-    kept: list[Kept] = msgspec.field(default_factory=list)
+    kept: list[KeptLines] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     back: list[tuple[str, str]] = msgspec.field(default_factory=list)
@@ -115,7 +115,7 @@ class Rounds:
         self.removals.prune(copy)
         note = copy.placed
 
-        def placed(path: str, before: bytes | None, new: bytes) -> None:
+        def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             note(path, before, new)
             self._was_read.pop(path, None)
             self.reads.came(path)
@@ -130,19 +130,19 @@ class Rounds:
             self.reads.look()  # svc itself reads next what was there
             self._was_read[path] = self.reads.was_read(path)
 
-        copy.placed, copy.placing = placed, placing
+        copy.placed, copy.placing = note_placed, placing
         copy.ours = lambda path: self._ours(copy, path)
         if is_new or is_interrupted(copy):
             recover(copy)
             self.frames.paths.update(write_hidden_edits(copy))  # to be sent
 
-    def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
+    def capture_saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture what was saved at these paths as edits, and put their updates in flight."""
         self.reads.look()
         paths = [path for path in paths if path in self._unseen or not self.is_ours(copy, path)]
         for path in paths:
             self.barred.pop(path, None)
-        return self._send_off(copy, self._followed(copy, self._with_left_out(copy, paths)), None)
+        return self._send_off(copy, self._follow_moved(copy, self._with_left_out(copy, paths)), None)
 
     def _with_left_out(self, copy: WorkingCopy, paths: Sequence[str]) -> Sequence[str]:
         """The saved paths. If the file at one of them is missing, the result also has all paths of files that
@@ -152,7 +152,7 @@ class Rounds:
             return paths
         return [*paths, *sorted(self._left_out.difference(paths))]
 
-    def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
+    def capture_typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
         """Apply the updates that were typed into an open text (sheet). They become an edit of the text's
         lane, which is written to the file and put in flight. If the file itself was saved, that save is
         captured first. `last`: number of the last of `updates`. Raises the errors of `OpenSheet.take`,
@@ -163,10 +163,10 @@ class Rounds:
         with ExitStack() as held, copy.db.step():
             if _is_still(copy, path, held):
                 scan = examine(copy, [path])
-                capture(copy, edited(copy, [path], scan), scan)
+                capture(copy, find_edited(copy, [path], scan), scan)
             sheet.follow(copy)
             sheet.take(copy, updates, last)
-            self.buffers.typed(copy, path)
+            self.buffers.record_typed(copy, path)
         settle(copy, [path])
         return self._compose_again(copy, [path])
 
@@ -176,7 +176,7 @@ class Rounds:
         self.reads.look()
         scan, paths = _walk_folders(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
-        followed = self._followed(copy, paths)
+        followed = self._follow_moved(copy, paths)
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
@@ -215,10 +215,12 @@ class Rounds:
             return updates
         return []
 
-    def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
+    def record_answers(
+        self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers
+    ) -> SendResult:
         """Record the relay's answers to updates. If an edit has to be merged before it is sent again, the
         next `bring` does this."""
-        sent = Sent()
+        sent = SendResult()
         record_answers(copy, updates, answers, sent)
         for path in sent.accepted:
             self._moved.pop(path, None)
@@ -259,7 +261,7 @@ class Rounds:
             return False
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
-    def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
+    def _follow_moved(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
         """The saved paths, and the files into which edits of other paths were moved. Before that, each save
         at the old path of a file that others renamed is moved into the renamed file."""
         for path in self.followed.removed.keys() & paths:
@@ -315,17 +317,17 @@ class Rounds:
             scan = scan or examine(copy, paths)
             named = filter(is_utf8, paths)  # what svc cannot name, the record cannot look up
             seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
-            capture(copy, edited(copy, seen, scan), scan)
+            capture(copy, find_edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
             missing = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
             self.frames.paths.update(missing)  # an edit that no file shows belongs to what it became
             open_ = [path for path in open_ if path not in missing]
             composed = self._compose(copy, [path for path in seen if path not in open_], scan)
         if not open_:
-            return self._report(copy, _skipped(composed, scan), ())
+            return self._report(copy, _report_skipped(composed, scan), ())
         settle(copy, open_)  # may need the relay, for which the others do not wait
         done = self._compose_again(copy, open_)
-        done.skipped += _skipped(composed, scan).skipped
+        done.skipped += _report_skipped(composed, scan).skipped
         return done
 
     def _compose_again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
@@ -334,7 +336,7 @@ class Rounds:
             paths = [path for path in paths if self._may_capture(copy, path, held)]
             again = examine(copy, paths)
             composed = self._compose(copy, paths, again)
-        return self._report(copy, _skipped(composed, again), ())
+        return self._report(copy, _report_skipped(composed, again), ())
 
     def _compose(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
         if copy.key is None or not copy.replica:
@@ -411,7 +413,7 @@ def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
     )
 
 
-def _skipped(composed: Composed, scan: Scan) -> Done:
+def _report_skipped(composed: Composed, scan: Scan) -> Done:
     return Done(skipped=with_kept([*composed.skipped, *scan.skipped], composed.kept))
 
 

@@ -28,24 +28,24 @@ class Saves:
     def __bool__(self) -> bool:
         return bool(self._due or self._below)
 
-    def closed(self, path: str, now: float) -> None:
+    def record_closed(self, path: str, now: float) -> None:
         """Record that the file was closed after writing, or renamed to this name."""
         self._due[path] = now
         self._gone.discard(path)
 
-    def written(self, path: str, now: float) -> None:
+    def record_written(self, path: str, now: float) -> None:
         """Record that the file was written or created."""
         self._due[path] = now + WRITING
         self._gone.discard(path)
 
-    def vanished(self, path: str, now: float) -> None:
+    def record_vanished(self, path: str, now: float) -> None:
         """Record that the file was removed."""
         self._due[path] = now + VANISHED
         self._gone_first = now if not self._gone else self._gone_first
         self._gone_last = now
         self._gone.add(path)
 
-    def changed_below(self, prefix: str, now: float) -> None:
+    def record_changed_below(self, prefix: str, now: float) -> None:
         """Record that a folder appeared or vanished, or its rules changed."""
         self._below.setdefault(prefix, now + VANISHED)
 

@@ -143,7 +143,7 @@ def _is_ignored(files: Files, path: str, above: list[str]) -> bool:
         if scope.prune(name):
             return True
         scope = scope.enter(name, _rules(files, f"{folder}/"))
-    return scope.ignored(path.rpartition("/")[2], False)
+    return scope.is_ignored(path.rpartition("/")[2], False)
 
 
 def _rules(files: Files, prefix: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ from localstore.core.diff import line_diff
 from localstore.core.diff.text_edits import edits, keeps
 from localstore.core.encoding import digest
 from localstore.core.errors import SvcError
-from localstore.record.arrivals import Arrivals, Version
+from localstore.record.arrivals import Arrivals, TextVersion
 from localstore.record.entry import PathRecord
 from localstore.sync.plugin_texts import has_what_was_typed
 from localstore.sync.working_copy import WorkingCopy
@@ -33,7 +33,7 @@ MEMORY = 600_000  # ms for which a replaced text is a candidate
 VERSIONS = 32  # candidates for one file
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptLines(msgspec.Struct, frozen=True):
     """Lines that stay in a file although a save of an old buffer lacked them. `lines`: how many; `by`:
     handles of their authors."""
 
@@ -85,30 +85,30 @@ class Buffers:
         self.editors: Editors = NoEditors()
         self._strange: set[str] = set()  # paths whose last save is no text that an editor showed
         self.authors: dict[str, str] = {}  # path → author of the edit that is being written
-        self.kept: list[Kept] = []
+        self.kept: list[KeptLines] = []
 
     def attach(self, copy: WorkingCopy) -> None:
         """Begin to observe this working copy: when it captures edits and writes files."""
 
-        def placed(path: str, before: bytes | None, new: bytes) -> None:
-            self._placed(copy, path, before, new)
+        def note_placed(path: str, before: bytes | None, new: bytes) -> None:
+            self._note_placed(copy, path, before, new)
 
         def rebase(entry: PathRecord, name: bytes, data: bytes) -> None:
-            self._saved(copy, entry, name, data)
+            self._rebase_saved(copy, entry, name, data)
 
-        copy.placed, copy.rebase, copy.live = placed, rebase, True
+        copy.placed, copy.rebase, copy.live = note_placed, rebase, True
 
     def attach_saves(self, copy: WorkingCopy) -> None:
         """Treat saves in `copy` as the agent does. Called in a command that runs beside or after an agent, so
         that a save becomes the same edit whichever process finds it. This affects only files whose texts
         an agent recorded recently."""
 
-        def placed(path: str, before: bytes | None, new: bytes) -> None:
+        def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             if copy.db.arrivals.get(path) is not None:
-                self._placed(copy, path, before, new)
+                self._note_placed(copy, path, before, new)
 
-        copy.placed = placed
-        copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
+        copy.placed = note_placed
+        copy.rebase = lambda entry, name, data: self._rebase_saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
         """Mark every text as read, because reads were not detected for a while. Also drops old texts."""
@@ -126,12 +126,12 @@ class Buffers:
         """Record that a conflict changed the text of the file. `mine`: the text that it had, which is in a
         conflict copy now; `current`: the text that it has now."""
         versions = [
-            Version(mine, self._now()),
-            Version(current, self._now(), False, self.authors.get(path, "")),
+            TextVersion(mine, self._now()),
+            TextVersion(current, self._now(), False, self.authors.get(path, "")),
         ]
         copy.db.arrivals.put(path, Arrivals(versions))
 
-    def typed(self, copy: WorkingCopy, path: str) -> None:
+    def record_typed(self, copy: WorkingCopy, path: str) -> None:
         """Record the text that each editor of a file shows, after one of them made an edit. This is part of
         the transaction that records the edit, because the editor still shows its text if the agent is
         killed right afterwards."""
@@ -139,30 +139,30 @@ class Buffers:
         if not texts or entry is None or entry.shadow is None:
             return
         now = self._now()
-        arrivals = copy.db.arrivals.get(path) or Arrivals([Version(entry.shadow, now)])
+        arrivals = copy.db.arrivals.get(path) or Arrivals([TextVersion(entry.shadow, now)])
         copy.objects.add([(digest(text), text) for text in texts])
-        arrivals.plugin_texts, arrivals.saved = [Version(digest(text), now) for text in texts], None
+        arrivals.plugin_texts, arrivals.saved = [TextVersion(digest(text), now) for text in texts], None
         copy.db.arrivals.put(path, arrivals)
 
-    def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
+    def _note_placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
         self._strange.discard(path)
         entry = copy.entries.get(path)
         if before is None or before == new or entry is None or entry.kind != "text":
             return
-        arrivals = copy.db.arrivals.get(path) or Arrivals([Version(before, self._now())])
+        arrivals = copy.db.arrivals.get(path) or Arrivals([TextVersion(before, self._now())])
         last = arrivals.versions[-1]
         if last.digest != before:  # another process wrote in between
-            arrivals.versions.append(Version(before, self._now()))
+            arrivals.versions.append(TextVersion(before, self._now()))
         elif len(arrivals.versions) > 1:
             last.read = last.read or self._was_read(path) or self.editors.edits(path)
             if not last.read:
                 arrivals.versions.pop()
-        arrivals.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
+        arrivals.versions.append(TextVersion(new, self._now(), False, self.authors.get(path, "")))
         if len(arrivals.versions) > VERSIONS:
             del arrivals.versions[1:-1:2]
         copy.db.arrivals.put(path, arrivals)
 
-    def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
+    def _rebase_saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
         """Called when a save of a file is captured as an edit. `data`: the saved text; `name`: its BLAKE3.
         Sets the entry's shadow, with which the save is compared, to the text that the save was made from."""
         if self.editors.edits(entry.path) and self._was_typed(entry.path, name):
@@ -181,12 +181,12 @@ class Buffers:
         else:
             last = arrivals.versions[-1]
             last.read = last.read or self._was_read(entry.path) or self.editors.edits(entry.path)
-            held = _held(copy, arrivals, data, self._now() - MEMORY)
+            held = _find_loaded_text(copy, arrivals, data, self._now() - MEMORY)
             if held is None:
                 return
             base = held
             self._note(copy, entry.path, arrivals.versions, base)
-            copy.db.arrivals.put(entry.path, Arrivals([Version(name, self._now())], saved=name))
+            copy.db.arrivals.put(entry.path, Arrivals([TextVersion(name, self._now())], saved=name))
         entry.shadow = base.digest
 
     def _was_typed(self, path: str, name: bytes) -> bool:
@@ -200,16 +200,16 @@ class Buffers:
             return False
         return True
 
-    def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: Version) -> None:
+    def _note(self, copy: WorkingCopy, path: str, versions: list[TextVersion], held: TextVersion) -> None:
         old, new = copy.text(held.digest), copy.text(versions[-1].digest)
         changed = line_diff.opcodes(line_diff.lines(old), line_diff.lines(new))
         lines = sum(max(hunk[3] - hunk[2], hunk[1] - hunk[0]) for hunk in changed)
         later = versions[versions.index(held) + 1 :] if held in versions else versions
         by = sorted({version.by for version in later if version.by})
-        self.kept.append(Kept(path, lines, by))
+        self.kept.append(KeptLines(path, lines, by))
 
 
-def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Version | None:
+def _find_loaded_text(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> TextVersion | None:
     """The text that an editor had loaded when it saved `data`: an earlier text of the file, or one that a
     plugin showed. None if the editor had loaded the text that is on the disk. `since`: texts that were
     replaced before this time (milliseconds) are left out."""
@@ -240,7 +240,7 @@ def _held(copy: WorkingCopy, arrivals: Arrivals, data: bytes, since: int) -> Ver
     )
 
 
-def _texts(copy: WorkingCopy, versions: Iterable[Version]) -> dict[bytes, bytes]:
+def _texts(copy: WorkingCopy, versions: Iterable[TextVersion]) -> dict[bytes, bytes]:
     """Reads the texts of these versions. Returns them by digest, in the order of the versions. If a text
     occurs twice, it comes at the place of the last occurrence. Texts that are not available are left out."""
     texts: dict[bytes, bytes] = {}

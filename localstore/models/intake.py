@@ -67,7 +67,7 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
             if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise BadModel(f"{name} was written while it was read; wait for its writer, then pull again")
             about = _about(part, how, str(file.resolve()), digest, header)
-            with models.locked():
+            with models.hold_lock():
                 part.replace(models.blob(sha256))
                 models.put_about(sha256, about)  # after the blob: a record never stands over other bytes
                 part.unlink(missing_ok=True)  # renaming one link over another of the same file keeps both
@@ -90,7 +90,7 @@ def take_upload(
         except BadModel as error:
             raise BadModel(f"the blob is not a model: {error.detail}") from None
     about = _about(part, how, source, digest, header)
-    with models.locked():
+    with models.hold_lock():
         part.replace(models.blob(sha256))
         models.put_about(sha256, about)
     return Taken(sha256, about, True)

@@ -35,7 +35,7 @@ def lease(folder: Path, who: str) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def held(folder: Path) -> list[str]:
+def list_leases(folder: Path) -> list[str]:
     """The names of the leases, `WHO-PID`, whose programs are alive. `folder`: as for `lease`. Files of dead
     programs are removed."""
     return held_files(folder / FOLDER)

@@ -23,7 +23,7 @@ LOOK = 0.1
 REPORT = 0.2  # seconds between two writes of the progress
 
 
-class Progress(msgspec.Struct):
+class PullProgress(msgspec.Struct):
     """Progress of a download: `completed` of `total` bytes. `name`: the model that is downloaded, "" if the
     downloading process does not report it. `known`: how many bytes need not be fetched, because this
     machine has them already."""
@@ -40,25 +40,25 @@ class Download(NamedTuple):
 
     lock: Path
     pid: int
-    progress: Progress
+    progress: PullProgress
 
 
 LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where it was
 
 
-class Report(Protocol):
+class PullReport(Protocol):
     """A function that is called with the progress of a download: the bytes that are here, the bytes in all,
     and the bytes that need not be fetched."""
 
     def __call__(self, completed: int, total: int, present: int = 0, /) -> None: ...
 
 
-Work = Callable[[Path, Report], str]
+Work = Callable[[Path, PullReport], str]
 """Completes the file of a download, makes it a blob and returns its SHA-256."""
 
 
 def pull_blob(
-    models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report, name: str = ""
+    models: Models, key: str, find: Callable[[], str | None], work: Work, report: PullReport, name: str = ""
 ) -> str:
     """Get a blob into the cache and return its SHA-256. Only one process downloads the blob, by calling
     `work`. Other processes that want it wait meanwhile and `report` the progress. `find`: returns the
@@ -86,17 +86,17 @@ def pull_blob(
             return sha256
 
 
-def _report_other(progress: Path, report: Report) -> None:
+def _report_other(progress: Path, report: PullReport) -> None:
     """Report how far the other process is that downloads the blob."""
     with suppress(OSError, msgspec.MsgspecError):
-        seen = msgspec.json.decode(progress.read_bytes(), type=Progress)
+        seen = msgspec.json.decode(progress.read_bytes(), type=PullProgress)
         report(seen.completed, seen.total, seen.known)
 
 
 class _Written:
-    """A `Report` that also writes the progress to a file, which the waiting processes read."""
+    """A `PullReport` that also writes the progress to a file, which the waiting processes read."""
 
-    def __init__(self, file: Path, report: Report, name: str) -> None:
+    def __init__(self, file: Path, report: PullReport, name: str) -> None:
         self._file, self._report, self._name, self._at = file, report, name, 0.0
 
     def __call__(self, completed: int, total: int, present: int = 0, /) -> None:
@@ -109,7 +109,7 @@ class _Written:
 
     def write(self, completed: int, total: int, present: int = 0) -> None:
         with suppress(OSError):  # a full disk is found by who writes the blob
-            self._file.write_bytes(msgspec.json.encode(Progress(completed, total, self._name, present)))
+            self._file.write_bytes(msgspec.json.encode(PullProgress(completed, total, self._name, present)))
 
 
 def under_way(models: Models) -> list[Download]:
@@ -120,9 +120,9 @@ def under_way(models: Models) -> list[Download]:
         pid = living_holder(lock)
         if pid is None:
             continue
-        progress = Progress()
+        progress = PullProgress()
         with suppress(OSError, msgspec.MsgspecError):  # being written, or removed, at the moment
-            progress = msgspec.json.decode(lock.with_suffix(".progress").read_bytes(), type=Progress)
+            progress = msgspec.json.decode(lock.with_suffix(".progress").read_bytes(), type=PullProgress)
         downloads.append(Download(lock, pid, progress))
     return downloads
 

@@ -27,7 +27,7 @@ def reserve(folder: Path, keys: Iterable[str]) -> Iterator[None]:
         yield
 
 
-def reserved(folder: Path) -> set[str]:
+def list_reserved(folder: Path) -> set[str]:
     """The keys of the blobs that living processes reserve. Files of dead processes are removed. The caller
     holds the lock of the cache."""
     return {name.partition(".")[0] for name in held_files(folder)}

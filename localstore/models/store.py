@@ -21,7 +21,7 @@ from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.models.errors import ModelChanged, ModelMissing
 from localstore.models.gguf import Header
 from localstore.models.names import ModelName
-from localstore.models.reservations import reserve, reserved
+from localstore.models.reservations import list_reserved, reserve
 
 LOCK_SECONDS = 30.0
 ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named is removed
@@ -172,15 +172,15 @@ class Models:
         for digest, about in zip(record.digests, installed.abouts, strict=True):
             if not self.intact(digest, about):
                 raise ModelChanged(installed.name.short, about.source)
-        file = self._linked(record) if record.shards else self.blob(record.model)
+        file = self._link_files(record) if record.shards else self.blob(record.model)
         return file, self.blob(record.projector) if record.projector else None
 
-    def _linked(self, record: Record) -> Path:
+    def _link_files(self, record: Record) -> Path:
         """The path of the first file of a model in several files. It is in a folder of links, in which the
         files have the names that the engine expects."""
         folder = self._shards / record.model
         files = [record.model, *record.shards]
-        with self.locked():
+        with self.hold_lock():
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             for number, digest in enumerate(files, 1):
                 path, target = folder / f"model-{number:05}-of-{len(files):05}.gguf", self.blob(digest)
@@ -191,7 +191,7 @@ class Models:
 
     def put(self, name: ModelName, record: Record) -> Installed:
         """Store the record under this name. Raises ModelMissing if one of its blobs was removed meanwhile."""
-        with self.locked():
+        with self.hold_lock():
             if any(self.about(digest) is None for digest in record.digests):
                 raise ModelMissing(name.short)
             path = self._names / name.path
@@ -203,7 +203,7 @@ class Models:
     def reserve(self, keys: Iterable[str]) -> Iterator[None]:
         """A context in which `remove` does not delete these blobs. `keys`: `sha256-<hex>` or `b3-<hex>`."""
         with ExitStack() as stack:
-            with self.locked():
+            with self.hold_lock():
                 stack.enter_context(reserve(self._reserved, keys))
             yield
 
@@ -213,7 +213,7 @@ class Models:
     def remove(self, name: ModelName) -> tuple[Installed, int]:
         """Remove a name, and those of its blobs that no other name and no running pull needs. Returns (the
         removed model, freed bytes). Raises ModelMissing."""
-        with self.locked():
+        with self.hold_lock():
             removed = self.find(name)
             path = self._names / name.path
             path.unlink()
@@ -227,7 +227,7 @@ class Models:
         return removed, freed
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """A context that holds the lock of the cache, after waiting for another holder. Raises DiskError if
         the lock does not become free, or if files of the cache cannot be written."""
         with ExitStack() as stack:
@@ -261,7 +261,7 @@ class Models:
 
     def _reserved_digests(self) -> set[str]:
         """The SHA-256 of the blobs in the cache that running pulls need."""
-        keys = reserved(self._reserved)
+        keys = list_reserved(self._reserved)
         digests = {key.removeprefix("sha256-") for key in keys if key.startswith("sha256-")}
         if len(digests) < len(keys):
             for path in self.blobs.glob("sha256-*.about"):

@@ -13,7 +13,7 @@ import msgspec
 SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WITHOUT ROWID;"
 
 
-class Version(msgspec.Struct, array_like=True):
+class TextVersion(msgspec.Struct, array_like=True):
     """A text that a file had. `digest`: its BLAKE3. `at`: when it was written, in milliseconds of Unix time.
     `read`: whether a program may have read it. `by`: handle of the author of the edit that it contains, ""
     if unknown."""
@@ -30,9 +30,9 @@ class Arrivals(msgspec.Struct, array_like=True):
     `plugin_texts`: texts that editor plugins showed when they sent their last edit, newest last; the file
     need not have had them."""
 
-    versions: list[Version]
+    versions: list[TextVersion]
     saved: bytes | None = None
-    plugin_texts: list[Version] = []
+    plugin_texts: list[TextVersion] = []
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from localstore.record.rows import Row
+from localstore.record.rows import FrontierRow
 from localstore.record.sql import select_in
 
 
@@ -34,7 +34,7 @@ class ByteFiles:
             self._total = int(cursor.fetchone()[0])
         return self._total
 
-    def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
+    def changing(self, rows: Sequence[FrontierRow], gone: Iterable[str]) -> None:
         """Update the sum of the sizes. Call this before `rows` are stored and before the rows of the paths
         `gone` are deleted."""
         if self._total is None:

@@ -22,12 +22,21 @@ from localstore.record.byte_files import ByteFiles
 from localstore.record.conflicts import Conflicts
 from localstore.record.entry import PathRecord
 from localstore.record.object_index import ObjectIndex
-from localstore.record.rows import Intent, Row, SealedFile, SealedTree
+from localstore.record.rows import FrontierRow, Intent, SealedFile, SealedTree
 from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
 from localstore.record.sql import AT_ONCE, select_in
 
-__all__ = ["PARTIAL", "RESCUED", "STALE_EPOCH", "Database", "Intent", "Row", "SealedFile", "SealedTree"]
+__all__ = [
+    "PARTIAL",
+    "RESCUED",
+    "STALE_EPOCH",
+    "Database",
+    "FrontierRow",
+    "Intent",
+    "SealedFile",
+    "SealedTree",
+]
 PARTIAL = "partial"  # state of an intent: a large file is still arriving
 RESCUED = "rescued"  # names of the earlier records that were rescued, separated by spaces
 STALE_EPOCH = -1  # epoch of a row that must be fetched again
@@ -142,8 +151,8 @@ class Database:
         """Whether the record has any entry."""
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None
 
-    def unsettled(self) -> list[str]:
-        return differences.unsettled(self._sql)
+    def find_unsettled(self) -> list[str]:
+        return differences.find_unsettled(self._sql)
 
     def foreign(self) -> list[str]:
         return differences.foreign(self._sql)
@@ -260,20 +269,20 @@ class Database:
 
     # --- the frontier and the last seal
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, FrontierRow]:
         new = tuple.__new__
-        return {row[0]: new(Row, row) for row in self._sql.execute("SELECT * FROM rows")}
+        return {row[0]: new(FrontierRow, row) for row in self._sql.execute("SELECT * FROM rows")}
 
-    def row(self, path: str) -> Row | None:
+    def row(self, path: str) -> FrontierRow | None:
         values = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
-        return Row(*values) if values else None
+        return FrontierRow(*values) if values else None
 
     def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
         """The size in bytes of the files at these paths on the recorded frontier, by path. Paths without a
         file there are left out."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
 
-    def put_rows(self, rows: Sequence[Row], gone: Collection[str], whole: bool) -> None:
+    def put_rows(self, rows: Sequence[FrontierRow], gone: Collection[str], whole: bool) -> None:
         """Store rows of the frontier, and delete the rows of the paths `gone`. `whole`: delete all rows that
         are not in `rows`."""
         if whole:
@@ -288,7 +297,7 @@ class Database:
         text: the lane's epoch may have changed without a new row."""
         self._sql.execute("UPDATE rows SET epoch=? WHERE path=? AND kind='text'", (STALE_EPOCH, path))
 
-    def sealed(self) -> dict[str, SealedFile]:
+    def read_sealed(self) -> dict[str, SealedFile]:
         new, rows = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in rows}
 
@@ -370,7 +379,7 @@ class Database:
         """Store the result of a scan. `folders`: the folders that changed, None to forget one. `fresh`: new
         or changed files. `gone`: paths that have no file now."""
         self.scan_record.put_folders(folders)
-        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
+        differences.record_scan(self._sql, ((stat.path, stat.digest) for stat in fresh), gone)
 
     def put_first_seal(self, sealed: Mapping[str, SealedFile], stats: Iterable[Stat]) -> None:
         """Store the first seal of the working copy and the stats of the files that were written for it."""
@@ -389,7 +398,7 @@ class Database:
         into their folders."""
         stats, gone = list(stats), list(gone)
         self.scan_record.put_single(stats, gone)
-        differences.scanned(self._sql, ((stat.path, stat.digest) for stat in stats), gone)
+        differences.record_scan(self._sql, ((stat.path, stat.digest) for stat in stats), gone)
 
     # --- journal
 

@@ -1,9 +1,9 @@
 """The differences between the disk, as last scanned, and the folder's last seal.
 
 They are stored and updated with each change of either side, so that no command has to compare all files.
-Differences that concern the branch are not stored, but computed at each call. `unsettled` and `foreign` read
-the entries (what the record stores about each path, such as its lane, the CRDT text). `new_on_branch` and
-`gone_from_branch` compare the frontier (what the branch holds now) with the last seal.
+Differences that concern the branch are not stored, but computed at each call. `find_unsettled` and `foreign`
+read the entries (what the record stores about each path, such as its lane, the CRDT text). `new_on_branch`
+and `gone_from_branch` compare the frontier (what the branch holds now) with the last seal.
 
 Table `differs`: path → digest of the file on the disk, NULL for no file. A path without a row equals its
 sealed version. Each function runs in its caller's transaction."""
@@ -42,7 +42,7 @@ SELECT path, shadow FROM entries EXCEPT SELECT path, digest FROM sealed ORDER BY
 """
 
 
-def scanned(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
+def record_scan(sql: sqlite3.Connection, fresh: Iterable[tuple[str, bytes]], gone: Iterable[str]) -> None:
     """Record that the disk now has the files `fresh` (path, digest), and no file at the paths `gone`."""
     present, absent = list(fresh), [(path,) for path in gone]
     sql.executemany("DELETE FROM differs WHERE path=?", [*absent, *((path,) for path, _ in present)])
@@ -129,7 +129,7 @@ def _shown_as_sealed(sql: sqlite3.Connection) -> bool:
     return entries == files and sql.execute(ANY_UNLIKE_SEALED).fetchone() is None
 
 
-def unsettled(sql: sqlite3.Connection) -> list[str]:
+def find_unsettled(sql: sqlite3.Connection) -> list[str]:
     """The paths whose file on the disk does not show the text of its lane, which are those without
     `PathRecord.settled`."""
     return only_column(sql.execute(UNSETTLED))

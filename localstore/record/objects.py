@@ -15,10 +15,10 @@ from pathlib import Path
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import Invalid
 from localstore.core.model import limits
-from localstore.core.storage.frame import Fetched, read_object
+from localstore.core.storage.frame import FetchedBytes, read_object
 from localstore.core.storage.pack import Frame, write_packs
 from localstore.record.database import Database
-from localstore.record.object_index import Place
+from localstore.record.object_index import TextPlace
 
 PACK_FILE_BYTES = 256 * limits.MIB
 CACHE_BYTES = 32 * limits.MIB  # of texts in memory
@@ -62,7 +62,7 @@ class Objects:
         """Read texts into the cache, up to LOADED_BYTES, with one read per frame (compressed block of texts).
         Damaged texts are left out."""
         places = self._db.objects.places(digest for digest in digests if digest not in self._texts)
-        frames: dict[tuple[int, int], dict[bytes, Place]] = {}
+        frames: dict[tuple[int, int], dict[bytes, TextPlace]] = {}
         room = LOADED_BYTES
         for digest, place in places.items():
             room -= place.size
@@ -72,14 +72,14 @@ class Objects:
             for digest, data in self._cut(group):
                 self.cache(digest, data)
 
-    def _cut(self, group: Mapping[bytes, Place]) -> Iterator[tuple[bytes, bytes]]:
+    def _cut(self, group: Mapping[bytes, TextPlace]) -> Iterator[tuple[bytes, bytes]]:
         """Yields (digest, text) for the texts of `group`, which are all in the same frame (compressed block
         of texts). Damaged texts are left out."""
         first = next(iter(group.values()))
         end = max(place.start + place.size for place in group.values())
         try:
             fetch = partial(os.pread, self._open_pack(first.pack))
-            stored = Fetched(fetch, first.offset, first.stored)
+            stored = FetchedBytes(fetch, first.offset, first.stored)
             raw = read_object(stored, first.codec, first.raw, 0, end)
         except (OSError, Invalid):
             return
@@ -88,7 +88,7 @@ class Objects:
             if blake3_digest(data) == digest:
                 yield digest, data
 
-    def cached(self, digest: bytes) -> bytes | None:
+    def get_cached(self, digest: bytes) -> bytes | None:
         """The text with this BLAKE3 if it is in the cache; else None."""
         return self._texts.get(digest)
 
@@ -121,7 +121,7 @@ class Objects:
             frames = (frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
             self._index(list(self._append(frames, durable)))
 
-    def _append(self, frames: Iterable[Frame], durable: bool = True) -> Iterator[tuple[bytes, Place]]:
+    def _append(self, frames: Iterable[Frame], durable: bool = True) -> Iterator[tuple[bytes, TextPlace]]:
         number = self._current()
         with self._path(number).open("ab") as file:
             for frame in frames:
@@ -130,13 +130,13 @@ class Objects:
                 start, row = 0, frame.row
                 for entry in row.objects:
                     place = (number, offset, row.stored_len, row.codec, row.raw_len, start, entry.size)
-                    yield entry.digest, Place._make(place)
+                    yield entry.digest, TextPlace._make(place)
                     start += entry.size
             file.flush()
             if durable:
                 os.fdatasync(file.fileno())
 
-    def _index(self, places: list[tuple[bytes, Place]]) -> None:
+    def _index(self, places: list[tuple[bytes, TextPlace]]) -> None:
         with self._db.step():
             self._db.objects.put(places)
         self._indexed.update(digest for digest, _ in places)

@@ -11,7 +11,7 @@ from localstore.core.model.live import LaneKind
 from localstore.record.entry import Kind
 
 
-class Row(NamedTuple):
+class FrontierRow(NamedTuple):
     """One path of the branch's live frontier as the relay last sent it. The members are those of
     `localstore.core.model.live.Row`, with binary digests."""
 

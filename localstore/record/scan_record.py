@@ -19,7 +19,7 @@ import msgspec
 from localstore.folder.scan_result import Exclusions, PartialWalk
 from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
-from localstore.watch.protocol import Token
+from localstore.watch.protocol import WatcherToken
 
 SCHEMA = "CREATE TABLE folders(path TEXT PRIMARY KEY, mark BLOB NOT NULL, files BLOB NOT NULL);"
 MARKS = "CREATE INDEX folder_marks ON folders(path, mark);"
@@ -33,7 +33,7 @@ class LastScan(msgspec.Struct, frozen=True, array_like=True):
     """The last scan. `token`: the watcher's token up to which the record is correct. `everywhere`: when the
     whole folder was last scanned (Unix seconds). `git`: digest of the names that git tracked at that time."""
 
-    token: Token
+    token: WatcherToken
     everywhere: int
     git: bytes = b""
 

@@ -47,10 +47,10 @@ class StateFile:
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
         """The bytes of the file after a new seal, in parts. Their digest is recorded in the caller's
         transaction. `changes`: what the seal changed, None if unknown."""
-        state = None if changes is None else self._changed(changes)
+        state = None if changes is None else self._replace_changed(changes)
         if state is None:
             whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())
-            state = [link.encoded(whole)]
+            state = [link.encode_state(whole)]
         self._db.put(WRITTEN, _digest(state))
         return state
 
@@ -58,7 +58,7 @@ class StateFile:
         """Write the bytes that `prepare` returned. Call it after the transaction is committed."""
         link.write_encoded(self._folder, state)
 
-    def _changed(self, changes: Mapping[str, SealedFile | None]) -> Parts | None:
+    def _replace_changed(self, changes: Mapping[str, SealedFile | None]) -> Parts | None:
         digests = {path: file.digest.hex() for path, file in changes.items() if file is not None}
         if len(digests) < len(changes):
             return None
@@ -74,7 +74,7 @@ class StateFile:
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
     """The bytes of a state file with another last seal and other digests. `before`: its present bytes;
     `digests`: path → hex digest. None if one of the paths is not in the file."""
-    head, _, _ = link.encoded(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
+    head, _, _ = link.encode_state(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)
     for path in sorted(digests):

@@ -203,7 +203,7 @@ def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None
     seen = scan.find(path) if scan else None
-    held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
+    held = copy.objects.get_cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)
     try:

@@ -22,7 +22,7 @@ from localstore.folder.stat_cache import Stat
 from localstore.record.entry import PathRecord
 from localstore.record.typed import is_typed
 from localstore.sync.capture import capture
-from localstore.sync.held_back import held_back, skipped
+from localstore.sync.held_back import held_back, to_skipped
 from localstore.sync.uncarried import Uncarried
 from localstore.sync.working_copy import WorkingCopy
 
@@ -75,7 +75,7 @@ def compose(
     - `only`: the paths to consider, None for all paths."""
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
-    too_large = capture(copy, edited(copy, moved, scan), scan)
+    too_large = capture(copy, find_edited(copy, moved, scan), scan)
     caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
     uncarried = Uncarried(copy, scan, caps.over)
@@ -84,7 +84,7 @@ def compose(
         if copy.sends_git_ignored
         else {held_file.path: held_file for held_file in held_back(copy, scan, moved)}
     )
-    done.skipped += map(skipped, held.values())
+    done.skipped += map(to_skipped, held.values())
     departing: list[_PathUpdate] = []
     with copy.db.step():
         for path in moved:
@@ -132,7 +132,7 @@ def _is_kept(done: Composed, uncarried: Uncarried, update: _PathUpdate) -> bool:
     return cause is not None
 
 
-def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
+def find_edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:
     """Those of the paths `moved` at which the file on the disk differs from the shadow, the bytes that were
     last known to be there."""
     copy.entries.load(moved)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from localstore.core.diff.text_merge import Conflict
+from localstore.core.diff.text_merge import TextConflict
 from localstore.core.encoding import digest
 from localstore.record.conflicts import RecordedConflict, line_ranges
 from localstore.sync.remote import unsealed_authors
@@ -21,7 +21,7 @@ class ConflictingTexts(NamedTuple):
     base: bytes | None
     theirs: bytes
     mine: bytes
-    conflicts: list[Conflict]
+    conflicts: list[TextConflict]
 
 
 class TextsConflict(Exception):

@@ -37,14 +37,14 @@ from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.paths import parents
 from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.pack import Pack
-from localstore.folder.files import Fetched
-from localstore.folder.link import renamed
+from localstore.folder.files import FetchedFile
+from localstore.folder.link import rename_link
 from localstore.folder.overlay import OverlayFiles, Placeholder
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import read_stat
 from localstore.folder.writer import temp_name
 from localstore.home import Home
-from localstore.record.database import Database, Row
+from localstore.record.database import Database, FrontierRow
 from localstore.record.objects import Objects
 from localstore.record.state_file import Parts, StateFile
 from localstore.sync.transfer.transport import Transport
@@ -101,11 +101,11 @@ class DryRunCopy(WorkingCopy):
         self.state = _UnwrittenState(copy.folder, self.db)
         self.home = _ScratchHome(copy.home, scratch)
         self.file_cap = copy.file_cap
-        self.sent_rows: dict[str, Row | None] = {}
+        self.sent_rows: dict[str, FrontierRow | None] = {}
         self.use_transport(_DryRunTransport(real, self))
 
     def rename(self, repo: str, class_: str) -> None:
-        self.repo = renamed(self.repo, repo, class_)
+        self.repo = rename_link(self.repo, repo, class_)
 
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
         scanned = super().scan(lean, heard)
@@ -131,14 +131,14 @@ class DryRunCopy(WorkingCopy):
         """Yields nothing, because `fetch` returns placeholders, for which no copies are needed."""
         yield from ()
 
-    def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
+    def placeholder_for(self, digest: bytes, size: int) -> FetchedFile | None:
         path = temp_name("")
         self._overlay.promise(path, Placeholder.of(digest, "chunked", size))
-        return Fetched(path)
+        return FetchedFile(path)
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
         """(kind, digest) of each file on the branch as the relay would have it after the run, by path."""
-        rows: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
+        rows: dict[str, FrontierRow | None] = {**self.db.rows(), **self.sent_rows}
         return {path: (row.kind, row.digest) for path, row in rows.items() if row is not None}
 
     def _bytes_of(self, promise: Placeholder) -> bytes:
@@ -176,7 +176,7 @@ class _DryRunTransport(Transport):
         frontier."""
         row = self._row(update.path)
         if update.kind == "edit_text":
-            return self._edited(update, row)
+            return self._answer_edit(update, row)
         if update.kind == "delete" and row is None:
             return UpdateAnswer(n=update.n, result="ok", seq=self._seq)
         kind = (
@@ -195,13 +195,13 @@ class _DryRunTransport(Transport):
         if self._clashes(update.path):
             return UpdateAnswer(n=update.n, result="stale")
         self._seq += 1
-        new_row = Row(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
+        new_row = FrontierRow(update.path, kind, self._seq, 0, self._seq, 0, content, update.size or 0, False)
         self._copy.sent_rows[update.path] = new_row
         if row is None:
             self._folders.update(parents(update.path))
         return _ok(update, new_row)
 
-    def _edited(self, update: LiveUpdate, row: Row | None) -> UpdateAnswer:
+    def _answer_edit(self, update: LiveUpdate, row: FrontierRow | None) -> UpdateAnswer:
         if row is None or row.gen != update.gen or row.kind != "text":
             return UpdateAnswer(n=update.n, result="stale")
         entry, ops = self._copy.entries[update.path], decoded_ops(update)
@@ -221,7 +221,7 @@ class _DryRunTransport(Transport):
         self._copy.sent_rows[update.path] = edited
         return _ok(update, edited)
 
-    def _row(self, path: str) -> Row | None:
+    def _row(self, path: str) -> FrontierRow | None:
         taken = self._copy.sent_rows
         return taken[path] if path in taken else self._copy.db.row(path)
 
@@ -270,7 +270,7 @@ class _DryRunTransport(Transport):
         return self._real.proof(seal_id)
 
 
-def _to_wire(path: str, row: Row | None) -> WireRow:
+def _to_wire(path: str, row: FrontierRow | None) -> WireRow:
     """The row in the relay's wire format. For None, it is a row of the kind `gone`."""
     if row is None:
         return WireRow(path=path, kind="gone", gen=0, epoch=0, ver=0, other=0, digest="", size=0, live=False)
@@ -280,7 +280,7 @@ def _to_wire(path: str, row: Row | None) -> WireRow:
     )  # fmt: skip
 
 
-def _ok(update: LiveUpdate, row: Row) -> UpdateAnswer:
+def _ok(update: LiveUpdate, row: FrontierRow) -> UpdateAnswer:
     return UpdateAnswer(
         n=update.n, result="ok", seq=row.ver, gen=row.gen, epoch=row.epoch, digest=row.digest.hex()
     )

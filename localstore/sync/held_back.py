@@ -49,7 +49,7 @@ def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
     return held_back(copy, scan, copy.db.may_need_update())
 
 
-def skipped(held: HeldBack) -> Skipped:
+def to_skipped(held: HeldBack) -> Skipped:
     """The held file in the form of an entry that a scan skipped, with the reason."""
     return Skipped(
         terminal_safe(held.path), f"git ignores it for you ({held.rule}); svc push asks before it sends it"
@@ -65,10 +65,10 @@ def _line(path: str, reason: Reason) -> str:
     """A line for `.svcignore` that excludes what git's rule matched. That is the file, or a folder
     above it."""
     folder = "/" if reason.path != path else ""
-    return "/" + escaped(reason.path) + folder
+    return "/" + escape_pattern(reason.path) + folder
 
 
-def escaped(path: str) -> str:
+def escape_pattern(path: str) -> str:
     """An ignore pattern that matches only this path."""
     pattern = "".join("\\" + char if char in "\\*?[]" else char for char in path)
     return pattern[:-1] + "\\ " if pattern.endswith(" ") else pattern

@@ -19,7 +19,7 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
-from localstore.record.database import Row
+from localstore.record.database import FrontierRow
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.sync.adopting import adopt
 from localstore.sync.aside import forget_and_move_aside
@@ -75,11 +75,11 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 
 
 def _came_there(
-    copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, Row]
+    copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, FrontierRow]
 ) -> dict[str, TreeEntry]:
     """The files that others created on the branch since the last seal, by path. If a file was created with
     the bytes of one of `gone_files`, it is returned with those bytes, even if it was edited afterwards."""
-    sealed, names = copy.db.sealed(), {file.digest for file in gone_files.values()}
+    sealed, names = copy.db.read_sealed(), {file.digest for file in gone_files.values()}
     came = {}
     for path, row in rows.items():
         if (
@@ -221,7 +221,7 @@ def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
     edits of others are chosen only if no other path fits."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
-    sealed, rows = copy.db.sealed(), copy.db.rows()
+    sealed, rows = copy.db.read_sealed(), copy.db.rows()
     came: dict[str, TreeEntry] = {}
     copy.entries.load(changed := copy.db.may_need_update())
     for path in changed:
@@ -363,7 +363,7 @@ def _find(
     followable: Collection[str],
     came: Mapping[str, TreeEntry],
     texts: Mapping[bytes, bytes],
-    rows: Mapping[str, Row],
+    rows: Mapping[str, FrontierRow],
 ) -> Ways:
     """Those `followable` files that were renamed to one of `came`, as old path → new path. `gone_files`: all
     removed files, by path. `texts`: texts by digest."""
@@ -378,7 +378,7 @@ def _find(
 
 
 def _texts(
-    copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, Row]
+    copy: WorkingCopy, search: Search, held: Mapping[bytes, bytes], rows: Mapping[str, FrontierRow]
 ) -> dict[bytes, bytes]:
     """The texts that the search for renames compares, by digest. `held`: texts that are already known. Raises
     the errors of `WorkingCopy.text`."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from localstore.core.diff.text_edits import keeps
 from localstore.core.errors import NotFound
 from localstore.core.model.live import Bootstrap
-from localstore.record.database import Row, SealedFile
+from localstore.record.database import FrontierRow, SealedFile
 from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
 from localstore.sync.recognise import SEALS_COMPARED, recognise
@@ -81,7 +81,7 @@ class Before:
         moved back."""
         copy, last = self._copy, self._copy.last_seal
         if last is not None and has_seal(copy, last):
-            return last, copy.db.sealed()
+            return last, copy.db.read_sealed()
         sealed_at, seal_id = copy.db.text(SEALED_AT), head
         for _ in range(SEALS_COMPARED):
             if seal_id is None or sealed_at is None:
@@ -94,7 +94,7 @@ class Before:
             seal_id = payload.parents[0] if payload.parents else None
         return None
 
-    def rebase(self, rows: Iterable[Row]) -> None:
+    def rebase(self, rows: Iterable[FrontierRow]) -> None:
         """Record for each path the text from which the folder's file was edited, if this is known and newer
         than the text of the last seal. `rows`: the whole frontier."""
         copy = self._copy
@@ -106,7 +106,7 @@ class Before:
             if base is not None:
                 copy.save(known_by_bytes(row.path, "text", base, row.size))
 
-    def _base(self, row: Row, sealed: SealedFile | None) -> bytes | None:
+    def _base(self, row: FrontierRow, sealed: SealedFile | None) -> bytes | None:
         """The digest of the text from which the folder's file was edited. None stands for the text of the
         last seal."""
         copy = self._copy

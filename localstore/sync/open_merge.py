@@ -43,7 +43,7 @@ def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:
         copy.db.put(KEY, None if merge is None else msgspec.json.encode(merge))
 
 
-def unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
+def find_unresolved(copy: WorkingCopy, merge: OpenMerge) -> list[str]:
     """The paths whose conflict copies still exist, sorted."""
     return sorted(path for path, kept_as in merge.copies.items() if copy.exists(kept_as))
 
@@ -70,6 +70,6 @@ def require_resolved(copy: WorkingCopy, merge: OpenMerge) -> None:
     if files are in conflict."""
     if not merge.whole:
         raise MergeInterrupted(merge.name)
-    paths = unresolved(copy, merge)
+    paths = find_unresolved(copy, merge)
     if paths:
         raise MergeUnresolved(merge.name, paths)

@@ -1,8 +1,8 @@
 """Opens a working copy: owned (locked) for one command, owned in rounds, or only for reading.
 
-A command owns its folder from beginning to end. A longer-lived process (`Rounds`) keeps the working copy open
-and owns it for one round at a time. If another process wrote in between, which SQLite's `data_version` shows,
-cached values are dropped. Reading (`looked_at`) needs no ownership."""
+A command owns its folder from beginning to end. A longer-lived process (`RoundOwner`) keeps the working copy
+open and owns it for one round at a time. If another process wrote in between, which SQLite's `data_version`
+shows, cached values are dropped. Reading (`looked_at`) needs no ownership."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Bound = tuple[Transport | None, DeviceKey | None]
 
 
 @contextmanager
-def opened(
+def open_copy(
     folder: Path,
     home: Home,
     transport: Transport | None = None,
@@ -89,7 +89,7 @@ def looked_at(
     quick = msgspec.structs.replace(turn, seconds=min(turn.seconds, LOOK_SECONDS), waiting=lambda _: None)
     with ExitStack() as stack:
         try:
-            copy = stack.enter_context(opened(folder, home, transport, progress=progress, turn=quick))
+            copy = stack.enter_context(open_copy(folder, home, transport, progress=progress, turn=quick))
         except CopyBusy as busy:
             turn.waiting(busy.owner)
             copy = stack.enter_context(_copy_record(folder, home, transport, progress, turn.link))
@@ -116,12 +116,12 @@ def _copy_record(
             real.close()
 
 
-class Rounds:
+class RoundOwner:
     """A working copy that stays open. This process owns (locks) it only during rounds.
 
     `bind`: returns relay and key for a link. It is called before the first round, and after the folder was
     switched to another branch, seal or repository. Use this class from one thread. A round should last 200 ms
-    at most; end it earlier if another process waits for the folder (`wanted`)."""
+    at most; end it earlier if another process waits for the folder (`is_wanted`)."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Rounds:
 
     @contextmanager
     def round(self) -> Iterator[WorkingCopy]:
-        """A context with the working copy, owned by this process. Raises the errors of `opened`, except
+        """A context with the working copy, owned by this process. Raises the errors of `open_copy`, except
         FolderTurned."""
         while True:
             repo = link.read_repo(self.folder)
@@ -158,9 +158,9 @@ class Rounds:
                 self._version = version
                 return
 
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Whether another process waits for the folder."""
-        return self._copy is not None and lock.wanted(self._copy.record / "lock")
+        return self._copy is not None and lock.is_wanted(self._copy.record / "lock")
 
     def close(self) -> None:
         """Close the working copy. Must not be called inside a round."""

@@ -61,7 +61,7 @@ def recognise(copy: WorkingCopy) -> Recognised:
 def adopt_state_file(copy: WorkingCopy) -> None:
     """Use the seal in `state.json` as base, after verifying it. This is done only if the record is new, as
     after the folder was copied with its link, and if the repository has that seal."""
-    named = _unrecorded(copy)
+    named = _find_unrecorded_seal(copy)
     if named is None:
         if _is_new(copy):
             recognise(copy)  # linking the folder was interrupted
@@ -87,7 +87,7 @@ def changes_since_last_seal(
 ) -> tuple[str | None, list[str], list[str], list[str]]:
     """(last seal of the folder, changed paths, new paths, removed paths), with each list sorted. They come
     from the record, or from `state.json` if the record is new. `scan`: a scan that was just made."""
-    if _unrecorded(copy) is None:
+    if _find_unrecorded_seal(copy) is None:
         return copy.last_seal, *copy.db.changes_since_seal()
     state, files = link.read_state(copy.folder), scan.files
     changed = [
@@ -107,7 +107,7 @@ def repair_state_file(copy: WorkingCopy) -> None:
         copy.state.rewrite()
 
 
-def _unrecorded(copy: WorkingCopy) -> str | None:
+def _find_unrecorded_seal(copy: WorkingCopy) -> str | None:
     """The seal in `state.json` if the record is new, else None."""
     return _seal_of_state_file(copy) if _is_new(copy) else None
 

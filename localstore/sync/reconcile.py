@@ -12,7 +12,7 @@ from localstore.core.merge.moves import Ways
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
-from localstore.record.database import Row
+from localstore.record.database import FrontierRow
 from localstore.record.entry import PathRecord
 from localstore.sync.adopting import adopt, entry_of
 from localstore.sync.aside import forget_and_move_aside, move_aside
@@ -31,7 +31,7 @@ from localstore.sync.settle import remove, settle
 from localstore.sync.working_copy import WorkingCopy
 
 CHUNK = 1000
-Here = Callable[[Row], Remote | None]
+Here = Callable[[FrontierRow], Remote | None]
 """The lane of a row, if it is known without asking the relay; None if it is not."""
 
 
@@ -69,14 +69,14 @@ def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     return _reconcile_rows(copy, scan, rows, list(copy.entries.items()), unwritable, _nothing_here)
 
 
-def _nothing_here(row: Row) -> Remote | None:
+def _nothing_here(row: FrontierRow) -> Remote | None:
     return None
 
 
 def _reconcile_rows(
     copy: WorkingCopy,
     scan: Scan,
-    rows: dict[str, Row],
+    rows: dict[str, FrontierRow],
     entries: list[tuple[str, PathRecord]],
     unwritable: set[str],
     local: Here,
@@ -110,7 +110,7 @@ def _reconcile_rows(
     return removed + changed
 
 
-def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
+def _replaced_texts(copy: WorkingCopy, rows: list[FrontierRow]) -> list[str]:
     """The paths of texts that were edited here and that the branch replaced by other files. Only in a folder
     that is synced live."""
     if not copy.live:
@@ -124,7 +124,7 @@ def _replaced_texts(copy: WorkingCopy, rows: list[Row]) -> list[str]:
     return replaced
 
 
-def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
+def _write_rows(copy: WorkingCopy, todo: list[FrontierRow], local: Here) -> list[str]:
     """Bring the files of these rows into the folder. Returns the paths that were written."""
     changed: list[str] = []
     digests = {row.digest for row in todo if row.kind == "blob"}
@@ -145,7 +145,7 @@ def _write_rows(copy: WorkingCopy, todo: list[Row], local: Here) -> list[str]:
     return changed
 
 
-def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote]:
+def _remotes(copy: WorkingCopy, rows: list[FrontierRow], local: Here) -> Iterator[Remote]:
     """Yields each row with the state of its lane: first those that `local` returns, then those that the relay
     sends."""
     missing = []
@@ -158,9 +158,9 @@ def _remotes(copy: WorkingCopy, rows: list[Row], local: Here) -> Iterator[Remote
     yield from read_remote(copy, missing)
 
 
-def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
+def follow_epochs(copy: WorkingCopy, rows: list[FrontierRow]) -> list[FrontierRow]:
     """Record, in one transaction, the new epochs of lanes whose text is unchanged. Returns the other rows."""
-    others: list[Row] = []
+    others: list[FrontierRow] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
         return rows
@@ -180,7 +180,7 @@ def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:
     return others
 
 
-def _same_text(entry: PathRecord, row: Row) -> bool:
+def _same_text(entry: PathRecord, row: FrontierRow) -> bool:
     """Whether entry and row differ only in the epoch: the text is the same, and there are neither pending nor
     live edits."""
     return (
@@ -217,7 +217,7 @@ def _is_gone(entry: PathRecord, index: int) -> bool:
     return entry.gen > 0 and entry.seen <= index
 
 
-def _is_behind(entry: PathRecord | None, row: Row) -> bool:
+def _is_behind(entry: PathRecord | None, row: FrontierRow) -> bool:
     """Whether the row of the frontier is newer than what is recorded about the path."""
     if entry is not None and row.ver < entry.seen and not entry.foreign:
         return False  # the row is older than a received answer
@@ -226,7 +226,7 @@ def _is_behind(entry: PathRecord | None, row: Row) -> bool:
     return row.other > entry.seen
 
 
-def _unwritable_paths(copy: WorkingCopy, rows: dict[str, Row]) -> set[str]:
+def _unwritable_paths(copy: WorkingCopy, rows: dict[str, FrontierRow]) -> set[str]:
     """The paths that this file system cannot store beside others, because it ignores case. They are recorded
     as unwritable, so that they never count as removed."""
     recorded = copy.db.unwritable()
@@ -247,7 +247,7 @@ def _folds_case(copy: WorkingCopy) -> bool:
     return copy.files.stat(".SVC") is not None
 
 
-def _sources(copy: WorkingCopy, rows: dict[str, Row], gone: list[str]) -> set[str]:
+def _sources(copy: WorkingCopy, rows: dict[str, FrontierRow], gone: list[str]) -> set[str]:
     """The removed paths whose files must not be removed yet. They are unchanged binary files in `gone` whose
     bytes the branch has under another path now. The file at the other path is written first, by copying
     the old file (`localstore.sync.settle`) instead of fetching its bytes. Files that block a path of the

@@ -14,14 +14,14 @@ from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
     ClockReused,
+    LaneName,
     LaneState,
     ReplicaUnknown,
 )
-from localstore.core.model.live import Lane as LaneName
 from localstore.core.model.live import Row as WireRow
 from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
-from localstore.record.database import STALE_EPOCH, Row
+from localstore.record.database import STALE_EPOCH, FrontierRow
 from localstore.record.entry import PathRecord
 from localstore.sync.moved_back import Before, is_moved_back
 from localstore.sync.recognise import recognise
@@ -33,7 +33,7 @@ class Remote(msgspec.Struct):
     """One path of the frontier, with the data that a merge needs. `genesis`: digest of the text with which
     the lane began. `state`: the lane's CRDT state, None if the lane still has that text."""
 
-    row: Row
+    row: FrontierRow
     genesis: bytes
     state: bytes | None = None
 
@@ -44,7 +44,7 @@ class Connected(msgspec.Struct, frozen=True):
     and the record was begun again."""
 
     head: str | None
-    rows: list[Row]
+    rows: list[FrontierRow]
     gone: list[str]
     moved_back: bool = False
 
@@ -108,7 +108,7 @@ def _request(copy: WorkingCopy) -> BootstrapRequest:
     )
 
 
-def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
+def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[FrontierRow], list[str]]:
     """Store the relay's answer in one transaction. Returns (rows of the files with valid paths, removed
     paths)."""
     since = copy.db.number("since")
@@ -126,7 +126,9 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
     return files, gone
 
 
-def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple[list[Row], list[str]]:
+def store_rows(
+    copy: WorkingCopy, rows: Iterable[WireRow], whole: bool
+) -> tuple[list[FrontierRow], list[str]]:
     """Store rows of the relay, as part of the caller's transaction. `whole`: `rows` are the complete
     frontier. Returns (rows of files with valid paths, removed paths). Raises ServerMisbehaved."""
     files, gone = [], []
@@ -153,24 +155,24 @@ def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
     return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}
 
 
-def _row(row: WireRow) -> Row:
+def _row(row: WireRow) -> FrontierRow:
     check(row.path)
     try:
         named = unhex(row.digest)
     except Invalid:
         raise ServerMisbehaved(f"the server sent a row of {row.path} without a digest") from None
-    return Row(row.path, row.kind, row.gen, row.epoch, row.ver, row.other, named, row.size, row.live)
+    return FrontierRow(row.path, row.kind, row.gen, row.epoch, row.ver, row.other, named, row.size, row.live)
 
 
 def state_bytes(state: str | None) -> bytes | None:
     return None if state is None else unb64u(state)
 
 
-def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
+def read_remote(copy: WorkingCopy, rows: Iterable[FrontierRow]) -> Iterator[Remote]:
     """Yields each row, with the state of its lane that a merge needs. Paths that were removed meanwhile are
     left out; the next pull handles them. Lanes that cannot be loaded are left out too, and added to
     `WorkingCopy.unreadable`."""
-    incomplete: list[Row] = []
+    incomplete: list[FrontierRow] = []
     for row in rows:
         if row.path in copy.unreadable:
             continue
@@ -182,13 +184,13 @@ def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
         yield from _states(copy, incomplete)
 
 
-def _needs_state(entry: PathRecord | None, row: Row) -> bool:
+def _needs_state(entry: PathRecord | None, row: FrontierRow) -> bool:
     if row.live or row.epoch == STALE_EPOCH:
         return True
     return entry is not None and (entry.gen, entry.epoch) == (row.gen, row.epoch) and entry.touched
 
 
-def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
+def _states(copy: WorkingCopy, rows: list[FrontierRow]) -> Iterator[Remote]:
     names = [LaneName(path=row.path, gen=row.gen) for row in rows]
     by_path = {row.path: row for row in rows}
     for state in lane_states(copy.transport, names):
@@ -217,7 +219,7 @@ def require_readable(copy: WorkingCopy) -> None:
     )
 
 
-def _remote(copy: WorkingCopy, state: LaneState, requested: Row) -> Remote:
+def _remote(copy: WorkingCopy, state: LaneState, requested: FrontierRow) -> Remote:
     # Whoever changed the lane since the rows were read is taken for somebody else.
     other = requested.other if state.ver == requested.ver else state.ver
     row = requested._replace(

@@ -28,7 +28,7 @@ def missing_files(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[s
 
 def lost_among(copy: WorkingCopy, scan: Scan, missing: Collection[str]) -> int:
     """How many of the missing files were not just renamed. A file was renamed if a new file has its bytes."""
-    sealed = copy.db.sealed()
+    sealed = copy.db.read_sealed()
     gone = [entry.shadow for path in missing if (entry := copy.entries.get(path)) and entry.shadow]
     new = {stat.path: stat.digest for stat in scan.files.values() if stat.path not in sealed}
     for path, entry in copy.entries.items():

@@ -19,7 +19,7 @@ from localstore.core.tree.read import Change
 from localstore.folder import writer as writing
 from localstore.folder.files import Content
 from localstore.folder.scan_result import Scan
-from localstore.record.database import Row
+from localstore.record.database import FrontierRow
 from localstore.sync.adopting import adopt
 from localstore.sync.aside import forget_and_move_aside
 from localstore.sync.conflicts import ConflictingTexts
@@ -61,7 +61,7 @@ def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
     """The changes of this folder that the branch lacks, by path. A file that the branch has and the last seal
     lacks counts as new here, because it may be the new name of a file whose removal was refused."""
     flying = copy.db.flight_kinds()
-    sealed = copy.db.sealed()
+    sealed = copy.db.read_sealed()
     changes: dict[str, Change] = {}
     for path in copy.db.may_need_update():
         if path in flying or scan.unknown(path):
@@ -77,7 +77,7 @@ def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
     return changes
 
 
-def _theirs(copy: WorkingCopy, rows: Mapping[str, Row]) -> dict[str, Change]:
+def _theirs(copy: WorkingCopy, rows: Mapping[str, FrontierRow]) -> dict[str, Change]:
     """The changes of the branch that this folder lacks, by path."""
     index = copy.db.number("since")
     changes: dict[str, Change] = {}
@@ -96,12 +96,12 @@ def _theirs(copy: WorkingCopy, rows: Mapping[str, Row]) -> dict[str, Change]:
     return changes
 
 
-def _tree_entry(row: Row) -> TreeEntry:
+def _tree_entry(row: FrontierRow) -> TreeEntry:
     assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
     return TreeEntry(row.kind, row.digest, row.size)
 
 
-def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
+def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, FrontierRow], search: Search) -> Ways:
     """The files that one side moved, as old path → new path. If a text is not available, only moves with
     equal bytes are found."""
     digests = search.digests()
@@ -125,7 +125,7 @@ def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
 
 
 def _bring_edit(
-    copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
+    copy: WorkingCopy, row: FrontierRow, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
     """Apply the branch's edit of a file to the path to which the file was renamed here. The branch's version
     at the old path then counts as known, so that its removal can be sent. If the edits conflict, the
@@ -168,10 +168,10 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
     def supply(digests: Collection[bytes]) -> Iterator[tuple[bytes, Content]]:
         yield name, content
 
-    return not writer(copy, trashed=(base,)).apply([writing.Change(path, name)], supply, "asked")
+    return not writer(copy, trashed=(base,)).apply([writing.FileWrite(path, name)], supply, "asked")
 
 
-def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
+def _move_edit(copy: WorkingCopy, old: str, row: FrontierRow, base: TreeEntry) -> None:
     """Rename an edited file as the branch renamed it. The text from which the edit was made is then recorded
     as an older version of the branch's file, so that the edit is merged into the branch's version.
 

@@ -51,7 +51,7 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
     """The tree with the changes, computed from the paths of all files."""
-    files = copy.db.sealed()
+    files = copy.db.read_sealed()
     for path, file in changes.items():
         if file is None:
             files.pop(path, None)

@@ -12,8 +12,7 @@ from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError, Unauthorized
 from localstore.core.lane.lane import Lane
-from localstore.core.model.live import Lane as LaneName
-from localstore.core.model.live import LaneState
+from localstore.core.model.live import LaneName, LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
 from localstore.core.seal import MergeOrigin
@@ -65,7 +64,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
         expected_head=copy.last_seal,
         author=author,
         replica=copy.replica,
-        settled=_settled(copy),
+        settled=_find_settled(copy),
         merged=list(merged),
     )
     prepared = copy.transport.prepare(request)
@@ -112,7 +111,7 @@ def _origin(request: PrepareRequest) -> MergeOrigin | None:
     return MergeOrigin("merge", request.merged) if request.merged else None
 
 
-def _settled(copy: WorkingCopy) -> int:
+def _find_settled(copy: WorkingCopy) -> int:
     """The number up to which all updates of this replica have been answered."""
     lowest = copy.db.lowest_flight()
     return copy.db.number("n") if lowest is None else lowest - 1

@@ -19,7 +19,7 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import BeingWritten, Content
 from localstore.folder.stat_cache import Stat, read_stat
 from localstore.folder.walk_rules import NESTED
-from localstore.folder.writer import Change, Outcome, Writer
+from localstore.folder.writer import FileWrite, Outcome, Writer
 from localstore.record.entry import PathRecord
 from localstore.sync.aside import claim_conflict_name, finish_moves, forget_and_move_aside, move_aside
 from localstore.sync.capture import capture, capture_late_save
@@ -40,7 +40,7 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
     they can be replaced."""
 
     def states(outcomes: Sequence[Outcome]) -> dict[str, str]:
-        return {outcome.temp: _replaced(copy, outcome, trashed) for outcome in outcomes}
+        return {outcome.temp: _next_state(copy, outcome, trashed) for outcome in outcomes}
 
     return Writer(
         copy.files,
@@ -70,7 +70,7 @@ def write_hidden_edits(copy: WorkingCopy) -> list[str]:
     from a save during a write by svc: it was merged with the written text, but if svc was interrupted, no
     file contains it. It must be written before it can be dropped or replaced. Texts that are not available
     now are left for later."""
-    hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
+    hidden = [path for path in copy.db.find_unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
             settle(copy, [path])
@@ -89,7 +89,7 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
     with copy.db.step():
         copy.db.arrivals.drop(path)  # else live sync takes it for a save of an old buffer, and undoes it
     work = writer(copy, trashed=() if copied is None else (copied[1],))
-    if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
+    if work.apply([FileWrite(path, new)], lambda _: iter([(new, content)]), "asked"):
         file = next((above for above in paths.parents(path) if copy.files.is_file(above)), None)
         raise in_the_way(path, file)
     return trash if copied is None else copied[0]
@@ -113,7 +113,7 @@ def _in_trash(copy: WorkingCopy) -> list[bytes]:
     return [unhex(digest)] if trashed and Path(trashed).is_file() else []
 
 
-def _replaced(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
+def _next_state(copy: WorkingCopy, outcome: Outcome, trashed: Collection[bytes]) -> str:
     """The next journal state for a finished write that the user had asked for. It is `aside` if the bytes of
     the replaced file are stored nowhere else, otherwise `done`. `trashed`: digests of files that are in
     the trash."""
@@ -141,7 +141,7 @@ def settle(copy: WorkingCopy, targets: Iterable[str]) -> None:
 def remove(copy: WorkingCopy, gone: Sequence[str]) -> None:
     """Remove files that the branch removed and that are unchanged here."""
     for start in range(0, len(gone), BATCH_FILES):
-        writer(copy).apply([Change(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
+        writer(copy).apply([FileWrite(path, None) for path in gone[start : start + BATCH_FILES]], _nothing)
 
 
 def _nothing(digests: set[bytes]) -> Iterator[tuple[bytes, Content]]:
@@ -153,7 +153,7 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
     return entry is None or entry.settled
 
 
-def _change(copy: WorkingCopy, path: str) -> list[Change]:
+def _change(copy: WorkingCopy, path: str) -> list[FileWrite]:
     """The write that the path needs, as a list of at most one item. Whatever blocks the path is moved away
     first. The list is empty if the path cannot be written."""
     try:
@@ -163,7 +163,7 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
         return []
 
 
-def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
+def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[FileWrite]:
     """The write that the path needs, as a list of at most one item. It is computed while no program writes
     the file. `awaited`: returns whether a program waits to write the file. The list is empty if a program
     waits, because its save comes next, or if the path has no entry any more."""
@@ -176,7 +176,7 @@ def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> lis
             return []  # its save comes next
     if now not in (None, entry.shadow, entry.want) or (now is None and copy.exists(path)):
         _move_aside(copy, entry)
-    return [Change(path, entry.want)] if path in copy.entries else []
+    return [FileWrite(path, entry.want)] if path in copy.entries else []
 
 
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
@@ -217,7 +217,7 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
             return True
         if not _is_directory(info.st_mode):
             if not stat.S_ISREG(info.st_mode):
-                _leave(copy, path, f"{paths.terminal_safe(above)} is {_named(info.st_mode)} here")
+                _leave(copy, path, f"{paths.terminal_safe(above)} is {_describe_mode(info.st_mode)} here")
                 return False
             cap = max(copy.file_cap, file_cap(copy.repo_kind))
             file = read_stat(copy.files, above) if info.st_size > cap else None
@@ -228,7 +228,7 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
             return True
     info = copy.files.stat(path)
     if info is not None and not stat.S_ISREG(info.st_mode) and not _is_directory(info.st_mode):
-        _leave(copy, path, f"{_named(info.st_mode)} lies there")
+        _leave(copy, path, f"{_describe_mode(info.st_mode)} lies there")
         return False
     if info is None or not _is_directory(info.st_mode):
         return True
@@ -244,7 +244,7 @@ def _leave(copy: WorkingCopy, path: str, reason: str) -> None:
         copy.db.put_unwritable(path, reason)
 
 
-def _named(mode: int) -> str:
+def _describe_mode(mode: int) -> str:
     return "a symlink" if stat.S_ISLNK(mode) else "a special file"
 
 
@@ -252,8 +252,8 @@ def _is_directory(mode: int) -> bool:
     return stat.S_ISDIR(mode)
 
 
-def _batches(copy: WorkingCopy, changes: list[Change]) -> Iterator[list[Change]]:
-    batch: list[Change] = []
+def _batches(copy: WorkingCopy, changes: list[FileWrite]) -> Iterator[list[FileWrite]]:
+    batch: list[FileWrite] = []
     room = BATCH_BYTES
     for change in changes:
         size = copy.entries[change.path].size
@@ -266,7 +266,7 @@ def _batches(copy: WorkingCopy, changes: list[Change]) -> Iterator[list[Change]]
         yield batch
 
 
-def _apply(copy: WorkingCopy, batch: list[Change]) -> None:
+def _apply(copy: WorkingCopy, batch: list[FileWrite]) -> None:
     texts = {change.new for change in batch if copy.entries[change.path].kind == "text"}
     sizes = {change.new: copy.entries[change.path].size for change in batch if change.new is not None}
 
@@ -304,7 +304,7 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
     states = {}
     fresh, gone = [], []
     for outcome in outcomes:
-        states[outcome.temp] = _finished(copy, outcome)
+        states[outcome.temp] = _finish_write(copy, outcome)
         if outcome.new is None:
             gone.append(outcome.path)
         else:
@@ -331,7 +331,7 @@ def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
     return Stat(outcome.path, info.st_size, *times, info.st_ino, "text", digest, time.time_ns())
 
 
-def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
+def _finish_write(copy: WorkingCopy, outcome: Outcome) -> str:
     entry = copy.entries.get(outcome.path)
     if entry is None:
         return "aside" if outcome.not_a_file or outcome.displaced is not None else "done"

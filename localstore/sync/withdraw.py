@@ -24,7 +24,7 @@ from localstore.core.model.live import UpdateAnswer, UpdateAnswers
 from localstore.record.entry import FOREIGN, PathRecord
 from localstore.record.typed import drop_typed, is_typed
 from localstore.sync.settle import settle
-from localstore.sync.transfer.send import Sent, batch_of, record_answers
+from localstore.sync.transfer.send import SendResult, batch_of, record_answers
 from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
@@ -88,7 +88,7 @@ def forget_flights(copy: WorkingCopy) -> None:
     """Forget all updates in flight. Used if the relay accepts no update that would show whether they arrived.
     The folder continues as another replica, so that numbers and operations of the old replica cannot be
     confused with the new ones. Edits stay on the disk."""
-    last, sealed, sealed_at = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
+    last, sealed, sealed_at = copy.last_seal, copy.db.read_sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
             _undo(copy, path)
@@ -121,7 +121,9 @@ def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn)
     if by_n.keys() != {update.n for update in leaving}:
         raise ServerMisbehaved("the server answered other updates than were sent; try again")
     arrived = [update for update in leaving if _had_arrived(update, by_n[update.n])]
-    record_answers(copy, arrived, UpdateAnswers(answers.seq, [by_n[update.n] for update in arrived]), Sent())
+    record_answers(
+        copy, arrived, UpdateAnswers(answers.seq, [by_n[update.n] for update in arrived]), SendResult()
+    )
     done.arrived += [update.path for update in arrived]
     taken = [update for update in leaving if update not in arrived]
     with copy.db.step():

@@ -18,9 +18,9 @@ from localstore.core.lane.lane import Lane
 from localstore.core.model import limits
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
-from localstore.folder.files import Fetched, Files
+from localstore.folder.files import FetchedFile, Files
 from localstore.folder.git_excludes import GitExcludes
-from localstore.folder.git_tracked import GitTracked, Tracked
+from localstore.folder.git_tracked import GitTracked, TrackedPaths
 from localstore.folder.link import RepoLink
 from localstore.folder.rescan import rescan
 from localstore.folder.scan_result import Scan
@@ -82,7 +82,7 @@ class WorkingCopy:
         self.state = StateFile(folder, self.db)
         self.files = Files(folder)
         self.git = GitTracked(folder, record)
-        self.tracked = Tracked(self.db, self.git)
+        self.tracked = TrackedPaths(self.db, self.git)
         self.git_excludes = GitExcludes(folder)
         self.sends_git_ignored = False  # whether the user confirmed that
         self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
@@ -263,7 +263,7 @@ class WorkingCopy:
                     yield digest, data
                     break
 
-    def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
+    def placeholder_for(self, digest: bytes, size: int) -> FetchedFile | None:
         """A placeholder for a large file that need not be fetched. None if the file must be fetched, which is
         always so here; a dry run overrides this method."""
         return None
@@ -321,7 +321,7 @@ class WorkingCopy:
         None if unknown."""
         with self.db.step():
             if whole:
-                self.db.change_sealed((path, None) for path in self.db.sealed() if path not in changes)
+                self.db.change_sealed((path, None) for path in self.db.read_sealed() if path not in changes)
             self.db.change_sealed(changes.items())
             self.db.put_sealed_tree(tree)
             self.db.put("last", seal)
@@ -367,7 +367,7 @@ class WorkingCopy:
     def fall_back_to_last_seal(self) -> None:
         """Forget the branch, because it was deleted, and every entry that is not in the last seal. Afterwards
         each difference between the disk and that seal counts as an edit."""
-        sealed = self.db.sealed()
+        sealed = self.db.read_sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]
         )

@@ -32,7 +32,7 @@ _HEAD = struct.Struct("=iIII")
 _LIMITS = Path("/proc/sys/fs/inotify")
 
 
-class Event(NamedTuple):
+class InotifyEvent(NamedTuple):
     """One event of inotify. `watch`: number of the watch, −1 if the queue overflowed. `mask`: what happened.
     `name`: the entry in the watched directory, "" if the event is about the directory itself."""
 
@@ -51,7 +51,7 @@ class Inotify:
             raise NotWatchable("folders can be watched on Linux only; svc status scans them instead")
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
-            raise _refused(ctypes.get_errno(), "max_user_instances")
+            raise _refusal_error(ctypes.get_errno(), "max_user_instances")
         # A user has few queues: one that nobody refers to any more ends by itself.
         self._closing = weakref.finalize(self, os.close, self.fd)
         self._closing.atexit = False
@@ -77,13 +77,13 @@ class Inotify:
         code = ctypes.get_errno()
         if code in (errno.ENOENT, errno.EACCES, errno.ENOTDIR):
             return None
-        raise _refused(code, "max_user_watches")
+        raise _refusal_error(code, "max_user_watches")
 
     def remove(self, watch: int) -> None:
         """End a watch. Does nothing if the kernel has already ended it."""
         self._libc.inotify_rm_watch(self.fd, watch)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[InotifyEvent]:
         """Yields the events that are in the queue at the time of the call. Later events are left for the next
         call."""
         waiting = _waiting(self.fd)
@@ -94,7 +94,7 @@ class Inotify:
             while at < len(data):
                 watch, mask, _, length = _HEAD.unpack_from(data, at)
                 at += _HEAD.size
-                yield Event(watch, mask, data[at : at + length].rstrip(b"\0"))
+                yield InotifyEvent(watch, mask, data[at : at + length].rstrip(b"\0"))
                 at += length
 
 
@@ -105,7 +105,7 @@ def _waiting(fd: int) -> int:
     return size[0]
 
 
-def _refused(code: int, limit: str) -> NotWatchable:
+def _refusal_error(code: int, limit: str) -> NotWatchable:
     """The error for a refusal of the kernel. If a limit of the system is the reason, the message contains the
     command that raises the limit."""
     if code not in (errno.ENOSPC, errno.EMFILE):

@@ -24,7 +24,7 @@ ASK_SECONDS = 1.0  # for a scan to get an answer; it then scans everything
 CONTROL_SECONDS = 5.0  # for commands that start, end or list watchers
 
 
-class Token(msgspec.Struct, frozen=True, array_like=True):
+class WatcherToken(msgspec.Struct, frozen=True, array_like=True):
     """A point in time up to which a watcher has reported all changes. `watcher`: id of the watcher. `serial`:
     how many changes it had counted by then."""
 
@@ -35,7 +35,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 class ChangesQuestion(msgspec.Struct, frozen=True, tag="since-1", forbid_unknown_fields=True):
     """Asks which folders changed since the token. Without a token, only the current token is returned."""
 
-    token: Token | None
+    token: WatcherToken | None
 
 
 class InfoQuestion(msgspec.Struct, frozen=True, tag="about-1", forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
     may have changed. `known`: False if anything anywhere may have changed. Every change before the
     question is in this answer or in an earlier one."""
 
-    token: Token
+    token: WatcherToken
     known: bool
     files: list[bytes]
     all: list[bytes]
@@ -78,7 +78,7 @@ Question = ChangesQuestion | InfoQuestion | StopQuestion
 ENCODE = msgspec.msgpack.Encoder().encode
 
 
-def ask_changes(record: Path, token: Token | None) -> Changes | None:
+def ask_changes(record: Path, token: WatcherToken | None) -> Changes | None:
     """The changes in the folder of this record since the token. None if no watcher answers."""
     answer = _ask(record, ChangesQuestion(token), ASK_SECONDS)
     return answer if isinstance(answer, Changes) else None

@@ -31,12 +31,12 @@ from localstore.watch.protocol import (
     ChangesQuestion,
     InfoQuestion,
     Question,
-    Token,
     WatcherInfo,
+    WatcherToken,
     read_all,
     socket_path,
 )
-from localstore.watch.tree import EventsLost, Hears, Tree, WatcherEnded
+from localstore.watch.tree import EventsLost, Hears, WatchedTree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 COMMAND = "svc watcher"
@@ -47,7 +47,7 @@ Log = Callable[[str], None]
 LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there were that many changes
 
 
-class Live(NamedTuple):
+class AgentLink(NamedTuple):
     """Connects a watcher with the agent that runs it. `hears`: receives the saves that the watcher sees.
     `ends`: a descriptor whose other end the agent closes to end the watcher."""
 
@@ -56,7 +56,7 @@ class Live(NamedTuple):
 
 
 def watch(
-    folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: Live | None = None
+    folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: AgentLink | None = None
 ) -> str:
     """Watch the `folder` (a canonical path) until the watcher has to end. Returns the reason. `ready`: called
     when questions can be answered. `live`: set if the agent runs this. Raises NotWatchable, also if
@@ -78,7 +78,7 @@ def watch(
 
 
 class _Watcher:
-    def __init__(self, folder: Path, record: Path, say: Log, live: Live | None) -> None:
+    def __init__(self, folder: Path, record: Path, say: Log, live: AgentLink | None) -> None:
         self._folder, self._record, self._say, self._live = folder, record, say, live
         self._since = int(time.time())
         self._open = contextlib.ExitStack()
@@ -90,7 +90,7 @@ class _Watcher:
             self._begin()
             self._open.callback(lambda: self._inotify.close())
             self._listening = self._open.enter_context(_listen(record))
-            with _opened(record) as opened:
+            with _open_folder(record) as opened:
                 self._record_events.add(opened, DELETE | MOVED_FROM | ITSELF)
         except BaseException:
             self._open.close()
@@ -148,9 +148,9 @@ class _Watcher:
         self._id = os.urandom(16)
         try:
             if self._live is None:
-                self._tree = Tree(self._folder, self._inotify)
+                self._tree = WatchedTree(self._folder, self._inotify)
             else:  # a scan goes to tracked files in ignored folders each time; live sync hears of saves alone
-                self._tree = Tree(self._folder, self._inotify, self._live.hears, self._tracked.hold)
+                self._tree = WatchedTree(self._folder, self._inotify, self._live.hears, self._tracked.hold)
         except BaseException:
             self._inotify.close()
             raise
@@ -192,8 +192,8 @@ class _Watcher:
             if not isinstance(question, InfoQuestion) and self._live is None:
                 raise WatcherEnded("told to end (svc watcher stop)")
 
-    def _changes(self, token: Token | None) -> Changes:
-        now = Token(self._id, self._tree.serial)
+    def _changes(self, token: WatcherToken | None) -> Changes:
+        now = WatcherToken(self._id, self._tree.serial)
         changed = self._tree.since(token.serial) if token and token.watcher == self._id else None
         if changed is not None:
             files, below = ([os.fsencode(path) for path in paths] for paths in changed)
@@ -220,7 +220,7 @@ def _listen(record: Path) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
+def _open_folder(folder: Path) -> Iterator[int]:
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield opened

@@ -29,8 +29,8 @@ from localstore.watch.inotify import (
     ITSELF,
     OVERFLOW,
     UNMOUNT,
-    Event,
     Inotify,
+    InotifyEvent,
 )
 
 _CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a scan reports these
@@ -70,7 +70,7 @@ class _Node:
         self.foreign = False
 
 
-class Tree:
+class WatchedTree:
     """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
     system can be unmounted. `tracked_below`: returns whether an ignored folder contains tracked files.
     Such a folder is watched too."""
@@ -121,7 +121,7 @@ class Tree:
 
     # --- events
 
-    def _process(self, event: Event) -> None:
+    def _process(self, event: InotifyEvent) -> None:
         if event.mask & OVERFLOW:
             raise EventsLost
         node = self._by_watch.get(event.watch)
@@ -229,7 +229,7 @@ class Tree:
                 if not entry.is_dir(follow_symlinks=False) or not self._is_allowed(node, entry.name):
                     continue
                 if fault_of(node.prefix + entry.name) is None:
-                    below = _opened(entry.name, opened)
+                    below = _open_below(entry.name, opened)
                     if below is not None:
                         self._enter(node, entry.name, below)
         except OSError as error:
@@ -263,7 +263,7 @@ class Tree:
         """Open a folder without following links, and return the descriptor. None if this fails."""
         opened: int | None = self._open_top()
         for name in prefix[:-1].split("/"):
-            above, opened = opened, None if opened is None else _opened(name, opened)
+            above, opened = opened, None if opened is None else _open_below(name, opened)
             if above is not None:
                 os.close(above)
         return opened
@@ -302,7 +302,7 @@ class _ChangeLog:
         return entries[half - 1][1]
 
 
-def _opened(name: str, above: int) -> int | None:
+def _open_below(name: str, above: int) -> int | None:
     try:
         return os.open(name, LISTED, dir_fd=above)
     except OSError as error:

@@ -18,7 +18,7 @@ import msgspec
 
 from localstore.core.encoding import hex_digest
 from localstore.core.model.limits import HERE_A_SECOND, HERE_LIVES, PEOPLE, PEOPLE_EACH
-from localstore.core.model.sync import Person, Place
+from localstore.core.model.sync import Person, UserPlace
 from relay.events.peers import Channel, Shared
 
 TOLD_BYTES = 7000  # of one message to other processes: PostgreSQL takes 8000
@@ -74,7 +74,7 @@ class _Pace:
     `place`: the newest position that came too soon after it, and is still to be published."""
 
     at: float = 0.0
-    place: Place | None = None
+    place: UserPlace | None = None
     later: asyncio.TimerHandle | None = None
 
 
@@ -93,7 +93,7 @@ class People:
         self._rooms: dict[str, _Room] = {}
         self._paces: dict[Channel, _Pace] = {}
 
-    def set_place(self, channel: Channel, place: Place) -> None:
+    def set_place(self, channel: Channel, place: UserPlace) -> None:
         """Record in which file and line the channel's user is. If messages come too often, only the last is
         announced."""
         pace = self._paces.setdefault(channel, _Pace())
@@ -105,7 +105,7 @@ class People:
             else:
                 self._publish_place(channel, pace)
 
-    def set_place_of_poll(self, channel: Channel, place: Place) -> None:
+    def set_place_of_poll(self, channel: Channel, place: UserPlace) -> None:
         """Record in which file and line a polling user is. The user stays listed for HERE_LIVES seconds."""
         self._put_person(channel.branch_id, _to_person(channel, place), None, False)
 
@@ -224,7 +224,7 @@ class People:
                 channel.meet(_to_shared(others), others)
 
 
-def _to_person(channel: Channel, place: Place) -> Person:
+def _to_person(channel: Channel, place: UserPlace) -> Person:
     return Person(
         conn=channel.conn,
         who=channel.who,

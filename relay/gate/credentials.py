@@ -21,7 +21,7 @@ from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
 from localstore.core.identity import bearer, request_signature, ssh
 from localstore.core.identity.request_signature import SAFE_METHODS, ParsedSignature
 from localstore.core.model.limits import MIB, SIGNATURE_MAX_AGE
-from localstore.core.model.rights import required
+from localstore.core.model.rights import choose_capability
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal, Sight
 from relay.db.identity import device_key as device_keys
@@ -122,7 +122,7 @@ class Credentials:
         public, words, used_at, account_id, kind, handle, phase = row
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
-        needed = required(self._op, caps)
+        needed = choose_capability(self._op, caps)
         if needed not in caps:
             raise Forbidden(f"this device key may not {needed!r} without a token; run: svc login")
         now = now_ms()
@@ -148,7 +148,7 @@ class Credentials:
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _to_token_repo(params["id"]) if self._path_names_repository else None
         caps = verdict.token.capability.caps
-        needed = required(self._op, caps)
+        needed = choose_capability(self._op, caps)
         if needed not in caps and "talk" in caps:
             raise Forbidden(ssh.READS_AND_TALKS, reason=ssh.TALKS)
         verdict.token.authorize(needed, _rounded_now(now_ms() // 1000), repo=repo, audience=self._audience)

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 import msgspec
 
-from localstore.core.merge.three_way import Merged
+from localstore.core.merge.three_way import MergedTree
 from localstore.core.model.limits import MIB
 from relay.base.locks import Locks
 from relay.base.recent import Recent
@@ -28,7 +28,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of a merge; it never changes. `alike`: digests of the directories of `theirs` that differ
     from a base, by path."""
 
-    merged: Merged
+    merged: MergedTree
     alike: Mapping[str, bytes]
 
     @property

@@ -36,7 +36,7 @@ class Patch(NamedTuple):
 
 def make_patch(sides: FileSides) -> Patch:
     old_path, old, path, new, similarity = sides
-    added, removed, lines = line_diff.compared(old, new, old_path, path, similarity=similarity)
+    added, removed, lines = line_diff.compare_texts(old, new, old_path, path, similarity=similarity)
     return Patch(added, removed, lines.decode("utf-8", "replace"))
 
 

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from localstore.core.errors import Unavailable
 from localstore.core.model.limits import GIB, KIB, MIB
-from localstore.core.storage.frame import Fetched, Stored
+from localstore.core.storage.frame import FetchedBytes, Stored
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.base.threads import run_on_thread
@@ -250,7 +250,7 @@ def _use_ranges(
         for offset, length in ranges:
             if offset + length > size:
                 raise OSError(_SHORT.format(min(length, offset + length - size)))
-        return use([Fetched(partial(os.pread, fd), offset, length) for offset, length in ranges])
+        return use([FetchedBytes(partial(os.pread, fd), offset, length) for offset, length in ranges])
     finally:
         os.close(fd)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.identity.ssh import CONNECT, SIGN, TOLD_BYTES, Signed, Told
+from localstore.core.identity.ssh import CONNECT, SIGN, TOLD_BYTES, SessionStart, SignatureAnswer
 from relay.ssh.agent import SignatureRefused, read_request
 from relay.ssh.door import SshDoor
 
@@ -34,7 +34,7 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._tokens, self._at = BURST, self._loop.time()
 
-    def begin(self, welcome: Told) -> None:
+    def begin(self, welcome: SessionStart) -> None:
         """Send the first message and start listening."""
         message = msgspec.json.encode(welcome)
         if len(message) > TOLD_BYTES:
@@ -99,7 +99,7 @@ class Link:
         with sock, suppress(OSError):  # TimeoutError among them
             message = await read_request(sock)
             try:
-                answer = Signed(await self._sign(message))
+                answer = SignatureAnswer(await self._sign(message))
             except SignatureRefused as refusal:
-                answer = Signed(refused=str(refusal))
+                answer = SignatureAnswer(refused=str(refusal))
             await self._loop.sock_sendall(sock, msgspec.json.encode(answer))

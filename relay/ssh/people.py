@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localstore.core.identity.keys import DeviceKey, key_id
-from localstore.core.identity.ssh import Told
+from localstore.core.identity.ssh import SessionStart
 from localstore.core.model import limits
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import account_name
@@ -47,8 +47,10 @@ class Visit:
     seed: bytes
     expires_at: int
 
-    def welcome(self, node: Node, words: list[str], terminal: bool, own_user: bool, signs: bool) -> Told:
-        return Told(
+    def welcome(
+        self, node: Node, words: list[str], terminal: bool, own_user: bool, signs: bool
+    ) -> SessionStart:
+        return SessionStart(
             origin=node.config.public_url,
             token=self.token,
             seed=self.seed,

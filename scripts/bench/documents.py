@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from localstore.core.document.content import encode
-from localstore.core.document.document import Document
-from localstore.core.document.edit import HEAD_WRITER, Kept, plan
+from localstore.core.document.document import YjsDocument
+from localstore.core.document.edit import HEAD_WRITER, StoredUpdate, plan
 from localstore.core.lane.reader import varints
 from localstore.core.model.document import DocumentCreate
 from localstore.core.model.limits import DOCUMENT_UPDATES
@@ -38,7 +38,7 @@ from tests import databases
 TASKS, WORDS, ROUNDS = 40, 300, 20
 EDITS = 100_000 + DOCUMENT_UPDATES - ROUNDS - 1
 TEXT_BETWEEN = 0x80 | 0x40 | 4  # an item of text that names the one before and the one behind it
-Stored = list[tuple[Kept, int]]
+Stored = list[tuple[StoredUpdate, int]]
 """The updates of a document, each with the number of the first edit in it."""
 
 
@@ -55,7 +55,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._drawn, self._states = random.Random(1), dict[str, str]()
-        self._document = Document(HEAD_WRITER)
+        self._document = YjsDocument(HEAD_WRITER)
 
     def edit(self, number: int) -> bytes:
         """Make the edit with this number. Returns the encoded operations."""
@@ -82,7 +82,7 @@ class Words:
         """Make the edit with this number. The first edit writes the whole text. Returns the encoded
         operations."""
         if number == 1:
-            return Document(HEAD_WRITER).write(self.content())
+            return YjsDocument(HEAD_WRITER).write(self.content())
         at = self._drawn.randrange(WORDS - 1)  # no space follows the last one
         start, length, word = self._places[at], len(self._words[at]), f"w{number}"
         head = varints([1, 1, HEAD_WRITER, self._clock])
@@ -98,15 +98,15 @@ class Words:
 
 def write(edits: int, as_text: bool) -> Written:
     """Make a document by `edits` edits. `as_text`: make a text of words instead of a map of tasks."""
-    written, updates = Words() if as_text else Tasks(), list[tuple[Kept, int]]()
+    written, updates = Words() if as_text else Tasks(), list[tuple[StoredUpdate, int]]()
     for number in range(1, edits + 1):
         operations = written.edit(number)
         joined = plan(None, [update for update, _ in updates], number - 1, number).joined
         if joined:
-            snapshot = Document(HEAD_WRITER, [update.operations for update, _ in updates[:joined]]).state()
+            snapshot = YjsDocument(HEAD_WRITER, [update.operations for update, _ in updates[:joined]]).state()
             last, _ = updates[joined - 1]
-            updates[:joined] = [(Kept(last.number, snapshot), updates[0][1])]
-        updates.append((Kept(number, operations), number))
+            updates[:joined] = [(StoredUpdate(last.number, snapshot), updates[0][1])]
+        updates.append((StoredUpdate(number, operations), number))
     return Written(edits, written.content(), updates)
 
 
@@ -144,10 +144,10 @@ def mean(work: Callable[[], object]) -> tuple[float, float]:
 def measure_here(base: Path, written: Written) -> None:
     """Measure reading the operations, and opening the document as one of this device."""
     operations: Sequence[bytes] = [update.operations for update, _ in written.updates]
-    opened = Document(HEAD_WRITER, operations).content()
+    opened = YjsDocument(HEAD_WRITER, operations).content()
     if opened != written.content:
         raise SystemExit("the document is not what was written")
-    show("its operations read and applied", *mean(lambda: Document(HEAD_WRITER, operations).content()))
+    show("its operations read and applied", *mean(lambda: YjsDocument(HEAD_WRITER, operations).content()))
     place = LocalDocuments(base / FILE)
     document = place.create(DocumentCreate(title="Many", mode=1, content={})).id
     place.close()

@@ -24,7 +24,7 @@ from pathlib import Path
 from localstore.folder import lock
 from localstore.folder.link import RepoLink
 from localstore.home import Home
-from localstore.sync.owning import Bound, Rounds, Turn
+from localstore.sync.owning import Bound, RoundOwner, Turn
 from scripts.bench.shared import report
 from scripts.tour import start_relay
 from svc.api import connect
@@ -47,7 +47,7 @@ def hold(folder: Path) -> None:
         transport = BranchTransport(connect(link.server, sessions), link.repo_id, link.branch)
         return transport, sessions.identity.device
 
-    rounds = Rounds(folder, home, bind, Turn("holder", 60))
+    rounds = RoundOwner(folder, home, bind, Turn("holder", 60))
     chance, told = random.Random(1), False
     while True:
         began = time.monotonic()

@@ -26,7 +26,7 @@ import msgspec
 from localstore.core.encoding import digest
 from localstore.core.merge.base import Node, relation
 from localstore.core.merge.moves import Moves, searches
-from localstore.core.merge.three_way import Merged, agreed, finish, merged_texts, plan
+from localstore.core.merge.three_way import MergedTree, agreed, finish, merged_texts, plan
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
@@ -117,7 +117,7 @@ class History:
                 result[path] = known[entry.digest]
         return Outcome(frozenset(), result)
 
-    def _over(self, base: str, ours: str, theirs: str) -> Merged:
+    def _over(self, base: str, ours: str, theirs: str) -> MergedTree:
         mine, other = (_changes(self.files[base], self.files[side]) for side in (ours, theirs))
         contents = {digest(data): data for one in (base, ours, theirs) for data in self.files[one].values()}
         moves = Moves(*(search.pairs(contents) for search in searches(mine, other)))

@@ -269,7 +269,7 @@ def compare_combined(number: int, case: Case, said: dict[tuple[int, str, str], J
         verdicts[path, BUILT_IN] = True if default or verdicts.get((folder, BUILT_IN)) else None
         found = (verdicts[path, s] for s in (".svcignore", ".gitignore", BUILT_IN))
         expected[path] = next((v for v in found if v is not None), False)
-        if scope.ignored(name, is_dir) != expected[path]:
+        if scope.is_ignored(name, is_dir) != expected[path]:
             ours = scope.explain(name, is_dir)
             yield f"{path!r} (dir {is_dir}) in {files}: expected {expected[path]}, {ours}"
         if is_dir and scope.prune(name) and not expected[path]:

@@ -144,7 +144,7 @@ class Person:
                     f"127.0.0.1:{port}",
                     path,
                     "",
-                    body=ContentDigest.of(content) if raw is None else ContentDigest.streamed(digest(raw)),
+                    body=ContentDigest.of(content) if raw is None else ContentDigest.of_stream(digest(raw)),
                     authorization=headers["Authorization"],
                     now=int(time.time()),
                 )

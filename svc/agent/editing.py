@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from localstore.agent.server import Follower
-from localstore.agent.talk import Sheet
+from localstore.agent.talk import SheetEvent
 from localstore.core.errors import SvcError
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
@@ -183,7 +183,7 @@ class OpenTexts:
         try:
             if editor.path in copy.entries:
                 # Its last save may not have been heard of.
-                self._state.tell(copy, self._state.work.saved(copy, [editor.path]))
+                self._state.tell(copy, self._state.work.capture_saved(copy, [editor.path]))
             editor.open(OpenSheet(copy, editor.path, editor.session))
         except SvcError as error:
             self._end_edit(editor, error.detail or error.title)
@@ -193,7 +193,7 @@ class OpenTexts:
     def _take(self, copy: WorkingCopy, editor: Editor, sheet: OpenSheet) -> None:
         try:
             updates, last = editor.pop()
-            self._state.tell(copy, self._state.work.typed(copy, sheet, updates, last))
+            self._state.tell(copy, self._state.work.capture_typed(copy, sheet, updates, last))
         except SvcError as error:
             self._end_edit(editor, error.detail or error.title)
         self._typed_at = time.monotonic()
@@ -224,7 +224,7 @@ class OpenTexts:
             fate = (sheet.last, state.light, queued, why)
             if editor.reported != fate:
                 editor.reported = fate
-                editor.say(Sheet("kept", sheet.last, state=state.light, queued=queued, detail=why))
+                editor.say(SheetEvent("kept", sheet.last, state=state.light, queued=queued, detail=why))
 
     def send_people(self) -> None:
         """Send each client the list of the people who edit the same text."""
@@ -235,15 +235,15 @@ class OpenTexts:
                 for person in self._state.people.values()
                 if person.path == name and person.state == "edit"
             ]
-            editor.say(Sheet("people", people=people[:PEOPLE]))
+            editor.say(SheetEvent("people", people=people[:PEOPLE]))
 
     def notice(self, detail: str) -> None:
         """Send all clients a message about a failure."""
         for editor in self._editors.values():
-            editor.say(Sheet("notice", detail=detail))
+            editor.say(SheetEvent("notice", detail=detail))
 
     def _end_edit(self, editor: Editor, why: str) -> None:
-        editor.say(Sheet("ended", detail=terminal_safe(why)))
+        editor.say(SheetEvent("ended", detail=terminal_safe(why)))
         editor.follower.hang_up_later()
         self._drop(editor)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from localstore.agent.server import Follower
-from localstore.agent.talk import Request, Sheet, Spliced, Typed
+from localstore.agent.talk import Request, SheetEvent, SplicedEdit, TypedEdit
 from localstore.core.errors import Invalid, UsageError
 from localstore.core.lane.editor_text import EditorText
 from localstore.core.lane.splice import Unit
@@ -21,8 +21,8 @@ from localstore.live.sheets import OpenSheet
 AT_ONCE = 500  # updates of one edit
 SESSION_LETTERS = 64
 T = TypeVar("T")
-_typed = msgspec.json.Decoder(Typed)
-_spliced = msgspec.json.Decoder(Spliced)
+_typed = msgspec.json.Decoder(TypedEdit)
+_spliced = msgspec.json.Decoder(SplicedEdit)
 
 
 def require_edit(request: Request) -> None:
@@ -57,14 +57,14 @@ class Editor:
         self.reported: tuple[Any, ...] = ()
         self.disconnected = False
 
-    def say(self, event: Sheet) -> None:
+    def say(self, event: SheetEvent) -> None:
         if not self.disconnected:
             self.follower.say(event)
 
     def open(self, sheet: OpenSheet) -> None:
         """Set the sheet, and send the client its text."""
         self.sheet = sheet
-        self.say(Sheet("text", sheet.last, sheet.text.decode()))
+        self.say(SheetEvent("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
         """Read a message of the client, and queue the change in it. Returns the line and column of the
@@ -79,7 +79,7 @@ class Editor:
 
     def tell(self, update: bytes) -> None:
         """Send the client an update of its sheet."""
-        self.say(Sheet("update", update=b64encode(update).decode()))
+        self.say(SheetEvent("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:
         """Remove the next updates, at most AT_ONCE, from `typed`. Returns (updates, number of the last
@@ -155,7 +155,7 @@ class Plugin(Editor):
     def _say_next(self) -> None:
         change = self._text.next() if self._text is not None else None
         if change is not None:
-            self.say(Sheet("change", change.after, change=change.number, splices=change.splices))
+            self.say(SheetEvent("change", change.after, change=change.number, splices=change.splices))
 
 
 def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from localstore.agent.server import Follower
-from localstore.agent.talk import Folder, Light, Person, Said
+from localstore.agent.talk import Folder, FolderEvent, Light, PersonOnBranch
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model.protection import BranchProtected
 from localstore.core.model.sync import Answers, Event, Gap, Hidden, Live, Opened, People, Refused
@@ -57,7 +57,7 @@ class WatchedFolder:
         root: Path,
         channel: int,
         line_of: Callable[[str], Line],
-        say: Callable[[Said], None],
+        say: Callable[[FolderEvent], None],
         gone: Callable[[WatchedFolder, str], None],
         log: Callable[[str], None],
         paused: bool = False,
@@ -242,7 +242,7 @@ class WatchedFolder:
             state.reopen_at, state.whole = 0.0, True
         if now >= self._walk_at and state.detector is not None:
             self._walk_at = now + state.detector.walk_seconds
-            state.saves.changed_below("", now - 1)
+            state.saves.record_changed_below("", now - 1)
         if state.out is not None and now >= state.out.until:
             state.out = None  # lost by the socket: send the same bytes again
             self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
@@ -289,14 +289,14 @@ class WatchedFolder:
         match save.kind:
             case "closed":
                 self._texts.note_written(save.path)
-                saves.closed(save.path, save.at)
+                saves.record_closed(save.path, save.at)
             case "written":
                 self._texts.note_written(save.path)
-                saves.written(save.path, save.at)
+                saves.record_written(save.path, save.at)
             case "vanished":
-                saves.vanished(save.path, save.at)
+                saves.record_vanished(save.path, save.at)
             case "below":
-                saves.changed_below(save.path, save.at)
+                saves.record_changed_below(save.path, save.at)
 
     def _follow_pause(self, paused: bool) -> None:
         if paused:
@@ -386,7 +386,7 @@ class WatchedFolder:
     def _take_people(self, message: People) -> None:
         for member in message.here:
             before = self._state.people.get(member.conn)
-            now = Person(
+            now = PersonOnBranch(
                 terminal_safe(member.who),
                 terminal_safe(member.device),
                 member.kind,

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from localstore.agent.talk import Light, Person, Seen, Unsealed
+from localstore.agent.talk import BranchEvent, Light, PersonOnBranch, Unsealed
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
 from localstore.core.model import history, live
 from localstore.core.model.history import TreeQuery
@@ -44,7 +44,7 @@ class Look:
         reader: Callable[[], Api],
         device_key_id: str,
         replicas: dict[tuple[str, str], int],
-        say: Callable[[Seen], None],
+        say: Callable[[BranchEvent], None],
         ended: Callable[[], None],
         log: Callable[[str], None],
     ) -> None:
@@ -59,7 +59,7 @@ class Look:
         self._head: str | None = None
         self._sealed: dict[str, str] = {}  # path → digest
         self._unsealed: dict[str, Unsealed] = {}
-        self._people: dict[str, Person] = {}
+        self._people: dict[str, PersonOnBranch] = {}
         self._whole = True  # the branch is read from its beginning
         self._behind = False  # what came since is read
         self._again = 0.0  # not before
@@ -99,7 +99,7 @@ class Look:
         finally:
             if not self._end.ended:
                 self.line.leave(self)
-            self._say(Seen("ended", detail=terminal_safe(why)))
+            self._say(BranchEvent("ended", detail=terminal_safe(why)))
             self._ended()
 
     def _loop(self) -> str:
@@ -138,7 +138,7 @@ class Look:
             self._people.clear()
         elif not self._whole:
             self._behind = True
-        self._say(Seen("light", state=light, detail=terminal_safe(why)))
+        self._say(BranchEvent("light", state=light, detail=terminal_safe(why)))
 
     def _handle(self, message: LookMessage) -> None:
         match message:
@@ -170,7 +170,7 @@ class Look:
 
     def _meet(self, message: People) -> None:
         for person in message.here:
-            self._people[person.conn] = Person(
+            self._people[person.conn] = PersonOnBranch(
                 terminal_safe(person.who),
                 terminal_safe(person.device),
                 person.kind,
@@ -289,18 +289,20 @@ class Look:
         """Report the changes since the last report to the client."""
         if self._news is None:
             paths = sorted(self._unsealed.values(), key=lambda row: row.path)
-            self._say(Seen("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE]))
+            self._say(
+                BranchEvent("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE])
+            )
             for start in range(AT_ONCE, len(paths), AT_ONCE):
-                self._say(Seen("changed", paths=paths[start : start + AT_ONCE]))
+                self._say(BranchEvent("changed", paths=paths[start : start + AT_ONCE]))
         elif self._news:
             named = sorted(self._news)
             for start in range(0, len(named), AT_ONCE):
                 part = named[start : start + AT_ONCE]
                 changed = [self._unsealed[path] for path in part if path in self._unsealed]
                 same = [path for path in part if path not in self._unsealed]
-                self._say(Seen("changed", paths=changed, same=same))
+                self._say(BranchEvent("changed", paths=changed, same=same))
         if self._moved:
-            self._say(Seen("people", people=list(self._people.values())[:AT_ONCE]))
+            self._say(BranchEvent("people", people=list(self._people.values())[:AT_ONCE]))
         if self._news is None or self._news or self._moved:
             self._reported_at = time.monotonic()
         self._news, self._moved = set(), False

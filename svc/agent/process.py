@@ -16,7 +16,7 @@ from typing import Any
 
 from localstore.agent import place
 from localstore.agent.server import Follower, HungUp, Server
-from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said
+from localstore.agent.talk import ApiResponse, Folder, FolderEvent, Reply, Request
 from localstore.core.errors import SvcError, UsageError
 from localstore.errors import NotWatched
 from localstore.folder.lock import AlreadyLocked, hold_lock
@@ -196,7 +196,7 @@ class _Agent:
         if watched is None and request.folder is not None:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
-    def disconnected(self, request: Request, follower: Follower) -> None:
+    def unfollow(self, request: Request, follower: Follower) -> None:
         """Handle that a client which received events has disconnected: end its look or edit. A folder that
         lost its last follower is no longer watched, unless it is detached."""
         with self._lock:
@@ -346,7 +346,7 @@ class _Agent:
                 line = self._lines[origin] = Line(origin, self._sessions, self._log, self._sender.wake)
             return line
 
-    def _say(self, event: Said) -> None:
+    def _say(self, event: FolderEvent) -> None:
         with self._lock:
             hearing = [
                 follower for follower, folder in self._followers.items() if folder in (None, event.folder)

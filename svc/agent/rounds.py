@@ -55,7 +55,7 @@ class FolderRounds:
             work.begin(copy, state.turn)
             self._follow_file_cap(copy)
             while self._texts.step(copy) or self._step(copy):
-                if time.monotonic() >= until or state.owning.wanted():
+                if time.monotonic() >= until or state.owning.is_wanted():
                     break
             work.finish(copy)
             self._texts.end_round(copy)
@@ -80,7 +80,7 @@ class FolderRounds:
         except SvcError:
             copy.file_cap = file_cap(copy.repo_kind)
         if self._cap_from and copy.file_cap > before:
-            self._state.saves.changed_below("", time.monotonic())
+            self._state.saves.record_changed_below("", time.monotonic())
         self._cap_from = now
 
     def _step(self, copy: WorkingCopy) -> bool:
@@ -115,7 +115,7 @@ class FolderRounds:
                 if paths:
                     recorded = _last_file(copy, paths)
                     before = None if recorded is None else _text_of(copy, recorded)
-                    state.tell(copy, state.work.saved(copy, paths))
+                    state.tell(copy, state.work.capture_saved(copy, paths))
                     saved = recorded or _last_file(copy, paths)
                     if saved is not None:
                         state.last_save = (saved, _line_changed(before, _text_of(copy, saved)))
@@ -135,9 +135,9 @@ class FolderRounds:
         except BaseException:
             now = time.monotonic()
             for path in paths:
-                self._state.saves.closed(path, now)
+                self._state.saves.record_closed(path, now)
             for prefix in below:
-                self._state.saves.changed_below(prefix, now)
+                self._state.saves.record_changed_below(prefix, now)
             raise
 
     @contextmanager
@@ -249,7 +249,7 @@ class FolderRounds:
         state = self._state
         flying = copy.db.flight_numbers()
         with self._resend_later(update.path for update in updates):
-            sent = state.work.answered(copy, updates, answers)
+            sent = state.work.record_answers(copy, updates, answers)
             again = state.work.again(copy, [*sent.accepted, *sent.costly])
         kinds = {update.path: update.kind for update in updates if update.n in flying}
         for path in sent.accepted:

@@ -12,7 +12,7 @@ from localstore.core.paths import TEMPORARY
 from localstore.errors import NotWatchable
 from localstore.watch.inotify import CLOSE_WRITE, CREATE, DELETE, MODIFY, MOVED_FROM, MOVED_TO
 from localstore.watch.protocol import ask_stop
-from localstore.watch.server import Live, watch
+from localstore.watch.server import AgentLink, watch
 
 SaveKind = Literal["closed", "written", "vanished", "below"]
 Put = Callable[[SaveKind, str], None]
@@ -77,7 +77,7 @@ class SaveDetector:
                 self._record,
                 lambda _: self._ready.set(),
                 self._say,
-                Live(_InotifyTree(self._put), self._stop),
+                AgentLink(_InotifyTree(self._put), self._stop),
             )
             if not self._closing.is_set():
                 self._ended(why)

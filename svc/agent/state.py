@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from localstore.agent.talk import Folder, Light, Person, Said
+from localstore.agent.talk import Folder, FolderEvent, Light, PersonOnBranch
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
@@ -21,7 +21,7 @@ from localstore.folder.scan_result import Skipped
 from localstore.live.frames import Arrived
 from localstore.live.rounds import Conflicting, Done, Rounds
 from localstore.live.saves import Saves
-from localstore.sync.owning import Rounds as Owning
+from localstore.sync.owning import RoundOwner as Owning
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.line import ChannelParameters, Line
 from svc.agent.saves import SaveDetector
@@ -48,7 +48,7 @@ class FolderState:
         channel: int,
         link: RepoLink,
         owning: Owning,
-        say_to: Callable[[Said], None],
+        say_to: Callable[[FolderEvent], None],
     ) -> None:
         self.root, self.channel, self.repo_id, self.link = root, channel, link.repo_id, link
         self.owning, self._say_to = owning, say_to
@@ -67,7 +67,7 @@ class FolderState:
         self.why = "connecting"  # of the light
         self.since = int(time.time())  # of the light
         self.relit = False  # the light has changed since the last round
-        self.people: dict[str, Person] = {}  # who is there, by connection
+        self.people: dict[str, PersonOnBranch] = {}  # who is there, by connection
         # What is due
         self.whole = True  # a pull, and a walk the first time
         self.hears = False  # the folder was walked, and what changes is heard of since
@@ -138,12 +138,14 @@ class FolderState:
     # --- events
 
     def say(self, event: str, **members: Any) -> None:
-        """Send an event to the followers, as a message of the type `Said`. `members` are its members besides
-        event, folder and time."""
+        """Send an event to the followers, as a message of the type `FolderEvent`. `members` are its members
+        besides event, folder and time."""
         at = timestamp(datetime.now(UTC))
-        self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
+        self._say_to(
+            msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, FolderEvent)
+        )
 
-    def say_person(self, person: Person, gone: bool) -> None:
+    def say_person(self, person: PersonOnBranch, gone: bool) -> None:
         """Tell the followers where a person on the branch is, or, with `gone`, that the person left."""
         self.say(
             "person",

@@ -17,7 +17,7 @@ from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
 from localstore.sync.held_back import new_git_ignored
-from localstore.sync.open_merge import open_merge, unresolved
+from localstore.sync.open_merge import find_unresolved, open_merge
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -151,7 +151,9 @@ def _push(
     ctx.out.goes_on = not dry_run
     with copy_for_sending(ctx.obj) as copy:
         merge = open_merge(copy)
-        if merge is None or (merge.whole and not unresolved(copy, merge)):  # else its refusal names the merge
+        if merge is None or (
+            merge.whole and not find_unresolved(copy, merge)
+        ):  # else its refusal names the merge
             require_no_conflicts(copy)
         copy.sends_git_ignored = confirmed
         held = [] if dry_run or confirmed else new_git_ignored(copy)

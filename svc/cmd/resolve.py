@@ -13,10 +13,10 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.diff.text_merge import has_markers, marked
+from localstore.core.diff.text_merge import has_markers, mark_conflicts
 from localstore.core.errors import EXIT_FAILED, ClientError, UsageError
 from localstore.core.storage.file_kind import kind_of
-from localstore.sync.owning import opened
+from localstore.sync.owning import open_copy
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.editor import draft
@@ -118,7 +118,7 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
     work, the folder is not locked. If storing fails, their text is kept in its file."""
     record = conflict.record
     by = f"@{record.by}'s version" if record.by else "the branch's version"
-    text = marked(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
+    text = mark_conflicts(texts.base, texts.theirs, texts.mine, by, f"yours, kept as {record.kept_as}")
     if text == texts.theirs:  # somebody brought all of it in by hand
         with _folder(ctx) as copy:
             _report(ctx, flow.resolve(copy, conflict, "mine" if conflict.copy_is_theirs else "theirs"))
@@ -180,7 +180,7 @@ def _folder(ctx: Ctx) -> Iterator[WorkingCopy]:
     """A context that yields the working copy of this folder without a connection to the server. Conflicts are
     stored only on this machine."""
     root, _ = ctx.obj.linked_folder()
-    with opened(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
+    with open_copy(root, ctx.obj.home, progress=ctx.out.meter, turn=turn(ctx.obj)) as copy:
         yield copy
 
 

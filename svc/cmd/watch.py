@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from localstore.agent import place
-from localstore.agent.talk import AgentSilent, Conversation, Folder, Reply, Request, Said
+from localstore.agent.talk import AgentSilent, Conversation, Folder, FolderEvent, Reply, Request
 from localstore.core.errors import ClientError
 from localstore.core.paths import terminal_safe
 from localstore.errors import NotWatched
@@ -37,7 +37,7 @@ COLOURS = {"live": "green", "polling": "cyan", "offline": "yellow"}
 FolderPath = Annotated[str, typer.Argument(metavar="[FOLDER]", help="A linked folder; here if left out")]
 
 
-@answers(EVENTS, Said)
+@answers(EVENTS, FolderEvent)
 def watch(
     ctx: Ctx,
     folder: FolderPath = "",
@@ -71,7 +71,7 @@ def watch(
                     f"Watching {label}: {watched_folder.repo}, branch {watched_folder.branch}",
                     record,
                     EVENTS,
-                    Said,
+                    FolderEvent,
                 )
                 return
             _ask(agent, Request("follow", str(root), turn=turn))
@@ -193,7 +193,7 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
     if folder.light == "live" and folder.why:
         ctx.out.note(folder.why)
     for person in folder.people:
-        event = Said(
+        event = FolderEvent(
             "person",
             folder.folder,
             "",
@@ -206,11 +206,11 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
         ctx.out.line(sentence_of(event))
 
 
-def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
+def _follow(ctx: Ctx, events: Iterator[FolderEvent]) -> bool:
     """Print events. Returns True if the folder is no longer watched, False if the agent has ended."""
     for event in events:
         if ctx.out.format.as_data:
-            ctx.out.event(event, EVENTS, Said)
+            ctx.out.event(event, EVENTS, FolderEvent)
         else:
             colour = COLOURS.get(event.state, "") if event.event == "light" else ""
             ctx.out.line(f"{_clock()}  {sentence_of(event)}", colour)
@@ -228,7 +228,7 @@ def _light_sentence(light: str, why: str) -> str:
     return f"{words}: {why}" if why and light != "live" else words
 
 
-def sentence_of(event: Said) -> str:
+def sentence_of(event: FolderEvent) -> str:
     """Return a line that describes an event to the user."""
     path, who = event.path, f"@{event.by}" if event.by else "somebody"
     if event.agent:
@@ -257,7 +257,7 @@ def sentence_of(event: Said) -> str:
             return f"  {event.detail}"
 
 
-def _moved_sentence(event: Said, who: str) -> str:
+def _moved_sentence(event: FolderEvent, who: str) -> str:
     """Return a line about an event that moved an edit into another file. The event is a rename, or a conflict
     copy."""
     if event.event == "renamed" and event.back:
@@ -269,7 +269,7 @@ def _moved_sentence(event: Said, who: str) -> str:
     return f"  conflict in {event.path}: {stays}; yours is kept whole as {event.kept_as}"
 
 
-def _person(event: Said, who: str) -> str:
+def _person(event: FolderEvent, who: str) -> str:
     on = f" on {event.device}" if event.device else ""
     if event.gone:
         return f"  {who}{on} went"

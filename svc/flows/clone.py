@@ -16,21 +16,21 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.paths import case_collisions, terminal_safe
 from localstore.errors import CloneIncomplete, FolderNotEmpty
 from localstore.folder import link
-from localstore.folder.files import Content, Fetched
+from localstore.folder.files import Content, FetchedFile
 from localstore.folder.identity import prepare_link
 from localstore.folder.link import RepoLink
 from localstore.folder.scan_result import Skipped
 from localstore.folder.stat_cache import Stat
 from localstore.home import Home
 from localstore.progress import Progress, silent
-from localstore.record.database import Row, SealedFile
+from localstore.record.database import FrontierRow, SealedFile
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
 from localstore.sync.adopting import entry_of
 from localstore.sync.aside import move_aside
 from localstore.sync.interrupted_clone import CLONING, files_written
-from localstore.sync.owning import Turn, opened
+from localstore.sync.owning import Turn, open_copy
 from localstore.sync.reconcile import attach_lanes
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
@@ -85,7 +85,7 @@ def clone(
     A folder that has an interrupted clone of the same branch is completed. Raises FolderNotEmpty for any
     other folder with files."""
     _claim(folder, repo, home)
-    with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
+    with open_copy(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
         copy.known_files = known_files
         now = transport.ref()
         head = now.head
@@ -146,7 +146,7 @@ def _finish_by_pull(copy: WorkingCopy) -> CloneResult:
     working copy, which the pull updates."""
     done = pull(copy, "merge")
     copy.db.put(CLONING, None)
-    files = copy.db.sealed()
+    files = copy.db.read_sealed()
     size = sum(file.size for file in files.values())
     return CloneResult(
         copy.folder,
@@ -185,7 +185,7 @@ def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 
 
 def _write(
-    copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], present: Mapping[str, Stat]
+    copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, FrontierRow], present: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
     """Write the files in the order in which they arrive. Returns the skipped files, and the stats of the
     written ones. `rows` is the branch's current state of each path. `present` has the stats of files that an
@@ -220,7 +220,7 @@ def _write(
             batch.append(_WrittenFile(path, files[path], info))
             done, moved = done + 1, moved + files[path].size
         copy.progress("write", done, len(files), moved)
-        if len(batch) >= BATCH or isinstance(content, Fetched):
+        if len(batch) >= BATCH or isinstance(content, FetchedFile):
             stats += _record(copy, batch, rows)
             batch = []
     stats += _record(copy, batch, rows)
@@ -263,7 +263,7 @@ def _create(
         return copy.files.place(content, path, None, sync=False, last=last)
 
 
-def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, Row]) -> Iterator[Stat]:
+def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, FrontierRow]) -> Iterator[Stat]:
     """Store the record's entries of the written files. Yields the stats that were taken right after
     writing."""
     now = time.time_ns()
@@ -274,7 +274,7 @@ def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, Row]) 
             yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
 
 
-def _entry(item: _WrittenFile, row: Row | None) -> PathRecord:
+def _entry(item: _WrittenFile, row: FrontierRow | None) -> PathRecord:
     """Return the record's entry for a written file. `row` is the branch's state of the path. If it has no
     newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
     path, (kind, digest, size) = item.path, item.file

@@ -20,7 +20,7 @@ from localstore.core.storage.chunks import file_cap
 from localstore.errors import BranchGone, BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.live.stale import Buffers
-from localstore.record.database import Row, SealedFile, SealedTree
+from localstore.record.database import FrontierRow, SealedFile, SealedTree
 from localstore.record.entry import foreign_lane
 from localstore.sync import sealed_tree, verify
 from localstore.sync.conflicts import author_of
@@ -130,9 +130,9 @@ def _begin_reading(copy: WorkingCopy) -> str | None:
     return head
 
 
-def _rows(files: dict[str, SealedFile]) -> list[Row]:
+def _rows(files: dict[str, SealedFile]) -> list[FrontierRow]:
     return [
-        Row(path, file.kind, foreign_lane(file.digest), 0, 0, 0, file.digest, file.size, False)
+        FrontierRow(path, file.kind, foreign_lane(file.digest), 0, 0, 0, file.digest, file.size, False)
         for path, file in files.items()
     ]
 
@@ -153,7 +153,7 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     """Verify every seal after the folder's last one, up to `head`. Returns how the files of `head` differ
     from the last seal; None if the folder is already at `head`."""
     if head is None:
-        return NewHead({}, True, None) if copy.db.sealed() or copy.last_seal else None
+        return NewHead({}, True, None) if copy.db.read_sealed() or copy.last_seal else None
     seals = verify.chain(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     if not seals:
         return None
@@ -209,7 +209,7 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
     """Return the verified files of a seal by path. If `seal` is None, the folder's last seal is used."""
     if seal is None or seal == copy.last_seal:
-        return copy.db.sealed()
+        return copy.db.read_sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
     return verify.files(copy.transport, seal, payload)
 

@@ -112,7 +112,7 @@ def _to_changed_file(copy: WorkingCopy, change: _Change, space: bool) -> Changed
     new = copy.files.read(path) if now else None
     added, deleted = diffs.stat(old, new, space)
     names = before if was else None, path if now else None
-    patch = diffs.unified(old, new, *names, similarity=similarity, space=space)
+    patch = diffs.unified_diff(old, new, *names, similarity=similarity, space=space)
     return ChangedFile(
         path=path, status=status, binary=False, additions=added, deletions=deleted,
         patch=patch.decode("utf-8", "replace"), old_path=old_path, similarity=similarity,

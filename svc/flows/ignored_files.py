@@ -13,7 +13,7 @@ from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, OVER_GIT, Reason, S
 from localstore.core.paths import case_collisions, portability, terminal_safe
 from localstore.folder.link import FOLDER
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
-from localstore.sync.held_back import escaped
+from localstore.sync.held_back import escape_pattern
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.stignore import read_otherwise
 
@@ -93,7 +93,7 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
 
 def _line_for(path: str) -> str:
     """Return the line of `.svcignore` that includes exactly this path."""
-    return "!/" + escaped(path)
+    return "!/" + escape_pattern(path)
 
 
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:

@@ -13,7 +13,7 @@ from localstore.folder import link
 from localstore.folder.identity import prepare_link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
-from localstore.sync.owning import Turn, opened
+from localstore.sync.owning import Turn, open_copy
 from localstore.sync.recognise import recognise
 from localstore.sync.transfer.transport import Transport
 
@@ -45,7 +45,7 @@ def init(
         prepare_link(folder)
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
-    with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
+    with open_copy(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
         comparison = recognise(copy)
         if kind:
             copy.db.put("repo_kind", kind)

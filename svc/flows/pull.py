@@ -12,7 +12,7 @@ from localstore.core.names import MANIFEST
 from localstore.errors import BranchReplaced, LocalEdits
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.capture import capture
-from localstore.sync.compose import edited
+from localstore.sync.compose import find_edited
 from localstore.sync.dry_run import dry_run_copy
 from localstore.sync.reconcile import changed_on_branch, reconcile
 from localstore.sync.remote import unsealed_authors
@@ -83,7 +83,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     trash = discard(copy, given_up)
     deleted = _deleted_here(copy, scan)  # before files that the branch renamed count as this folder's
     renamed_twice = follow_renames(copy, scan) if mode == "merge" else {}
-    capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
+    capture(copy, find_edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):
         changed = reconcile(copy, scan)
         clear(copy)
@@ -150,7 +150,7 @@ def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
 
 
 def _live_edits(copy: WorkingCopy) -> dict[str, list[str]]:
-    sealed = copy.db.sealed()
+    sealed = copy.db.read_sealed()
     rows = copy.db.rows()
     paths = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
     who = unsealed_authors(copy)

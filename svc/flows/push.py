@@ -21,7 +21,7 @@ from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.open_merge import keep, sources_to_seal
 from localstore.sync.removals import lost_among, missing_files
 from localstore.sync.sealing import seal
-from localstore.sync.transfer.send import Sent, send
+from localstore.sync.transfer.send import SendResult, send
 from localstore.sync.uncarried import with_kept
 from localstore.sync.withdraw import drop_refused, drop_undone, withdraw
 from localstore.sync.working_copy import WorkingCopy
@@ -179,7 +179,7 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
 def _is_unsealed(copy: DryRunCopy) -> bool:
     """Return whether this push leads to a new seal. It does if the branch would then differ from its last
     seal."""
-    sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
+    sealed = {path: (file.kind, file.digest) for path, file in copy.db.read_sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
 
 
@@ -242,10 +242,10 @@ def _send_round(
         more = sent.accepted and (resent or sent.lost or _pending(copy, sent))
         if not (more or costly):
             break
-    return lost | {path for path in copy.db.unsettled() if _is_edited(copy, path)}, unread
+    return lost | {path for path in copy.db.find_unsettled() if _is_edited(copy, path)}, unread
 
 
-def _pending(copy: WorkingCopy, sent: Sent) -> bool:
+def _pending(copy: WorkingCopy, sent: SendResult) -> bool:
     """Return whether an edit that the relay has accepted has further parts that must be sent."""
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
@@ -255,7 +255,7 @@ def _is_edited(copy: WorkingCopy, path: str) -> bool:
     return bool(entry.pending) or copy.digest_on_disk(path) not in (entry.shadow, None)
 
 
-def _note(copy: WorkingCopy, result: PushResult, composed: Composed, sent: Sent) -> None:
+def _note(copy: WorkingCopy, result: PushResult, composed: Composed, sent: SendResult) -> None:
     accepted = set(sent.accepted)
     removed = {path for path in composed.removed if path in accepted}
     result.removed = sorted({*result.removed, *removed})

@@ -51,7 +51,7 @@ def restore(
     recover(copy)
     tree = tree_of(copy, seal)
     scan = copy.scan()
-    tracked = {*copy.entries, *copy.db.sealed()} if seal is not None else set()
+    tracked = {*copy.entries, *copy.db.read_sealed()} if seal is not None else set()
     removed = sorted(
         path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
     )

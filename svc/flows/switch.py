@@ -102,7 +102,9 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
     if finish_sending(copy):
         begin(copy)
     scan = copy.scan()
-    if any(copy.entries[path].pending for path in copy.db.unsettled()):  # finish an interrupted merge first
+    if any(
+        copy.entries[path].pending for path in copy.db.find_unsettled()
+    ):  # finish an interrupted merge first
         if edits_in_the_way(copy, scan):
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
@@ -124,7 +126,7 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Return an edit for every file that differs from the folder's last seal, by path. Files that others
     removed are left out."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
-    sealed = copy.db.sealed()
+    sealed = copy.db.read_sealed()
     return {
         path: _Edit(
             sealed[path].digest if path in sealed else None,

@@ -28,4 +28,4 @@ def argument(rule: Callable[[S], T], value: S) -> T:
 def require_valid(value: B) -> B:
     """Return the body or query unchanged if it is valid. Raises UsageError with the sentence that the relay
     would answer."""
-    return argument(validation.checked, value)
+    return argument(validation.check_members, value)

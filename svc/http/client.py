@@ -187,7 +187,7 @@ class Http:
         """Send `length` bytes, and return the decoded answer. `parts` is called for each attempt, and returns
         the bytes in pieces. `digest` is the BLAKE3 of the bytes, which the request's signature covers."""
         outgoing = self._request(endpoint, path, None, query_of(query))
-        outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.streamed(digest)
+        outgoing.body, outgoing.length, outgoing.digest = parts, length, ContentDigest.of_stream(digest)
         outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 

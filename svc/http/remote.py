@@ -16,7 +16,7 @@ import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, UsageError
-from localstore.core.identity.ssh import CONNECT, FORWARD, SIGN, Signed
+from localstore.core.identity.ssh import CONNECT, FORWARD, SIGN, SignatureAnswer
 from localstore.core.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Link(msgspec.Struct, frozen=True):
                 ours.shutdown(socket.SHUT_WR)
                 while (piece := ours.recv(ANSWER_BYTES)) and len(data) < ANSWER_BYTES:
                     data += piece
-            answer = msgspec.json.decode(data, type=Signed)
+            answer = msgspec.json.decode(data, type=SignatureAnswer)
         except (OSError, msgspec.DecodeError):
             raise ClientError("the relay did not ask your ssh-agent; nothing was signed") from None
         if len(answer.signature) != SIGNATURE_BYTES:

@@ -13,7 +13,7 @@ import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, Unauthorized
-from localstore.core.identity.bearer import ScriptToken, parse_script_token, to_text
+from localstore.core.identity.bearer import ScriptTokenParts, parse_script_token, to_text
 from localstore.core.identity.keys import DeviceKey, seal_to
 from svc.http.credential import Credential
 from svc.http.identity import Identity, find_identity, load_identity, replace_identity
@@ -52,7 +52,7 @@ class _Settings(msgspec.Struct, frozen=True):
     server: str | None = None
 
 
-def script_token() -> ScriptToken | None:
+def script_token() -> ScriptTokenParts | None:
     """Return the token in the variable SVC_TOKEN; None if the variable is not set. Raises Unauthorized if the
     token is malformed."""
     text = os.environ.get(TOKEN_VARIABLE, "").strip()

@@ -1,9 +1,9 @@
 """`python -m svc.remote FD FOLDER` runs the app, or one command, for a user over SSH. A relay starts it.
 
 FD is the file descriptor of the link to the relay (`svc.http.remote`). The first message on the link is a
-`Told`. FOLDER is an empty folder for this session only. `python -m svc.remote --try FOLDER DATA` confines
-itself, and exits with 0 if it can then reach neither the folder DATA nor a network. The relay runs this check
-before it accepts connections."""
+`SessionStart`. FOLDER is an empty folder for this session only. `python -m svc.remote --try FOLDER DATA`
+confines itself, and exits with 0 if it can then reach neither the folder DATA nor a network. The relay runs
+this check before it accepts connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import msgspec
 
 from localstore.core.errors import EXIT_FAILED, ClientError
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.identity.ssh import TOLD_BYTES, Told
+from localstore.core.identity.ssh import TOLD_BYTES, SessionStart
 from svc.http.identity import store_identity
 from svc.http.remote import VARIABLE, Link
 from svc.http.session import Session, Sessions
@@ -48,7 +48,7 @@ def _begin(fd: int, folder: Path) -> list[str]:
     """Read the relay's first message, confine this process, and sign in. Returns the words of the command
     line to run."""
     with socket.socket(fileno=os.dup(fd)) as link:
-        start = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
+        start = msgspec.json.decode(link.recv(TOLD_BYTES), type=SessionStart)
     if start.terminal:
         with suppress(OSError):
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)

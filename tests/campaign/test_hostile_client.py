@@ -16,7 +16,7 @@ from localstore.core.model.live import UpdateAnswer, UpdateBatch
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import FinalizeRequest, PrepareRequest
 from localstore.home import Home
-from localstore.sync.owning import opened
+from localstore.sync.owning import open_copy
 from localstore.sync.working_copy import WorkingCopy
 from svc.api import connect
 from svc.api.sync_transport import BranchTransport
@@ -34,7 +34,7 @@ def attacker(place: Place) -> Iterator[WorkingCopy]:
 
     link = read_repo(place.ann.folder)
     transport = BranchTransport(api, link.repo_id, link.branch)
-    with opened(place.ann.folder, Home(place.ann.home), transport, sessions.identity.device) as device:
+    with open_copy(place.ann.folder, Home(place.ann.home), transport, sessions.identity.device) as device:
         yield device
     api.close()
 

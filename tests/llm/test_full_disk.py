@@ -75,7 +75,7 @@ def test_models_are_removed_from_a_full_disk_and_a_server_says_that_it_cannot_st
     assert (code != 0, FULL in err, "Traceback" in err) == (True, True, False), err
     assert place.status()["kind"] == "none"
     folder = disk.seen / "cache" / str(place.port)
-    assert (leases.held(folder), leases.stays(folder)) == ([], False)
+    assert (leases.list_leases(folder), leases.stays(folder)) == ([], False)
     place.ok("rm", "tiny", "--yes")
     assert place.ok("list", "--json", "name").strip() == "[]"
     assert shutil.disk_usage(disk.seen).free >= (place.folder / "tiny.gguf").stat().st_size

@@ -19,7 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 from localstore.core.diff.line_diff import lines, opcodes
-from localstore.core.diff.text_merge import Merged, merge
+from localstore.core.diff.text_merge import MergedText, merge
 from localstore.core.errors import SvcError
 from localstore.core.model.live import UpdateBatch
 from localstore.folder.files import Files
@@ -197,7 +197,7 @@ class World:
             self.tears += len(torn)
         self.relay.mixed.clear()
 
-    def merged(self, base: bytes, theirs: bytes, mine: bytes) -> Merged:
+    def merged(self, base: bytes, theirs: bytes, mine: bytes) -> MergedText:
         """The merge, with a note of the words that a side moved to another place."""
         for side in (theirs, mine):
             old, new = lines(base), lines(side)

@@ -11,7 +11,7 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.folder import link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
-from localstore.sync.owning import opened
+from localstore.sync.owning import open_copy
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.pull import Mode, PullResult, pull
@@ -37,7 +37,7 @@ class Place:
     @contextmanager
     def device(self) -> Iterator[WorkingCopy]:
         transport = self.wrap(self.relay.transport(self.branch, self.key))
-        with opened(self.folder, self.home, transport, self.key, _frozen) as device:
+        with open_copy(self.folder, self.home, transport, self.key, _frozen) as device:
             yield device
 
     def push(self, message: str = "work", **options: bool) -> PushResult:

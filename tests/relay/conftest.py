@@ -90,7 +90,7 @@ class Signed(httpx.Auth):
             self._authority,
             path,
             query,
-            body=ContentDigest.streamed(streamed) if streamed else ContentDigest.of(request.content),
+            body=ContentDigest.of_stream(streamed) if streamed else ContentDigest.of(request.content),
             authorization=request.headers["Authorization"],
             now=int(time.time()),
         )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from localstore.agent.talk import Person
+from localstore.agent.talk import PersonOnBranch
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
@@ -50,11 +50,11 @@ def paused(app: object) -> bool:
 class Crowded(Machine):
     """Where two people are on the branch."""
 
-    def people(self, repo: str, branch: str) -> list[Person]:
+    def people(self, repo: str, branch: str) -> list[PersonOnBranch]:
         assert (repo, branch) == (self.repo, "main")
         return [
-            Person("bob", "desk", path="src/main.py", line=2),
-            Person("\x1b[2Jeve", "x", kind="agent", path="README.md"),
+            PersonOnBranch("bob", "desk", path="src/main.py", line=2),
+            PersonOnBranch("\x1b[2Jeve", "x", kind="agent", path="README.md"),
         ]
 
     repo = ""

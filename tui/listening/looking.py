@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from localstore.agent.talk import AgentSilent, Conversation, Do, Request, Seen
+from localstore.agent.talk import AgentSilent, BranchEvent, Conversation, Do, Request
 from localstore.core.errors import SvcError
 from localstore.home import Home
 from svc.agent.start import reach, start
@@ -26,7 +26,7 @@ class Looking:
     report is `ended`, unless `close` was called before."""
 
     def __init__(
-        self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
+        self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[BranchEvent], None]
     ) -> None:
         self._home, self._saw = home, saw
         self._origin, self._repo_id, self._branch = origin, repo_id, branch
@@ -91,7 +91,7 @@ class Looking:
 
     def _end(self, why: str) -> None:
         if not self._ended.is_set():
-            self._saw(Seen("ended", detail=why))
+            self._saw(BranchEvent("ended", detail=why))
 
     def _tell(self) -> None:
         while not self._ended.is_set():

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from localstore.agent.talk import AgentSilent, Conversation, Request, Typed
-from localstore.agent.talk import Sheet as Event
+from localstore.agent.talk import AgentSilent, Conversation, Request, TypedEdit
+from localstore.agent.talk import SheetEvent as Event
 from localstore.core.diff import text_edits
 from localstore.core.errors import SvcError
 from localstore.core.lane.crdt import Delta
@@ -110,7 +110,7 @@ class Writing:
 
     def here(self, line: int, col: int) -> None:
         """Tell the agent the cursor's line and column, which count from 1."""
-        self._say(Typed(line=line, col=col))
+        self._say(TypedEdit(line=line, col=col))
 
     def close(self) -> None:
         """Close the text. Returns at once. Edits that are not sent yet have LEAVE_SECONDS to reach the
@@ -125,9 +125,9 @@ class Writing:
         for update in updates:
             self.made += 1
             self._log.append((self.made, update))
-            self._say(Typed(self.made, b64encode(update).decode()))
+            self._say(TypedEdit(self.made, b64encode(update).decode()))
 
-    def _say(self, typed: Typed) -> None:
+    def _say(self, typed: TypedEdit) -> None:
         if self._talk is not None:
             try:
                 self._talk.type(typed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 
-from localstore.agent.talk import Folder, Person
+from localstore.agent.talk import Folder, PersonOnBranch
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import SyncStatus
 from svc.flows.outbox.actions import describe_action
@@ -335,7 +335,7 @@ class Sync(SplitScreen):
         self.confirm(question, lambda: self.svc.drop_entry(entry), destroys=True)
 
 
-def _person(person: Person) -> tuple[Part, ...]:
+def _person(person: PersonOnBranch) -> tuple[Part, ...]:
     where = (
         f" in {safe(person.path)}" + (f", line {person.line}" if person.line else "") if person.path else ""
     )

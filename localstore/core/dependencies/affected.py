@@ -9,7 +9,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from localstore.core.model.advisory import Event, Range
+from localstore.core.model.advisory import Range, RangeEvent
 
 _SEMVER = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
@@ -29,7 +29,7 @@ def is_affected(
     return None if None in answers or len(comparable) < len(ranges) else False
 
 
-def _is_within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
+def _is_within(ecosystem: str, version: str, events: Sequence[RangeEvent]) -> bool | None:
     at = _order(ecosystem, version)
     if at is None:
         return None

@@ -1,6 +1,6 @@
 """Finds the changed runs of two sequences: in bounded time for any input, minimal for ordinary input.
 
-Elements are hashed and compared for equality; integers (see `interned`) are fastest.
+Elements are hashed and compared for equality; integers (see `intern_elements`) are fastest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Gap(msgspec.Struct, frozen=True):
     round: int
 
 
-def interned(*sequences: Iterable[Hashable]) -> list[list[int]]:
+def intern_elements(*sequences: Iterable[Hashable]) -> list[list[int]]:
     """The sequences with equal elements replaced by equal small integers."""
     numbers: dict[Hashable, int] = {}
     return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
@@ -58,7 +58,7 @@ def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
             todo.extend(_between(gap, anchors))
         else:
             runs.append(gap.hunk)
-    return glued(
+    return join_touching(
         sorted(hunk for hunk in runs if hunk.old_start < hunk.old_end or hunk.new_start < hunk.new_end)
     )
 
@@ -156,7 +156,7 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
     return gaps
 
 
-def glued(runs: list[Hunk]) -> list[Hunk]:
+def join_touching(runs: list[Hunk]) -> list[Hunk]:
     """Joins hunks that touch on both sides into one. Returns the resulting hunks."""
     whole: list[Hunk] = []
     for hunk in runs:

@@ -14,7 +14,7 @@ from localstore.core.diff.line_diff import opcodes
 Owner = TypeVar("Owner", str, int)
 
 
-class Range(NamedTuple):
+class LineRange(NamedTuple):
     """Lines `start` to `end` − 1 (from 0) come from seal `seal`."""
 
     start: int
@@ -38,11 +38,11 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
     return next_owners + owners[done:]
 
 
-def ranges(owners: Sequence[str]) -> list[Range]:
+def ranges(owners: Sequence[str]) -> list[LineRange]:
     """The lines grouped into ranges: adjacent lines with the same owner are one range."""
-    runs: list[Range] = []
+    runs: list[LineRange] = []
     end = 0
     for owner, group in groupby(owners):
         start, end = end, end + sum(1 for _ in group)
-        runs.append(Range(start, end, owner))
+        runs.append(LineRange(start, end, owner))
     return runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localstore.core.diff.alignment import Hunk, glued
+from localstore.core.diff.alignment import Hunk, join_touching
 
 MOST_EDITS = 64  # inserted and deleted elements; the time grows with the square
 NARROW, WIDE = 16, 4096  # elements compared at once
@@ -62,4 +62,4 @@ def _way(came: list[dict[int, int]], diagonal: int) -> list[Hunk]:
         else:
             steps.append(Hunk(i - 1, i, j, j))
             diagonal -= 1
-    return glued(steps[::-1])
+    return join_touching(steps[::-1])

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import Hunk, interned
+from localstore.core.diff.alignment import Hunk, intern_elements
 from localstore.core.diff.line_diff import opcodes
 from localstore.core.diff.sliding import slid
 
@@ -58,7 +58,7 @@ class _Box(NamedTuple):
 def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
     """The changed runs of lines that `git merge-file` finds. If the search takes too long, the runs that
     `opcodes` finds."""
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     try:
         return slid(a, b, git_hunks(a, b, BUDGET), None)
     except OverBudget:
@@ -317,7 +317,7 @@ def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]
         i_end, j_end = _run_end(old_changed, i), _run_end(new_changed, j)
         if i_end > i or j_end > j:
             hunks.append(Hunk(i, i_end, j, j_end))
-        step = _unchanged(old_changed, i_end, new_changed, j_end)
+        step = _count_unchanged(old_changed, i_end, new_changed, j_end)
         i, j = i_end + step, j_end + step
     return hunks
 
@@ -327,7 +327,7 @@ def _run_end(changed: bytearray, at: int) -> int:
     return len(changed) if end < 0 else end
 
 
-def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
+def _count_unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
     """How many lines are unchanged on both sides, counted from line `i` of the old and line `j` of the new
     side."""
     ends = []

@@ -12,7 +12,7 @@ from itertools import takewhile
 from operator import eq, truth
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import Hunk, interned
+from localstore.core.diff.alignment import Hunk, intern_elements
 from localstore.core.diff.git_alignment import BUDGET, OverBudget, git_hunks
 from localstore.core.diff.line_diff import opcodes
 from localstore.core.diff.sliding import slid
@@ -21,7 +21,7 @@ LOOKED_AT = 8  # lines of each end of a text, for one that it has once
 CHAIN_MAX = 64  # a line that occurs more often in the old text is not a place to part
 
 
-class _Box(NamedTuple):
+class _Region(NamedTuple):
     """old[i1:i2] against new[j1:j2]."""
 
     i1: int
@@ -30,7 +30,7 @@ class _Box(NamedTuple):
     j2: int
 
 
-class _Effort:
+class _StepBudget:
     """The steps that a search may still take; raises OverBudget when they are used up."""
 
     def __init__(self, budget: int) -> None:
@@ -46,7 +46,7 @@ class _Found(NamedTuple):
     """The result of `_best_run`. `run`: the best common run of lines, None if there is none. `rare`: False if
     the box has common lines, but all occur too often to split the box at them."""
 
-    run: _Box | None
+    run: _Region | None
     rare: bool
 
 
@@ -56,7 +56,7 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
     if (only := _one_run(old, new)) is not None:
         # Lines that are nowhere else hold a run in its place.
         return [only] if only.new_start < only.new_end else slid(old, new, [only], None)
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     try:
         return slid(a, b, histogram_hunks(a, b, BUDGET), None)
     except OverBudget:
@@ -96,9 +96,9 @@ def _has_rare(old: Sequence[bytes], part: range) -> bool:
 def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
     """The changed runs of two sequences of numbers that stand for lines. The caller still has to move them to
     git's positions by `slid`. Raises OverBudget after about `budget` steps."""
-    effort = _Effort(budget)
+    effort = _StepBudget(budget)
     hunks: list[Hunk] = []
-    stack = [_Box(0, len(old), 0, len(new))]
+    stack = [_Region(0, len(old), 0, len(new))]
     while stack:
         box = stack.pop()
         i1, i2, j1, j2 = box
@@ -116,11 +116,11 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
         elif run is None:
             hunks.append(Hunk(*box))
         else:
-            stack += [_Box(run.i2, i2, run.j2, j2), _Box(i1, run.i1, j1, run.j1)]
+            stack += [_Region(run.i2, i2, run.j2, j2), _Region(i1, run.i1, j1, run.j1)]
     return _glue(hunks)
 
 
-def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort) -> _Found:
+def _best_run(old: Sequence[int], new: Sequence[int], box: _Region, effort: _StepBudget) -> _Found:
     """The longest common run of the box around its rarest lines (git's find_lcs)."""
     i1, i2, j1, j2 = box
     effort.spend(i2 - i1 + j2 - j1)
@@ -152,7 +152,7 @@ def _best_run(old: Sequence[int], new: Sequence[int], box: _Box, effort: _Effort
             behind = max(behind, d + 1)
             longest = best.i2 - best.i1 - 1 if best is not None else 0
             if longest < b - a or count < fewest:
-                best, fewest = _Box(a, b + 1, c, d + 1), count
+                best, fewest = _Region(a, b + 1, c, d + 1), count
             passed = b
         at = behind
     return _Found(best, not (common and fewest > CHAIN_MAX))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 
-from localstore.core.diff.alignment import Hunk, hunks, interned
+from localstore.core.diff.alignment import Hunk, hunks, intern_elements
 from localstore.core.diff.few_edits import few_edits
 from localstore.core.diff.sliding import slid
 
@@ -33,7 +33,7 @@ def opcodes(
         old, new = ([b"".join(line.split()) for line in side] for side in (old, new))
     if len(old) * len(new) > LONG and (edits := few_edits(old, new)) is not None:
         return slid(old, new, edits, texts)
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     return slid(a, b, hunks(a, b, CELLS), texts)
 
 
@@ -59,7 +59,7 @@ def _counts(changed: Iterable[Hunk]) -> tuple[int, int]:
     return added, deleted
 
 
-def unified(
+def unified_diff(
     old: bytes | None,
     new: bytes | None,
     old_path: str | None,
@@ -68,11 +68,11 @@ def unified(
     similarity: int | None = None,
     space: bool = True,
 ) -> bytes:
-    """The patch from `old` to `new`; see `compared`."""
-    return compared(old, new, old_path, new_path, context, similarity, space)[2]
+    """The patch from `old` to `new`; see `compare_texts`."""
+    return compare_texts(old, new, old_path, new_path, context, similarity, space)[2]
 
 
-def compared(
+def compare_texts(
     old: bytes | None,
     new: bytes | None,
     old_path: str | None,

@@ -25,7 +25,7 @@ def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> byt
     If one side added all lines of the other in the same order, its lines are the result. Otherwise the result
     is `theirs`, then `mine`, if all of these lines continue the list that a line of `near` belongs to and no
     item has the same name on both sides."""
-    return _larger(theirs, mine) or _listed(theirs, mine, near)
+    return _larger(theirs, mine) or _join_lists(theirs, mine, near)
 
 
 def _larger(theirs: list[bytes], mine: list[bytes]) -> bytes | None:
@@ -34,7 +34,7 @@ def _larger(theirs: list[bytes], mine: list[bytes]) -> bytes | None:
     return b"".join(more) if all(line in rest for line in less) else None
 
 
-def _listed(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
+def _join_lists(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> bytes | None:
     added = [*theirs, *mine]
     kinds = {_kind(line) for line in added}
     if len(kinds) != 1 or kinds.isdisjoint(map(_kind, near)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import hunks, interned
+from localstore.core.diff.alignment import hunks, intern_elements
 from localstore.core.diff.sliding import slid
 from localstore.core.diff.text_edits import CELLS
 from localstore.core.diff.word_merge import tokens
@@ -15,7 +15,7 @@ from localstore.core.diff.word_merge import tokens
 OVERLAY_BYTES = 1 << 20  # a longer text stays a conflict
 
 
-class _Change(NamedTuple):
+class _WordChange(NamedTuple):
     """base[start:end] becomes `new`; all are words."""
 
     start: int
@@ -47,15 +47,15 @@ def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     return both.encode() if tokens(both) == parts else None
 
 
-def _changes(old: list[str], new: list[str]) -> list[_Change]:
-    a, b = interned(old, new)
-    return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
+def _changes(old: list[str], new: list[str]) -> list[_WordChange]:
+    a, b = intern_elements(old, new)
+    return [_WordChange(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
 
 
-def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_Change] | None:
+def _combine(their_changes: list[_WordChange], my_changes: list[_WordChange]) -> list[_WordChange] | None:
     """The changes of both sides in the order of the text; equal changes count once. None if two changes
     clash."""
-    changes: list[_Change] = []
+    changes: list[_WordChange] = []
     i = j = 0
     while i < len(their_changes) and j < len(my_changes):
         theirs, mine = their_changes[i], my_changes[j]
@@ -72,7 +72,7 @@ def _combine(their_changes: list[_Change], my_changes: list[_Change]) -> list[_C
     return [*changes, *their_changes[i:], *my_changes[j:]]
 
 
-def _is_clash(first: _Change, second: _Change) -> bool:
+def _is_clash(first: _WordChange, second: _WordChange) -> bool:
     """Whether the two changes clash: both delete the same text, or one inserts text inside the text that the
     other deletes."""
     # An insertion at the edge of a deletion stands.

@@ -44,7 +44,7 @@ class _Groups:
     def size(self) -> int:
         return self.end - self.start
 
-    def unchanged(self) -> int:
+    def count_unchanged(self) -> int:
         """The number of unchanged lines after this group."""
         next_changed = self.changed.find(1, self.end)
         return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
@@ -125,7 +125,7 @@ def _compact(groups: _Groups, other: _Groups, texts: Sequence[bytes] | None) -> 
 
 def _advance(first: _Groups, second: _Groups) -> bool:
     """Advance both cursors to the next group that is not empty. Returns False at the end."""
-    count = min(first.unchanged(), second.unchanged())
+    count = min(first.count_unchanged(), second.count_unchanged())
     if not count:
         return False
     first.skip(count)

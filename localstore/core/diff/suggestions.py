@@ -26,7 +26,7 @@ class Suggested(NamedTuple):
     text: str
 
 
-def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
+def apply_suggestions(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
     """The text with all suggestions applied. New lines get the line break of the lines that they replace.
     Raises SuggestionsOverlap, and IndexError for lines that the text does not have."""
     ordered = sorted(suggestions)

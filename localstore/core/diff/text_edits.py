@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import Hunk, hunks, interned
+from localstore.core.diff.alignment import Hunk, hunks, intern_elements
 from localstore.core.errors import NotText
 
 CELLS = 4_000_000  # largest rows × columns solved exactly: half a MiB of memory
@@ -152,7 +152,7 @@ def _lines(text: bytes) -> list[bytes]:
 def _by_units(a: list[bytes], b: list[bytes], offset: int) -> list[Edit]:
     changes: list[Edit] = []
     done = 0
-    old, new = interned(a, b)
+    old, new = intern_elements(a, b)
     for hunk in hunks(old, new, CELLS):
         offset += sum(map(len, a[done : hunk.old_start]))
         before = b"".join(a[hunk.old_start : hunk.old_end])

@@ -7,7 +7,7 @@ The rules (docs/design/011):
 3. Changes that overlap or touch are merged by words (`word_merge`).
 4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
 5. Everything else is a conflict. With any conflict `merge` returns the whole text of theirs, without the
-   parts that did merge; `marked` returns all parts, with the conflicts between markers.
+   parts that did merge; `mark_conflicts` returns all parts, with the conflicts between markers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPENING, PARTING, CLOSING = b"<<<<<<< svc conflict: ", b"=======", b">>>>>>> svc
 MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
-class Conflict(NamedTuple):
+class TextConflict(NamedTuple):
     """The place of a conflict as ranges of lines [start, end) in each of the three texts, counted from 0; an
     empty range is a position between lines. `theirs` and `mine` contain the lines that differ, `base` all
     lines that either side changed there."""
@@ -37,11 +37,11 @@ class Conflict(NamedTuple):
     mine: tuple[int, int]
 
 
-class Merged(NamedTuple):
+class MergedText(NamedTuple):
     """The result of a merge. `text`: the merged text; theirs if there are conflicts."""
 
     text: bytes
-    conflicts: list[Conflict]
+    conflicts: list[TextConflict]
 
 
 class _Resolved(NamedTuple):
@@ -49,14 +49,14 @@ class _Resolved(NamedTuple):
     All lines here end with a line feed, which `ending` replaces in the result. `unended`: the last line of
     the result has no line ending."""
 
-    pieces: list[bytes | Conflict]
+    pieces: list[bytes | TextConflict]
     sides: tuple[list[bytes], list[bytes]]
     ending: bytes
     unended: bool
 
     @property
-    def conflicts(self) -> list[Conflict]:
-        return [piece for piece in self.pieces if isinstance(piece, Conflict)]
+    def conflicts(self) -> list[TextConflict]:
+        return [piece for piece in self.pieces if isinstance(piece, TextConflict)]
 
     def text(self, parts: Iterable[bytes]) -> bytes:
         """The text of the result from `parts`: the pieces, with a text in the place of each conflict. The
@@ -67,23 +67,23 @@ class _Resolved(NamedTuple):
         return whole if self.ending == b"\n" else whole.replace(b"\n", self.ending)
 
 
-def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
+def merge(base: bytes, theirs: bytes, mine: bytes) -> MergedText:
     """Merge two changes of `base`. All three texts are UTF-8.
 
     Swapping the sides swaps the conflicts and changes nothing else, except the order of lines that both added
     to one list.
     """
     if mine in (base, theirs):
-        return Merged(theirs, [])
+        return MergedText(theirs, [])
     if theirs == base:
-        return Merged(mine, [])
+        return MergedText(mine, [])
     resolved = _resolve(base, theirs, mine)
     if resolved.conflicts:
-        return Merged(theirs, resolved.conflicts)
-    return Merged(resolved.text(piece for piece in resolved.pieces if isinstance(piece, bytes)), [])
+        return MergedText(theirs, resolved.conflicts)
+    return MergedText(resolved.text(piece for piece in resolved.pieces if isinstance(piece, bytes)), [])
 
 
-def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
+def mark_conflicts(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
     """The merged text, in which each conflict shows theirs and mine between marker lines with the labels.
     Without conflicts, the text of `merge`."""
     if mine in (base, theirs) or theirs == base:
@@ -98,8 +98,8 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
 
 
 def has_markers(text: bytes) -> bool:
-    """Whether a line of the text begins with a conflict marker as `marked` writes it. Markers of other tools
-    do not count."""
+    """Whether a line of the text begins with a conflict marker as `mark_conflicts` writes it. Markers of
+    other tools do not count."""
     if OPENING not in text and CLOSING not in text:
         return False
     return re.search(MARKER, text, re.MULTILINE) is not None
@@ -149,7 +149,7 @@ def _merged_ending(base: bytes | None, theirs: bytes | None, mine: bytes | None)
 
 def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
     base, theirs, mine = map(lines, texts)
-    pieces: list[bytes | Conflict] = []
+    pieces: list[bytes | TextConflict] = []
     done = 0
     for stretch in stretches(as_git(base, theirs), as_git(base, mine)):
         pieces += base[done : stretch.start]
@@ -161,14 +161,14 @@ def _by_lines(texts: list[bytes], ending: bytes, unended: bool) -> _Resolved:
 
 def _join(
     stretch: Stretch, base: list[bytes], theirs: list[bytes], mine: list[bytes]
-) -> list[bytes | Conflict]:
+) -> list[bytes | TextConflict]:
     """The merged lines of the stretch, or its conflict."""
     start, end = stretch.start, stretch.end
     if not stretch.mine:
         return [*theirs[slice(*span(stretch, stretch.theirs))]]
     if not stretch.theirs:
         return [*mine[slice(*span(stretch, stretch.mine))]]
-    conflict = Conflict((start, end), span(stretch, stretch.theirs), span(stretch, stretch.mine))
+    conflict = TextConflict((start, end), span(stretch, stretch.theirs), span(stretch, stretch.mine))
     their_lines, my_lines = theirs[slice(*conflict.theirs)], mine[slice(*conflict.mine)]
     if their_lines == my_lines:
         return [*their_lines]
@@ -179,7 +179,7 @@ def _join(
     return _narrow(conflict, their_lines, my_lines) if text is None else [text]
 
 
-def _narrow(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | Conflict]:
+def _narrow(conflict: TextConflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | TextConflict]:
     """The parts of a conflict: the equal lines at its start, the conflict without them, the equal lines at
     its end."""
     head, tail = common_ends(theirs, mine)
@@ -192,7 +192,7 @@ def _narrow(conflict: Conflict, theirs: list[bytes], mine: list[bytes]) -> list[
 
 
 def _between_markers(
-    conflict: Conflict, sides: tuple[list[bytes], list[bytes]], labels: list[bytes], end: bytes
+    conflict: TextConflict, sides: tuple[list[bytes], list[bytes]], labels: list[bytes], end: bytes
 ) -> bytes:
     their_lines, my_lines = sides[0][slice(*conflict.theirs)], sides[1][slice(*conflict.mine)]
     return b"".join(

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from localstore.core.diff.alignment import hunks, interned
+from localstore.core.diff.alignment import hunks, intern_elements
 from localstore.core.diff.sliding import slid
 
 SEPARATION = 2  # unchanged words or marks between two sides' changes
@@ -72,7 +72,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _changes(old: list[str], new: list[str]) -> list[_Change]:
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
 
 

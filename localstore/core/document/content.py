@@ -25,17 +25,17 @@ EXACT = (1 << 53) - 1  # the largest integer that every reader of JSON holds
 encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def checked(content: Any) -> Any:
+def check_content(content: Any) -> Any:
     """The content in its canonical form. Raises TooLarge if it exceeds a limit, Invalid for values that Yjs
     cannot store."""
-    return spelled(content)[0]
+    return to_canonical_json(content)[0]
 
 
-def spelled(content: Any) -> tuple[Any, bytes]:
+def to_canonical_json(content: Any) -> tuple[Any, bytes]:
     """(the content in its canonical form, its JSON). Raises TooLarge if it exceeds a limit, Invalid for
     values that Yjs cannot store."""
     _check_parts(content)
-    normal = normalized(content)
+    normal = normalize(content)
     json = encode(normal)
     if len(json) > DOCUMENT_BYTES:
         raise TooLarge(
@@ -45,12 +45,12 @@ def spelled(content: Any) -> tuple[Any, bytes]:
     return normal, json
 
 
-def normalized(value: Any) -> Any:
+def normalize(value: Any) -> Any:
     """A JSON value with its members sorted and whole numbers as int. The caller has checked its depth."""
     if isinstance(value, dict):
-        return {key: normalized(value[key]) for key in sorted(value)}
+        return {key: normalize(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [normalized(item) for item in value]
+        return [normalize(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT:

@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 
 from localstore.core.diff import text_edits
-from localstore.core.diff.alignment import Hunk, hunks, interned
+from localstore.core.diff.alignment import Hunk, hunks, intern_elements
 from localstore.core.diff.few_edits import few_edits
 from localstore.core.document import items
-from localstore.core.document.content import encode, is_text, normalized
+from localstore.core.document.content import encode, is_text, normalize
 from localstore.core.document.pairs import pairs
 from localstore.core.lane.crdt import core
 from localstore.core.lane.update_format import decode_state_vector
@@ -36,14 +36,14 @@ ACCESSES = 3  # of a list, for each of its runs and edited items
 _NOTHING_SEEN = b"\0"
 
 
-class Document:
+class YjsDocument:
     """A document that several replicas edit. `writer`: the client id (32 bits) of what is written through
     this object."""
 
     __slots__ = ("_document", "_root")
 
     def __init__(self, writer: int, updates: Iterable[bytes] = ()) -> None:
-        with _translated():
+        with _translate_errors():
             self._document = core().Doc(writer, None, None)
             with self._transaction() as opened:
                 self._root = self._document.get_or_insert_map(opened, ROOT)
@@ -51,26 +51,26 @@ class Document:
                     self._document.apply_update(opened, update)
 
     def apply(self, update: bytes) -> None:
-        with _translated(), self._transaction() as opened:
+        with _translate_errors(), self._transaction() as opened:
             self._document.apply_update(opened, update)
 
     def content(self) -> Any:
         """The content in its canonical form; None before the first write."""
-        with _translated(), self._transaction() as opened:
+        with _translate_errors(), self._transaction() as opened:
             held: str = self._root.to_json(opened)
-        return normalized(msgspec.json.decode(held).get(CONTENT))
+        return normalize(msgspec.json.decode(held).get(CONTENT))
 
     def state(self) -> bytes:
         """The whole document as one update."""
-        with _translated(), self._transaction() as opened:
+        with _translate_errors(), self._transaction() as opened:
             return bytes(self._document.get_update(opened, _NOTHING_SEEN))
 
     def write(self, content: Any) -> bytes:
-        """Change the content to `content`, which `content.checked` returned. Returns the update for other
-        replicas, or EMPTY if nothing differs."""
+        """Change the content to `content`, which `content.check_content` returned. Returns the update for
+        other replicas, or EMPTY if nothing differs."""
         old = self.content()
         updates: list[bytes] = []
-        with _translated():
+        with _translate_errors():
             observing = self._document.observe(lambda event: updates.append(bytes(event.update)))
             try:
                 with self._transaction() as opened:
@@ -125,7 +125,7 @@ class _Writer:
         return True
 
     def _change_list(self, shared: Any, old: list[Any], new: list[Any]) -> None:
-        before, after = interned(map(encode, old), map(encode, new))
+        before, after = intern_elements(map(encode, old), map(encode, new))
         changed = few_edits(before, after)
         if changed is None:
             changed = hunks(before, after, CELLS)
@@ -212,7 +212,7 @@ def _fewer(changed: list[Hunk], most: int) -> list[Hunk]:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """A context that raises the library's errors and panics as DocumentDamaged."""
     try:
         yield

@@ -130,11 +130,11 @@ def _any(value: Any) -> bytes:
     if isinstance(value, str):
         return b"\x77" + _string(value)
     if isinstance(value, int) and abs(value) <= _SMALL:
-        return b"\x7d" + _signed(value)
+        return b"\x7d" + _encode_signed(value)
     return b"\x7b" + struct.pack(">d", value)
 
 
-def _signed(value: int) -> bytes:
+def _encode_signed(value: int) -> bytes:
     """A signed varint: the first byte has the sign and six bits."""
     sign, rest = (0x40, -value) if value < 0 else (0, value)
     first, rest = sign | (rest & 0x3F), rest >> 6

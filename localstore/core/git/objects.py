@@ -34,7 +34,7 @@ def person(name: str, email: str) -> str:
     return f"{clean_name} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
 
 
-def signed(who: str, seconds: int) -> str:
+def format_signature(who: str, seconds: int) -> str:
     """The value of `author` or `committer` in a commit. `who`: the person, as `person` returns it; `seconds`:
     the time in UTC (Unix)."""
     return f"{who} {max(0, seconds)} +0000"
@@ -45,15 +45,15 @@ def author(text: str, seconds: int) -> str:
     author line with time and zone. `seconds`: the time to use if the text has none."""
     matched = _WITH_EMAIL.fullmatch(text)
     if matched is None:
-        return signed(person(text, ""), seconds)
+        return format_signature(person(text, ""), seconds)
     who = person(matched[1], matched[2])
     moment = _TIME.fullmatch(matched[3])
-    return signed(who, seconds) if moment is None else f"{who} {moment[1]} {moment[2]}"
+    return format_signature(who, seconds) if moment is None else f"{who} {moment[1]} {moment[2]}"
 
 
 def commit(tree: bytes, parents: Sequence[bytes], author: str, committer: str, message: str) -> bytes:
     """The bytes of a commit. `tree` and `parents`: ids of 20 bytes; `author` and `committer`: lines as made
-    by `signed`. The message ends with a line break."""
+    by `format_signature`. The message ends with a line break."""
     lines = [f"tree {tree.hex()}", *(f"parent {parent.hex()}" for parent in parents)]
     lines += [f"author {author}", f"committer {committer}", "", message.replace("\0", " ")]
     raw = "\n".join(lines).encode("utf-8", "replace")

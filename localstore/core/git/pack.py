@@ -50,7 +50,7 @@ def entry_header(kind: Kind, size: int) -> bytes:
     return bytes(encoded)
 
 
-class PackWriter:
+class GitPackWriter:
     """Writes objects by calling `write` with bytes of the pack; an object that the pack already has is
     written once. `size`: bytes written so far. `raw`: bytes of the objects before compression."""
 
@@ -94,7 +94,7 @@ class PackWriter:
 class LargeBlob:
     """A blob that is written in pieces."""
 
-    def __init__(self, writer: PackWriter, size: int) -> None:
+    def __init__(self, writer: GitPackWriter, size: int) -> None:
         self._writer, self._offset = writer, writer.size
         self._hash = hashlib.sha1(header("blob", size), usedforsecurity=False)
         self._packer = zlib.compressobj(LEVEL)

@@ -78,7 +78,7 @@ def _refuse_private_key(text: str) -> None:
         )
 
 
-class ScriptToken(NamedTuple):
+class ScriptTokenParts(NamedTuple):
     """The parts of SVC_TOKEN: the server's origin, the token, and the key it is bound to."""
 
     origin: str
@@ -91,7 +91,7 @@ def format_script_token(origin: str, raw: bytes, binding: DeviceKey) -> str:
     return f"{SCRIPT_TOKEN_PREFIX}{b64u(origin.encode('ascii'))}.{to_text(raw)}.{b64u(binding.seed)}"
 
 
-def parse_script_token(text: str) -> ScriptToken:
+def parse_script_token(text: str) -> ScriptTokenParts:
     """The parts of the text in SVC_TOKEN. Raises Unauthorized for any other text, without quoting it. Also
     refused is the old format `svct_…`, because it does not name its server."""
     if text.startswith(_FIRST_PREFIX):
@@ -105,6 +105,6 @@ def parse_script_token(text: str) -> ScriptToken:
     try:
         origin = unb64u(parts[0]).decode("ascii")
         authority_of(origin)
-        return ScriptToken(origin, from_text(parts[1]), DeviceKey.generate(unb64u(parts[2], KEY_BYTES)))
+        return ScriptTokenParts(origin, from_text(parts[1]), DeviceKey.generate(unb64u(parts[2], KEY_BYTES)))
     except (Invalid, Unauthorized, UnicodeDecodeError, ValueError):
         raise Unauthorized("SVC_TOKEN is damaged; make a new one at /settings?tab=tokens") from None

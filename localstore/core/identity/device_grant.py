@@ -46,7 +46,7 @@ class Purpose(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class OpenedChallenge:
     """A challenge that the device has opened.
 
     `account`: the account id when a signed-in account registers a key (REGISTER), the handle when the key

@@ -79,7 +79,7 @@ class ContentDigest(msgspec.Struct, frozen=True):
         return cls("sha-256", crypto_hash_sha256(body) if short else hashlib.sha256(body).digest())
 
     @classmethod
-    def streamed(cls, blake3_digest: bytes) -> ContentDigest:
+    def of_stream(cls, blake3_digest: bytes) -> ContentDigest:
         """The digest of a streamed body, from its BLAKE3, which the sender already knows."""
         return cls("blake3", blake3_digest)
 
@@ -191,7 +191,7 @@ def parse(headers: Headers) -> ParsedSignature:
     fields = _collect_fields(headers)
     written = re.fullmatch(_INPUT, _require_field(fields, "signature-input"))
     if written is None:
-        raise _malformed("Signature-Input")
+        raise _header_error("Signature-Input")
     signature = _match(_SIGNATURE, _require_field(fields, "signature"), "Signature")
     return ParsedSignature(
         params=written["params"],
@@ -298,7 +298,7 @@ def _collect_fields(headers: Headers) -> dict[str, str]:
             raise NotBound(f"{raw_name} appears twice; send it once", reason="malformed")
         fields[name] = value.strip(" \t")
     if "authorization" in fields and not _FIELD_VALUE.fullmatch(fields["authorization"]):
-        raise _malformed("Authorization")
+        raise _header_error("Authorization")
     return fields
 
 
@@ -309,7 +309,7 @@ def _require_field(fields: dict[str, str], name: str) -> str:
             reason="missing",
         )
     if len(fields[name]) > _HEADER_CHARS_MAX:
-        raise _malformed(name)
+        raise _header_error(name)
     return fields[name]
 
 
@@ -329,14 +329,14 @@ def _match(pattern: str, text: str, header: str) -> bytes:
     NotBound if the pattern does not match or the base64 is not canonical."""
     match = re.fullmatch(pattern, text)
     if match is None:
-        raise _malformed(header)
+        raise _header_error(header)
     raw = base64.b64decode(match[1])
     if _b64(raw) != match[1]:
-        raise _malformed(header)
+        raise _header_error(header)
     return raw
 
 
-def _malformed(header: str) -> NotBound:
+def _header_error(header: str) -> NotBound:
     return NotBound(f"{header} is not written as the profile {TAG} asks", reason="malformed")
 
 

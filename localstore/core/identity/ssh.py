@@ -21,7 +21,7 @@ TALKS = "talks"  # the reason of a refusal to a credential that may read and tal
 SIGN_BYTES = 256 * 1024
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of the relay to the process that it started. `seed`: private half of the key that the
     token is bound to, made only for this session. `agent`: public key with which the user's forwarded
     ssh-agent signs, b"" without an agent. `words`: the command line to run, empty to run the app.
@@ -46,10 +46,10 @@ CONNECT = b"connect"
 """A request on the link, with one end of a socket pair: make this a connection to the relay."""
 SIGN = b"sign"
 """A request on the link, with one end of a socket pair: read what it holds, sign it by the agent, and answer
-with a `Signed`."""
+with a `SignatureAnswer`."""
 
 
-class Signed(msgspec.Struct, frozen=True):
+class SignatureAnswer(msgspec.Struct, frozen=True):
     """The answer to a request for a signature. `signature`: 64 bytes; b"" if it was refused. `refused`: the
     reason."""
 

@@ -10,7 +10,7 @@ So a higher source can re-include paths below a directory that only a lower sour
 Pure: a walker enters directories and passes the text of their ignore files.
 
     scope = root({".gitignore": "*.log\n"})
-    scope.ignored("a.log", is_dir=False)        # True
+    scope.is_ignored("a.log", is_dir=False)        # True
     if not scope.prune("src"):
         inner = scope.enter("src", {".gitignore": "!keep.log\n"})
 """
@@ -22,7 +22,7 @@ from functools import lru_cache
 
 import msgspec
 
-from localstore.core.ignore.rules import PathRule, Rule, Rules, Screen
+from localstore.core.ignore.rules import Rule, Rules, Screen, SlashRule
 from localstore.core.ignore.wildmatch import octets
 from localstore.core.paths import RESERVED, TEMPORARY
 
@@ -88,7 +88,7 @@ class _Layer(msgspec.Struct, frozen=True):
     something below the folder."""
 
     rules: Rules
-    reachable: list[PathRule]
+    reachable: list[SlashRule]
 
 
 _Layers = tuple[tuple[_Layer, ...], ...]  # for each source its files, deepest first
@@ -119,7 +119,7 @@ class Scope:
         self._silent = closed is None and decided is None  # no rule speaks of the folder itself
         self._inherited = closed is not None or (decided is not None and not decided.rule.negated)
 
-    def ignored(self, name: str, is_dir: bool) -> bool:
+    def is_ignored(self, name: str, is_dir: bool) -> bool:
         """Whether an entry of this folder is ignored. A symlink counts as a file."""
         if not self._screen.passes(name):
             return self._inherited

@@ -53,7 +53,7 @@ class Rule:
         return self._match(text)
 
 
-class PathRule:
+class SlashRule:
     """A rule with a slash. It knows its literal leading folders and its depth, which limit where it can
     match."""
 
@@ -125,7 +125,7 @@ class Rules:
             _NameTable(names),
         )
         self.negates_names = any(rule.negated for _, rule in names)
-        self.paths = [PathRule(rule, at) for at, rule in reversed(numbered) if not rule.by_name]
+        self.paths = [SlashRule(rule, at) for at, rule in reversed(numbered) if not rule.by_name]
 
     @classmethod
     def parse(cls, text: str, source: str, base: str = "") -> Rules:
@@ -147,7 +147,7 @@ class Rules:
                 )
         return cls(rules, base)
 
-    def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
+    def last(self, name: str, path: str, is_dir: bool, reachable: list[SlashRule]) -> Rule | None:
         """The last line of the file that matches an entry; None if no line does. `name`: name of the entry;
         `path`: its path from the folder of the file; both as `octets` returns them. `reachable`: the rules
         with a slash that can match in the entry's folder."""

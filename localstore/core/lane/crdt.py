@@ -35,7 +35,7 @@ def core() -> Any:
     return sys.modules[_CORE]
 
 
-class Document:
+class TextDocument:
     """A CRDT text that several replicas edit. `writer`: the client id under which edits made through this
     object are recorded."""
 
@@ -114,7 +114,7 @@ class _Transaction:
 
     __slots__ = ("_document", "_mine")
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: TextDocument) -> None:
         self._document = document
         self._mine = False
 

@@ -26,7 +26,7 @@ SPLICES = 1000  # of one change
 SHOWN_SECONDS = 3.0  # for which a text that the plugin showed may still be what it saves
 
 
-class Change(NamedTuple):
+class EditorChange(NamedTuple):
     """A change that the plugin is asked to apply. `number`: counts the agent's changes from 1. `after`:
     number of the plugin's last change that the agent has received."""
 
@@ -84,7 +84,7 @@ class EditorText:
             raise Invalid(f"a change has at most {SPLICES} splices")
         deltas, text = [], self._text
         for splice in splices:
-            delta, text = self._spliced(text, splice, SPLICES // len(splices))
+            delta, text = self._apply_splice(text, splice, SPLICES // len(splices))
             deltas.append(delta)
         if not any(deleted or inserted for _, deleted, inserted in splices):
             raise Invalid("the change changes nothing")
@@ -102,7 +102,7 @@ class EditorText:
         """Record an update of the agent's sheet, to be sent to the plugin."""
         self._waiting.append(update)
 
-    def next(self) -> Change | None:
+    def next(self) -> EditorChange | None:
         """The change to send to the plugin now. None if there is no change, or if the plugin has not
         confirmed the last one."""
         if self._flying or not self._waiting:
@@ -118,7 +118,7 @@ class EditorText:
             self._lane.replay(self._flying)
             self._flying = []
             return None
-        return Change(self._seen + 1, self.made, splices)
+        return EditorChange(self._seen + 1, self.made, splices)
 
     def _name(self) -> bytes:
         if self._digest is None:
@@ -136,7 +136,7 @@ class EditorText:
         self._former.append((self._now(), self._name()))
         self._text, self._digest = text, None
 
-    def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
+    def _apply_splice(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
         """Applies a splice to `text`, as at most `most` edits. Returns (the delta of the splice, the text
         after it)."""
         offset, deleted, inserted = splice

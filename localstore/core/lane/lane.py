@@ -15,7 +15,7 @@ from localstore.core.diff import text_edits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.lane import update_format
-from localstore.core.lane.crdt import Delta, Document
+from localstore.core.lane.crdt import Delta, TextDocument
 from localstore.core.lane.genesis import genesis, pieces
 from localstore.core.lane.load_cost import PARTS, Load, exact_cost, load_of, woven
 from localstore.core.lane.update_format import GENESIS_BIT
@@ -101,7 +101,7 @@ class Lane:
             self._vector = update_format.encode_state_vector(vector)
         return self._vector
 
-    def known(self) -> dict[int, int]:
+    def count_units(self) -> dict[int, int]:
         """The state vector: how many UTF-16 units of each client the lane has."""
         return dict(self._seen())
 
@@ -209,7 +209,7 @@ class Lane:
     def merge(self, state: bytes) -> None:
         """Merge another state of the same lane and epoch into this one. Raises UpdateInvalid for a bad state,
         and if the result would take more than LANE_WORK steps to load."""
-        vector = self.known()
+        vector = self.count_units()
         parsed = update_format.validate_state(state)
         theirs = update_format.ends_of(parsed)
         if vector and theirs and update_format.genesis_ids(vector) != update_format.genesis_ids(theirs):
@@ -235,7 +235,7 @@ class Lane:
 
     def _open(self, replica: int) -> None:
         self._replica = replica
-        self._document = Document(replica)
+        self._document = TextDocument(replica)
         self._forget()
 
     def _forget(self) -> None:
@@ -347,7 +347,7 @@ class Lane:
         whole = self._parse_state()
         self._items = self._counted = len(whole.structs)
         self.looked = exact_cost(self._items, limits.LANE_WORK)
-        load = woven(update_format.joined([whole, *steps]))
+        load = woven(update_format.join_updates([whole, *steps]))
         self.looked = exact_cost(self._items, load.steps)
         return load
 

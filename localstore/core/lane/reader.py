@@ -22,7 +22,7 @@ _two_at = re.compile(rb"(%b)(%b)" % (VARINT, VARINT)).match
 
 def varints(numbers: Iterable[int]) -> bytes:
     """The numbers encoded as unsigned LEB128 (variable length), each in its shortest form."""
-    return b"".join(map(_spelled, numbers))
+    return b"".join(map(_encode_number, numbers))
 
 
 def numbers_of(data: bytes) -> list[int]:
@@ -36,7 +36,7 @@ def numbers_of(data: bytes) -> list[int]:
 
 
 @lru_cache(maxsize=KNOWN)
-def _spelled(number: int) -> bytes:
+def _encode_number(number: int) -> bytes:
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

@@ -220,7 +220,7 @@ def most_structs(items: int) -> int:
     return min(affordable, limits.UPDATE_STRUCTS)
 
 
-def joined(updates: Sequence[Update]) -> Update:
+def join_updates(updates: Sequence[Update]) -> Update:
     """Joins several updates into one. Each must continue where the updates before it end."""
     return Update(
         [struct for update in updates for struct in update.structs],

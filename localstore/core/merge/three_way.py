@@ -54,7 +54,7 @@ class Plan(msgspec.Struct):
         return {side.digest: side.size for side in sides if side is not None}
 
 
-class Merged(msgspec.Struct):
+class MergedTree(msgspec.Struct):
     """A finished merge. `changes`: the changes (path → file, None to remove it) that turn our tree into the
     merged tree. `merged`: the paths that were merged by lines. `texts`: the bytes of these files, by
     digest. `conflicts`: the paths in conflict, sorted; if there are any, there is no merged tree."""
@@ -156,7 +156,7 @@ def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tup
         yield path, None if text is None or len(text) > TEXT_FILE else text
 
 
-def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
+def finish(planned: Plan, results: Mapping[str, bytes | None]) -> MergedTree:
     """The finished merge. `planned`: its plan; `results`: what `merged_texts` yielded, as a mapping."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
@@ -171,10 +171,10 @@ def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
         texts[entry.digest] = text
         if entry != versions.here:
             changes[path] = entry
-    return Merged(changes, texts, sorted(merged), sorted(set(conflicts)))
+    return MergedTree(changes, texts, sorted(merged), sorted(set(conflicts)))
 
 
-def agreed(merges: Sequence[Merged]) -> Merged:
+def agreed(merges: Sequence[MergedTree]) -> MergedTree:
     """Combines the merges over several bases into one. A path whose results differ becomes a conflict."""
     first, *others = merges
     if not others:
@@ -190,7 +190,7 @@ def agreed(merges: Sequence[Merged]) -> Merged:
                 conflicts.add(path)
     texts = {name: text for merge in merges for name, text in merge.texts.items()}
     merged = sorted({path for merge in merges for path in merge.merged})
-    return Merged(first.changes, texts, merged, sorted(conflicts))
+    return MergedTree(first.changes, texts, merged, sorted(conflicts))
 
 
 def require_bases(bases: Sequence[object]) -> None:

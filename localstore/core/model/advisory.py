@@ -17,7 +17,7 @@ _Short = Annotated[str, visible(200)]
 _Aliases = Annotated[list[_Short], msgspec.Meta(max_length=20)]
 
 
-class Event(Model, frozen=True, omit_defaults=True):
+class RangeEvent(Model, frozen=True, omit_defaults=True):
     """One event in the history of a package. It has one member: the version that `introduced` the fault, the
     version that `fixed` it, or the `last_affected` version."""
 
@@ -26,7 +26,7 @@ class Event(Model, frozen=True, omit_defaults=True):
     last_affected: _Short | None = None
 
 
-_Events = Annotated[list[Event], msgspec.Meta(min_length=1, max_length=ADVISORY_VERSIONS)]
+_Events = Annotated[list[RangeEvent], msgspec.Meta(min_length=1, max_length=ADVISORY_VERSIONS)]
 
 
 class Range(Model, frozen=True):

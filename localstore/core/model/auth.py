@@ -183,7 +183,7 @@ class DeviceKeyProof(Sent, frozen=True):
     pair: str | None = None
 
 
-class DeviceKey(Model, frozen=True):
+class RegisteredKey(Model, frozen=True):
     id: str
     public_key: str
     name: str
@@ -304,9 +304,9 @@ _KEYS, _SIGN_IN = "/api/v1/repos/device-keys", "/api/v1/auth/device-key"
 KEY_CHALLENGE = Endpoint(
     "POST", "/api/v1/repos/device-key-challenges", body=DeviceKeyStart, returns=Challenge, status=201
 )
-KEYS = Endpoint("GET", _KEYS, query=PageQuery, returns=Page[DeviceKey])
-REGISTER_KEY = Endpoint("POST", _KEYS, body=DeviceKeyProof, returns=DeviceKey, status=201)
-RENAME_KEY = Endpoint("PATCH", f"{_KEYS}/{{key_id}}", body=DeviceKeyPatch, returns=DeviceKey)
+KEYS = Endpoint("GET", _KEYS, query=PageQuery, returns=Page[RegisteredKey])
+REGISTER_KEY = Endpoint("POST", _KEYS, body=DeviceKeyProof, returns=RegisteredKey, status=201)
+RENAME_KEY = Endpoint("PATCH", f"{_KEYS}/{{key_id}}", body=DeviceKeyPatch, returns=RegisteredKey)
 REVOKE_KEY: Endpoint[None] = Endpoint("DELETE", f"{_KEYS}/{{key_id}}", status=204)
 SIGN_IN_CHALLENGE = Endpoint(
     "POST", f"{_SIGN_IN}/challenge", body=DeviceKeyStart, returns=Challenge, status=201, keyed=False

@@ -98,7 +98,7 @@ class Bootstrap(Model, frozen=True):
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-class Lane(Sent, frozen=True):
+class LaneName(Sent, frozen=True):
     """A lane whose state is requested. `gen`: its id. `epoch`: the epoch of the lane that the device has,
     None if it has none."""
 
@@ -111,7 +111,7 @@ class LanesRequest(Sent, frozen=True):
     """A request for the states of lanes. `replica`: the caller's replica id. The caller's own updates do not
     count in `LaneState.other`."""
 
-    lanes: list[Lane]
+    lanes: list[LaneName]
     replica: Count | None = None
 
 

@@ -19,7 +19,7 @@ class Health(Model, omit_defaults=True, frozen=True):
     checks: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class Version(Model, frozen=True):
+class RelayVersion(Model, frozen=True):
     edition: str
     api_version: int
     source_url: str
@@ -62,5 +62,5 @@ class ClientConfig(Model, frozen=True):
 HEALTH = Endpoint("GET", "/health", returns=Health)
 READY = Endpoint("GET", "/ready", returns=Health)
 READYZ = Endpoint("GET", "/readyz", returns=Health)
-VERSION = Endpoint("GET", "/version", returns=Version)
+VERSION = Endpoint("GET", "/version", returns=RelayVersion)
 CONFIG = Endpoint("GET", "/api/v1/client-config", returns=ClientConfig)

@@ -70,7 +70,7 @@ class Operation(msgspec.Struct, frozen=True):
         return EDITIONS.index(edition) >= EDITIONS.index(self.edition)
 
 
-def required(needs: Capability, caps: Collection[str]) -> Capability:
+def choose_capability(needs: Capability, caps: Collection[str]) -> Capability:
     """The capability that a credential must include for an operation. `needs`: what the operation needs;
     `caps`: the capabilities of the credential. As `write` includes `talk`, the result is `write` for
     `talk` if `caps` has no `talk`."""

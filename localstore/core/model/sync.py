@@ -209,7 +209,7 @@ class Answers(Model, frozen=True, tag="answers"):
     answers: UpdateAnswers
 
 
-class Place(Sent, frozen=True):
+class UserPlace(Sent, frozen=True):
     """Where a user is on a branch: a path ("" for none), a line and a column, which count from 1 (0 if
     unknown). The place expires after 30 seconds. `turn`: the name of a piece of an agent's work; a user
     who sends it counts as an agent."""
@@ -221,7 +221,7 @@ class Place(Sent, frozen=True):
     turn: Turn | None = None
 
 
-class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=False):
+class Here(UserPlace, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=False):
     """Sent by the client: where the user of the channel is."""
 
     channel: ChannelNumber
@@ -255,7 +255,7 @@ class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fie
     """A branch to follow by polling. Each poll opens the channel again and gets its frames after `since`.
     `here`: the file and line of the user."""
 
-    here: Place | None = None
+    here: UserPlace | None = None
 
 
 class PollRequest(Sent, frozen=True):

@@ -61,7 +61,7 @@ class Classifier:
         return True
 
 
-def classified(data: Bytes) -> Classified:
+def classify(data: Bytes) -> Classified:
     """Kind, size and digest of a file given as bytes."""
     return Classified(kind_of(data), len(data), blake3(data).digest())
 

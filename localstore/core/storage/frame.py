@@ -18,7 +18,7 @@ _PIECE = 32 * limits.KIB  # fetched at once
 Bytes = bytes | bytearray | memoryview
 
 
-class Fetched:
+class FetchedBytes:
     """The stored bytes of a frame that are fetched piece by piece, as they are needed. `fetch(size, at)`:
     returns `size` bytes of the source from `at` on. `offset`, `length`: where the frame is in the source."""
 
@@ -46,7 +46,7 @@ class Fetched:
         return self._fetch(min(size, self._end - self._at), self._at)
 
 
-Stored = Bytes | Fetched
+Stored = Bytes | FetchedBytes
 
 
 def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
@@ -61,7 +61,7 @@ def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int
     if codec == ZSTD and end < raw_len:
         _require_length(stored, raw_len)
         return memoryview(_beginning(stored, end))[offset:]
-    whole = stored.rest() if isinstance(stored, Fetched) else stored
+    whole = stored.rest() if isinstance(stored, FetchedBytes) else stored
     return raw_bytes(whole, codec, raw_len)[offset:end]
 
 
@@ -114,7 +114,7 @@ def _require_length(stored: Stored, raw_len: int) -> None:
     that length."""
     if raw_len > limits.FRAME_RAW_MAX:
         raise TooLarge(f"a frame of a pack holds at most {limits.FRAME_RAW_MAX} bytes")
-    head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, Fetched) else stored[:_ZSTD_HEADER_MAX]
+    head = stored.head(_ZSTD_HEADER_MAX) if isinstance(stored, FetchedBytes) else stored[:_ZSTD_HEADER_MAX]
     try:
         declared = zstandard.get_frame_parameters(head).content_size
     except zstandard.ZstdError:

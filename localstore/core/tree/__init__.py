@@ -28,12 +28,12 @@ from localstore.core.tree.directory import (
     directory_digest,
     encode,
     entry_digest,
-    filtered,
+    filter_directory,
     path_salt,
     verify,
 )
 from localstore.core.tree.drive import Known, Steps, run
-from localstore.core.tree.partial import Parting, is_partial, part, signed, signed_children
+from localstore.core.tree.partial import Parting, find_signed_digest, is_partial, part, signed_children
 from localstore.core.tree.read import (
     Difference,
     Verification,
@@ -72,8 +72,9 @@ __all__ = [
     "directory_digest",
     "encode",
     "entry_digest",
-    "filtered",
+    "filter_directory",
     "find",
+    "find_signed_digest",
     "hidden_entries",
     "is_partial",
     "list_directory",
@@ -84,7 +85,6 @@ __all__ = [
     "root_digest",
     "run",
     "salted_with",
-    "signed",
     "signed_children",
     "update",
     "verify",

@@ -84,7 +84,7 @@ def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HI
     owner could not read. Raises PathInvalid for an invalid path, or if a file and a directory have the same
     name."""
     below: dict[str, list[Child]] = {}
-    for path, entry in _checked(entries):
+    for path, entry in _check_entries(entries):
         parent, _, name = path.rpartition("/")
         below.setdefault(parent, []).append(Child(name, entry.kind, entry.digest, entry.size))
     _complete(entries, below, hidden)
@@ -107,7 +107,7 @@ def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = N
 
     For a few changes of a large tree, use `update`."""
     below: dict[str, list[bytes]] = {}
-    for path, entry in _checked(entries):
+    for path, entry in _check_entries(entries):
         parent, _, name = path.rpartition("/")
         digest = entry_digest(path_salt(path, key), entry.kind, name, entry.digest, entry.size)
         below.setdefault(parent, []).append(digest)
@@ -125,7 +125,7 @@ def size_of(directory: Directory) -> int:
     return sum(child.size for child in directory.children)
 
 
-def _checked(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]]:
+def _check_entries(entries: Mapping[str, TreeEntry]) -> Iterable[tuple[str, TreeEntry]]:
     if len(entries) > limits.TREE_ENTRIES:
         raise TooLarge(f"a tree holds at most {limits.TREE_ENTRIES} files")
     for path in entries:

@@ -137,7 +137,9 @@ def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = N
         raise DigestMismatch(f"the listing of {path or 'the root'} is not the one that was sealed")
 
 
-def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]) -> Directory:
+def filter_directory(
+    directory: Directory, path: str, key: bytes, visible: Callable[[str, Kind], bool]
+) -> Directory:
     """The form of a directory for a reader who may see only some of its children. Hidden children are
     replaced by their entry digests. The directory digest stays the same.
 

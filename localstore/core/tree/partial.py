@@ -3,9 +3,9 @@ trees if its owner does not see all paths of the parent repository.
 
 Each directory with hidden entries is stored as a separate *partial* object. It contains the names and salts
 of the visible children, and the entry digests of the others. This is enough to compute the digest of the
-directory that was signed (`signed`), but reveals no hidden name. A partial directory is stored under the
-digest of its own bytes, because the signed digest already names the whole directory. Directories without
-hidden entries are stored unchanged."""
+directory that was signed (`find_signed_digest`), but reveals no hidden name. A partial directory is stored
+under the digest of its own bytes, because the signed digest already names the whole directory. Directories
+without hidden entries are stored unchanged."""
 
 from __future__ import annotations
 
@@ -141,7 +141,9 @@ def _write(directory: Directory, parting: Parting) -> bytes:
     return name
 
 
-def signed(digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
+def find_signed_digest(
+    digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None
+) -> Steps[bytes]:
     """The digest of a directory in the signed tree. The directory may be whole or partial. `signed_digests`:
     digest → signed digest of directories that are already known; the results for this directory and those
     below are added to it. `read`: a cache of directories."""
@@ -162,7 +164,7 @@ def signed_children(
     directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
     """The directory as it was signed: each directory in it has its signed digest. For `signed_digests` and
-    `read` see `signed`."""
+    `read` see `find_signed_digest`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []
@@ -175,5 +177,5 @@ def signed_children(
 def _as_signed(child: Child, signed_digests: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
     if child.kind != "dir":
         return child
-    digest = yield from signed(child.digest, signed_digests, read)
+    digest = yield from find_signed_digest(child.digest, signed_digests, read)
     return Child(child.name, "dir", digest, child.size, child.salt)

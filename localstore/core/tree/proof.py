@@ -19,7 +19,7 @@ from localstore.core.tree.read import Verification, hidden_entries, walk
 LENGTH = 4  # bytes in front of an object
 
 
-def framed(raw: bytes) -> bytes:
+def frame_directory(raw: bytes) -> bytes:
     """A directory object as proofs contain it, with its length before it."""
     return len(raw).to_bytes(LENGTH, "big") + raw
 

@@ -19,7 +19,7 @@ from localstore.core.model import limits
 from localstore.core.storage import chunks
 from localstore.core.storage.chunks import ChunkManifest
 from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks
-from localstore.folder.files import Fetched
+from localstore.folder.files import FetchedFile
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
 from localstore.sync.transfer.fill import KnownFile, OtherBytes, fill
@@ -32,7 +32,7 @@ AVERAGE = 64 * limits.KIB  # of a chunk
 MANIFEST_SHARE = 100  # the manifests of other files are asked for, up to one in so many bytes of the file
 
 
-def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
+def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> FetchedFile:
     """Download and verify the file with the BLAKE3 `digest` and `size` bytes. Returns its place in the
     folder.
 
@@ -63,7 +63,7 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
         os.close(fd)
     copy.reused += filled.copied
     copy.fetched_lists.keep(digest, _list_of(listed))
-    return Fetched(path)
+    return FetchedFile(path)
 
 
 def clear(copy: WorkingCopy) -> None:
@@ -122,12 +122,14 @@ def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) 
     for path, other, bytes_of_it in sorted(others, key=lambda file: abs(file[2] - size)):
         listed = copy.fetched_lists.get(other)
         if listed is not None:
-            yield KnownFile(partial(copy.files.open, path), partial(_listed, listed))
+            yield KnownFile(partial(copy.files.open, path), partial(_place_chunks, listed))
             continue
         cost = bytes_of_it // AVERAGE * ROW_BYTES
         if cost <= room:
             room -= cost
-            yield KnownFile(partial(copy.files.open, path), partial(_requested, copy, other, bytes_of_it))
+            yield KnownFile(
+                partial(copy.files.open, path), partial(_request_chunks, copy, other, bytes_of_it)
+            )
     yield from copy.known_files(size)
 
 
@@ -137,11 +139,11 @@ def _cut(fd: int) -> Iterable[ChunkPosition]:
         return cut_into_chunks(file)
 
 
-def _listed(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
+def _place_chunks(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
     return listed
 
 
-def _requested(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
+def _request_chunks(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
     """The chunks of a large file of the repository, according to the manifest on the relay. Empty if the
     relay has no manifest of it."""
     try:

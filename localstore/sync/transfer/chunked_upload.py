@@ -12,7 +12,7 @@ import os
 from localstore.core.model import limits
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage import chunks
-from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, packed
+from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, pack_chunks
 from localstore.sync.transfer.pack_uploads import PackUploads
 from localstore.sync.working_copy import WorkingCopy
 
@@ -62,7 +62,7 @@ def _send(copy: WorkingCopy, path: str, listed: ChunkList) -> int | None:
     uploads = PackUploads(copy, len(missing))
     try:
         with os.fdopen(copy.files.open(path), "rb", buffering=0) as file:
-            for step in packed(file, listed, missing, PACK):
+            for step in pack_chunks(file, listed, missing, PACK):
                 uploads.send(step.packs)
     except (OSError, FileChanged):
         return None

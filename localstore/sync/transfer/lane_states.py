@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.model.live import Lane as LaneName
-from localstore.core.model.live import LanesRequest, LaneState
+from localstore.core.model.live import LaneName, LanesRequest, LaneState
 from localstore.sync.transfer.transport import Transport
 
 LANES_PER_REQUEST = 200

@@ -18,17 +18,17 @@ from localstore.core.model import limits
 from localstore.core.model.live import (
     ClockReused,
     LaneMoved,
+    LaneName,
     UpdateAnswer,
     UpdateAnswers,
     UpdateBatch,
 )
-from localstore.core.model.live import Lane as LaneName
 from localstore.core.names import MANIFEST
 from localstore.core.paths import parents, terminal_safe
 from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.pack import Frame, Pack, PackWriter
-from localstore.record.database import Row
+from localstore.record.database import FrontierRow
 from localstore.record.entry import Kind, PathRecord
 from localstore.record.typed import is_typed, put_typed
 from localstore.sync.remote import state_bytes
@@ -48,7 +48,7 @@ ENVELOPE = 4096  # bytes of a batch beside its updates
 KEPT_AT_ONCE = 32 * limits.MIB  # bytes of texts held until they are stored together
 
 
-class Sent(msgspec.Struct):
+class SendResult(msgspec.Struct):
     """The relay's answers, by path.
 
     - `accepted`: the accepted paths.
@@ -70,11 +70,11 @@ class Sent(msgspec.Struct):
     bytes: int = 0
 
 
-def send(copy: WorkingCopy) -> Sent:
+def send(copy: WorkingCopy) -> SendResult:
     """Send everything in flight, and record the answers. After an interruption the same bytes are sent again.
     Deletions are sent first, then the manifest `.svc.yaml`, because its size cap applies to the files that
     follow."""
-    sent = Sent()
+    sent = SendResult()
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
     done = 0
@@ -99,7 +99,9 @@ def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
     )
 
 
-def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
+def record_answers(
+    copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: SendResult
+) -> None:
     """Record the answers to a batch in one transaction, and add its paths to `sent`. An update that is no
     longer in flight is ignored: another process has sent it too. Raises the errors of `send`."""
     by_n = {answer.n: answer for answer in answers.answers}
@@ -222,7 +224,7 @@ def _bytes_of(copy: WorkingCopy, path: str, digest: bytes) -> bytes | None:
 # --- answers
 
 
-def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: Sent) -> None:
+def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], sent: SendResult) -> None:
     """Record a batch of answers in one step. Raises ClockReused, or ServerMisbehaved if the relay's text
     differs from the text that was sent."""
     if any(answer.result == "settled" for _, answer in answered):
@@ -260,7 +262,7 @@ def _settle(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]], 
         )
 
 
-def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: Sent) -> None:
+def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, sent: SendResult) -> None:
     """Add the path of an update that was not accepted to the list of `sent` that fits its answer."""
     if update.kind == "edit_text" and answer.result == "refused" and answer.code in TOO_COSTLY:
         sent.costly.append(update.path)
@@ -282,7 +284,7 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
     answers are used, as long as each is about a new file and has the next sequence number: then no update
     of others came in between."""
     since = copy.db.number("since")
-    rows: list[Row] = []
+    rows: list[FrontierRow] = []
     for update, answer in answered:
         entry = copy.entries.get(update.path)
         is_new = answer.result == "ok" and update.kind in NEW_FILES and answer.seq == answer.gen == since + 1
@@ -290,7 +292,9 @@ def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateA
             break
         since = answer.seq
         rows.append(
-            Row(entry.path, entry.kind, entry.gen, entry.epoch, since, 0, entry.want, entry.size, False)
+            FrontierRow(
+                entry.path, entry.kind, entry.gen, entry.epoch, since, 0, entry.want, entry.size, False
+            )
         )
     copy.db.put_rows(rows, (), whole=False)
     copy.db.put("since", since)

@@ -12,7 +12,7 @@ from localstore.core.model.api_key import ApiKeyCreate, ApiKeyRotate, ApiKeySecr
 from localstore.core.model.base import PageQuery, Sent
 from localstore.core.model.limits import LABEL_CHARS
 from localstore.core.model.rights import OPERATIONS, Capability
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller
 from relay.domain.api_key import api_key as rules
 from relay.gate.gate import admit
@@ -82,7 +82,7 @@ async def create_key(caller: Caller, request: Request, body: KeyForm) -> Reply:
         if body.days:
             ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=body.days)
         admit(OPERATIONS["api_key.create"], caller)
-        draft = checked(ApiKeyCreate(name=body.name, scopes=SCOPES[body.scope], expires_at=ends))
+        draft = check_members(ApiKeyCreate(name=body.name, scopes=SCOPES[body.scope], expires_at=ends))
         return await _show(caller, secret=await rules.create(caller, caller.me.account_id, draft))
     except SvcError as error:
         return await _show(caller, body, error)
@@ -104,7 +104,7 @@ async def rotate_key(caller: Caller, request: Request, id: str, body: RotateForm
         return late
     try:
         admit(OPERATIONS["api_key.rotate"], caller)
-        rotation = checked(ApiKeyRotate(overlap_seconds=body.overlap))
+        rotation = check_members(ApiKeyRotate(overlap_seconds=body.overlap))
         return await _show(caller, secret=await rules.rotate(caller, caller.me.account_id, id, rotation))
     except NotFound:
         raise

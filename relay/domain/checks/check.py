@@ -31,7 +31,7 @@ async def enable(view: View, name: str) -> Check:
 
     A check that has never reported can be enabled too.
     """
-    checked_name = validation.checked(RunQuery(name=name)).name or name
+    checked_name = validation.check_members(RunQuery(name=name)).name or name
     async with view.write() as tx:
         of_check = {"of_repo": view.repo.id, "of_check": checked_name.casefold()}
         old = await tx.one(rows.ONE, **of_check)

@@ -16,7 +16,7 @@ from localstore.core.model.device import (
     PairingStep,
 )
 from localstore.core.model.rights import OPERATIONS
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller
 from relay.domain.device import device as devices
 from relay.domain.device import pairing
@@ -91,7 +91,7 @@ async def pair_device(caller: Caller, request: Request, body: PairForm) -> Reply
     try:
         admit(OPERATIONS["device.pair"], caller)
         mine = caller.me.account_id
-        step = await pairing.process(caller, mine, checked(PairingProcess(qr=body.qr)))
+        step = await pairing.process(caller, mine, check_members(PairingProcess(qr=body.qr)))
         if step.status == "done":
             return await _show(caller, note="This device is paired.")
         if body.answer != "look":

@@ -134,7 +134,7 @@ async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bo
     """Add a label to an issue or proposal. `create`: create the label if the repository lacks it."""
     if create and await labels.find(tx, view, name) is None:
         require_operation(view, "label.create")
-        await labels.add(tx, view, validation.checked(LabelCreate(name=name)))
+        await labels.add(tx, view, validation.check_members(LabelCreate(name=name)))
     await add_labels(tx, view, of, [name])
 
 

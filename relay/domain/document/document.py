@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from localstore.core.document.content import spelled
+from localstore.core.document.content import to_canonical_json
 from localstore.core.document.document import EMPTY
-from localstore.core.document.edit import Edit, Edited, Kept, plan, work_out
+from localstore.core.document.edit import ComputedEdit, PlannedEdit, StoredUpdate, plan, work_out
 from localstore.core.errors import Conflict, NotFound, QuotaExceeded
 from localstore.core.model import limits
 from localstore.core.model.base import Page, PageQuery
@@ -65,7 +65,7 @@ async def create(caller: Caller, body: DocumentCreate) -> Document:
     """Create a document"""
     if body.mode != STORED:
         raise DocumentModeRefused(MODES[body.mode], pointer="/mode")
-    content, json = await asyncio.to_thread(spelled, body.content)
+    content, json = await asyncio.to_thread(to_canonical_json, body.content)
     edited = await _work_out(caller, plan(content, (), 0, 1), len(json))
     now, document_id = now_ms(), new_id()
     row = DocumentRow(document_id, caller.me.account_id, body.title, 1, _size_of(edited), now, now, None)
@@ -99,7 +99,7 @@ async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) 
 
     The change is stored as operations, so that changes of others since `base` stay.
     """
-    content, json = await asyncio.to_thread(spelled, body.content)
+    content, json = await asyncio.to_thread(to_canonical_json, body.content)
     for _ in range(ATTEMPTS):
         async with caller.read(snapshot=True) as tx:
             row = await _find(tx, caller, id)
@@ -108,7 +108,7 @@ async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) 
             caller.lease.reserve(row.size)
             updates = [update_row(values) for values in await tx.all(rows.UPDATES, of_document=id)]
         base = row.head if body.base is None else int(body.base)
-        stored = [Kept(update.number, update.operations) for update in updates]
+        stored = [StoredUpdate(update.number, update.operations) for update in updates]
         edit = plan(content, stored, base, row.head + 1)
         edited = await _work_out(caller, edit, len(json))
         try:
@@ -167,7 +167,7 @@ async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Doc
         return await _read(tx, caller, document_id)
 
 
-async def _work_out(caller: Caller, edit: Edit, content_size: int) -> Edited:
+async def _work_out(caller: Caller, edit: PlannedEdit, content_size: int) -> ComputedEdit:
     """Compute the edit in a worker process. `content_size`: bytes of the new content as JSON."""
     size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
@@ -180,7 +180,7 @@ async def _store(
     base: int,
     joined: Sequence[UpdateRow],
     apart: Sequence[UpdateRow],
-    edited: Edited,
+    edited: ComputedEdit,
 ) -> Document:
     """Store an edit of the document `row` with its new content. `base`: the version that was edited.
     `joined`: the document's oldest updates, which the edit may have replaced by one snapshot. `apart`: its
@@ -291,7 +291,7 @@ def _next_moment(row: DocumentRow) -> int:
     return max(now_ms(), row.updated_at + 1)
 
 
-def _size_of(edited: Edited) -> int:
+def _size_of(edited: ComputedEdit) -> int:
     return len(edited.operations) + len(edited.content)
 
 

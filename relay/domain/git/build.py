@@ -21,7 +21,7 @@ from localstore.core import seal as kernel
 from localstore.core.errors import NoSpace, TooLarge
 from localstore.core.git import objects
 from localstore.core.git.objects import EMPTY_TREE
-from localstore.core.git.pack import PackWriter
+from localstore.core.git.pack import GitPackWriter
 from localstore.core.git.trees import Trees
 from localstore.core.model.limits import MIB, in_words
 from localstore.core.tree import TreeEntry
@@ -137,7 +137,7 @@ class _Builder:
         self._trees = Trees(self._load, self._add_tree)
         self._fresh: dict[bytes, bytes] = {}  # trees of the open pack, which git cannot read yet
         self._file: IO[bytes] | None = None
-        self._pack: PackWriter | None = None
+        self._pack: GitPackWriter | None = None
         self._reader: process.ObjectReader | None = None
         self._size = self.added = 0
 
@@ -290,7 +290,7 @@ class _Builder:
         self._require_room(file.size)
         opened = await process.in_build(self._cache.new_pack)
         with opened:
-            writer = PackWriter(opened.write)
+            writer = GitPackWriter(opened.write)
             blob = writer.begin(file.size)
             async for piece in chunked.read(self._view, file.digest):
                 await process.in_build(blob.feed, piece)
@@ -322,7 +322,7 @@ class _Builder:
     def _commit(self, seal: _SealToExport, tree: bytes, parents: Sequence[bytes]) -> bytes:
         seconds = seal.row.created_at // 1000
         person = self._persons[seal.row.account_id]
-        named_author, committer = seal.payload.provenance.author, objects.signed(person, seconds)
+        named_author, committer = seal.payload.provenance.author, objects.format_signature(person, seconds)
         author = objects.author(named_author, seconds) if named_author else committer
         return objects.commit(tree, parents, author, committer, seal.payload.message)
 
@@ -349,10 +349,10 @@ class _Builder:
 
     # --- packs, on the threads of building
 
-    def _writer(self) -> PackWriter:
+    def _writer(self) -> GitPackWriter:
         if self._pack is None:
             self._file = self._cache.new_pack()
-            self._pack = PackWriter(self._file.write)
+            self._pack = GitPackWriter(self._file.write)
         return self._pack
 
     def _end_pack(self) -> None:

@@ -14,7 +14,7 @@ from localstore.core.storage import chunks as kernel
 from localstore.core.tree.build import parent_of, with_ancestors
 from localstore.core.tree.directory import Kind, join
 from localstore.core.tree.drive import Steps
-from localstore.core.tree.proof import framed
+from localstore.core.tree.proof import frame_directory
 from relay.caller import View
 from relay.domain.history import history, sealed
 from relay.domain.storage import chunked
@@ -88,12 +88,12 @@ class _Proof:
         subdirectories are added to the next level."""
         directory = tree.decode(raw)
         as_signed = yield from tree.signed_children(directory, self._digested)
-        filtered = tree.filtered(as_signed, path, self._key, self._visible)
+        filtered = tree.filter_directory(as_signed, path, self._key, self._visible)
         names = {child.name for child in filtered.children if child.kind == "dir"}
         self._below |= {
             join(path, child.name): child.digest for child in directory.children if child.name in names
         }
-        return framed(tree.encode(filtered))
+        return frame_directory(tree.encode(filtered))
 
 
 async def _visibility_of(view: View, root: bytes) -> Visible:

@@ -28,11 +28,11 @@ from localstore.core.identity.keys import (
 from localstore.core.model import limits
 from localstore.core.model.auth import (
     Challenge,
-    DeviceKey,
     DeviceKeyExists,
     DeviceKeyProof,
     DeviceKeyStart,
     HandleTaken,
+    RegisteredKey,
     SignUpClosed,
 )
 from localstore.core.model.base import Page, PageQuery
@@ -66,7 +66,7 @@ async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge
     return await _create_challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
-async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
+async def register(caller: Caller, proof: DeviceKeyProof) -> RegisteredKey:
     """Register a device key by answering its challenge
 
     Raises Gone, SignatureInvalid or DeviceKeyExists.
@@ -80,7 +80,7 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
         return to_wire(await _store_key(tx, caller, me.account_id, challenge_row, proof, lasting_caps(me)))
 
 
-async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
+async def page(caller: Caller, query: PageQuery) -> Page[RegisteredKey]:
     """The caller's device keys, newest first
 
     Includes revoked keys.
@@ -180,8 +180,8 @@ def lasting_caps(me: Principal) -> frozenset[str]:
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
-def to_wire(row: DeviceKeyRow) -> DeviceKey:
-    return DeviceKey(
+def to_wire(row: DeviceKeyRow) -> RegisteredKey:
+    return RegisteredKey(
         id=row.id,
         public_key=b64u(row.ed25519),
         name=row.name,
@@ -219,7 +219,7 @@ async def _create_challenge(
 ) -> Challenge:
     ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
     name, now = check_label(start.name), now_ms()
-    challenge = device_grant.Challenge(
+    challenge = device_grant.OpenedChallenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
         account=account,
@@ -255,7 +255,7 @@ async def _create_challenge(
 
 async def _take_challenge(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
-) -> tuple[ChallengeRow, device_grant.Challenge]:
+) -> tuple[ChallengeRow, device_grant.OpenedChallenge]:
     """Delete the challenge that the proof answers. Returns (its row, the opened challenge). Raises Gone if it
     does not exist or has expired."""
     challenge_id = decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
@@ -266,7 +266,7 @@ async def _take_challenge(
     challenge_row = rows.challenge_row(row)
     if challenge_row.expires_at <= now_ms():
         raise _no_challenge()
-    return challenge_row, device_grant.Challenge(
+    return challenge_row, device_grant.OpenedChallenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
         account=challenge_row.account,

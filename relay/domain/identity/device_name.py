@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from localstore.core.errors import Invalid, NotFound
-from localstore.core.model.auth import DeviceKey
+from localstore.core.model.auth import RegisteredKey
 from relay.caller import Caller
 from relay.db.identity import device_key as rows
 from relay.db.identity import session as sessions
 from relay.domain.identity import audit, device_key
 
 
-async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
+async def rename(caller: Caller, id: str, name: str) -> RegisteredKey:
     """Rename one of the caller's keys, and the sessions of its machine. Raises NotFound for an unknown
     key."""
     me, chosen = caller.me, device_key.check_label(name)

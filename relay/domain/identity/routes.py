@@ -10,12 +10,12 @@ from sanic.request import Request
 from localstore.core.errors import BadRequest, Conflict, Unauthorized
 from localstore.core.model import auth, limits
 from localstore.core.model.auth import (
-    DeviceKey,
     DeviceKeyPatch,
     DeviceKeyProof,
     Handle,
     HandleChoice,
     RefreshRequest,
+    RegisteredKey,
     SessionGrant,
 )
 from localstore.core.model.base import Model
@@ -195,7 +195,7 @@ serves(auth.KEYS, operation="device_key.list", name="device_key.list_keys", flag
 
 
 @serves(auth.RENAME_KEY, operation="device_key.rename", name="device_key.rename", flag=REPOSITORIES)
-async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> RegisteredKey:
     """Rename one of the caller's devices"""
     return await device_name.rename(caller, key_id, body.name)
 

@@ -23,10 +23,10 @@ from localstore.core.model.sync import (
     Open,
     Opened,
     People,
-    Place,
     PollChannel,
     Refused,
     Updates,
+    UserPlace,
 )
 from relay.caller import View
 from relay.domain.live import frontier, live
@@ -146,7 +146,7 @@ def set_place(peer: Peer, people: presence.People, body: Here) -> bytes | None:
     return None
 
 
-def _check_place(place: Place) -> Place:
+def _check_place(place: UserPlace) -> UserPlace:
     if place.path:
         paths.check(place.path)
     if place.turn is not None:

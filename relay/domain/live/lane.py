@@ -14,7 +14,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.model import limits
 from localstore.core.model.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates, UpdateInvalid
-from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.live import LaneName as LaneAsked
 from relay.caller import View
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow

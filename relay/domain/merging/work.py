@@ -19,7 +19,7 @@ from localstore.core import tree
 from localstore.core.errors import NotFound, TooLarge, Unavailable
 from localstore.core.merge.moves import NONE, Moves, Ways, searches
 from localstore.core.merge.three_way import (
-    Merged,
+    MergedTree,
     Plan,
     Texts,
     agreed,
@@ -224,7 +224,7 @@ class Working:
 
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
-    ) -> Merged:
+    ) -> MergedTree:
         """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`
         and the conflicts. `apart`: as in `merge`. Recent outcomes are cached."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
@@ -249,7 +249,7 @@ class Working:
 
     async def _compute(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
-    ) -> Merged:
+    ) -> MergedTree:
         merges = []
         self._directories, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
@@ -258,7 +258,7 @@ class Working:
             paths = len(mine) + len(other)
             planned = await _carry_out(paths, plan, mine, other, moves)
             if apart and planned.both:
-                merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
+                merges.append(MergedTree(planned.taken, {}, [], sorted(planned.both)))
                 continue
             merges.append(await _carry_out(paths, finish, planned, await self._join_texts(planned)))
         if sum(len(directory.children) for directory in self._directories.values()) > CHILDREN_KEPT:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localstore.core import tree
-from localstore.core.diff.suggestions import Suggested, applied, message
+from localstore.core.diff.suggestions import Suggested, apply_suggestions, message
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import Conflict, NotFound, TooLarge
 from localstore.core.model.limits import TEXT_FILE, in_words
@@ -127,7 +127,7 @@ async def _change_files(
             for thread in threads
             if thread.at_path == path
         ]
-        new = applied(text, suggestions)
+        new = apply_suggestions(text, suggestions)
         if len(new) > TEXT_FILE:
             raise TooLarge(f"{path}: a text file holds at most {in_words(TEXT_FILE)}")
         if new != text:

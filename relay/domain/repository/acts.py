@@ -15,7 +15,7 @@ from localstore.core.model.repo import ForkCreate
 from localstore.core.model.review import ReviewCreate
 from localstore.core.model.thread import ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.numbers import whole_number
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller, View
 from relay.domain.access import request as requests
 from relay.domain.attention import social
@@ -45,7 +45,7 @@ class Act:
 
 async def _create_issue(view: View, place: ShownRepository, form: ActForm) -> str:
     body = IssueCreate(form.title.strip(), lines(form.text), names(form.labels), names(form.handle))
-    created = await issues.create(view, checked(body))
+    created = await issues.create(view, check_members(body))
     return place.tab("issues", n=created.number)
 
 
@@ -59,7 +59,7 @@ async def _create_proposal(view: View, place: ShownRepository, form: ActForm) ->
         labels=names(form.labels),
         reviewers=names(form.handle),
     )
-    created = await proposals.create(view, checked(body))
+    created = await proposals.create(view, check_members(body))
     return place.tab("issues", n=created.number)
 
 
@@ -75,7 +75,7 @@ class _Subject:
 
 async def _edit(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> str:
     patch = subject.patch(title=form.title.strip(), body=lines(form.text))
-    await subject.update(view, form.n, checked(patch))
+    await subject.update(view, form.n, check_members(patch))
     return place.tab("issues", n=form.n)
 
 
@@ -101,14 +101,14 @@ async def _assign(subject: _Subject, view: View, place: ShownRepository, form: A
         patch = subject.patch(remove_assignees=[form.object_of_act])
     else:
         patch = subject.patch(add_assignees=names(form.handle))
-    await subject.update(view, form.n, checked(patch))
+    await subject.update(view, form.n, check_members(patch))
 
 
 async def _label(subject: _Subject, view: View, place: ShownRepository, form: ActForm) -> None:
     if form.object_of_act:
         await subject.remove_label(view, form.n, form.object_of_act)
     else:
-        await subject.update(view, form.n, checked(subject.patch(add_labels=names(form.labels))))
+        await subject.update(view, form.n, check_members(subject.patch(add_labels=names(form.labels))))
 
 
 async def _ask_for_review(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -116,12 +116,12 @@ async def _ask_for_review(view: View, place: ShownRepository, form: ActForm) -> 
         patch = ProposalPatch(remove_reviewers=[form.object_of_act])
     else:
         patch = ProposalPatch(add_reviewers=names(form.handle))
-    await proposals.update(view, form.n, checked(patch))
+    await proposals.update(view, form.n, check_members(patch))
 
 
 async def _review(view: View, place: ShownRepository, form: ActForm) -> str:
     body = ReviewCreate(form.verdict, lines(form.text), form.seal or None)  # type: ignore[arg-type]  # checked
-    await reviews.create(view, form.n, checked(body))
+    await reviews.create(view, form.n, check_members(body))
     return place.tab("issues", n=form.n)
 
 
@@ -140,7 +140,7 @@ async def _create_thread(view: View, place: ShownRepository, form: ActForm) -> s
         lines(form.suggestion) if form.suggest else None,
         draft=form.object_of_act == "draft",
     )
-    thread = await threads.create(view, form.n, checked(body))
+    thread = await threads.create(view, form.n, check_members(body))
     return f"{place.tab('issues', n=form.n, view='files')}#thread-{thread.id}"
 
 
@@ -153,7 +153,7 @@ def _line_number(typed: str, field: str) -> int:
 
 
 async def _answer(view: View, place: ShownRepository, form: ActForm) -> None:
-    await threads.comment(view, form.n, form.thread, checked(ThreadComment(lines(form.text))))
+    await threads.comment(view, form.n, form.thread, check_members(ThreadComment(lines(form.text))))
 
 
 async def _resolve(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -162,12 +162,12 @@ async def _resolve(view: View, place: ShownRepository, form: ActForm) -> None:
 
 
 async def _create_comment(view: View, place: ShownRepository, form: ActForm) -> str:
-    created = await comments.create(view, form.n, checked(CommentBody(lines(form.text))))
+    created = await comments.create(view, form.n, check_members(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{created.id}"
 
 
 async def _edit_comment(view: View, place: ShownRepository, form: ActForm) -> str:
-    await comments.edit(view, form.n, form.comment, checked(CommentBody(lines(form.text))))
+    await comments.edit(view, form.n, form.comment, check_members(CommentBody(lines(form.text))))
     return f"{place.tab('issues', n=form.n)}#comment-{form.comment}"
 
 
@@ -201,12 +201,12 @@ async def _unwatch(view: View, place: ShownRepository, form: ActForm) -> None:
 
 
 async def _fork(view: View, place: ShownRepository, form: ActForm) -> str:
-    return address_of(await forks.create(view, checked(ForkCreate(name=form.name.strip() or None))))
+    return address_of(await forks.create(view, check_members(ForkCreate(name=form.name.strip() or None))))
 
 
 async def _request_access(caller: Caller, place: ShownRepository, form: ActForm) -> str:
     body = AccessRequestCreate(place.repo.full_name, form.role or "read", lines(form.text))  # type: ignore[arg-type]  # checked
-    await requests.create(caller, checked(body))
+    await requests.create(caller, check_members(body))
     return f"{place.dev}?note=asked"
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from sanic.request import Request
 
 from localstore.core.errors import Forbidden, NotFound, SvcError
-from localstore.core.model.rights import OPERATIONS, Operation, required
+from localstore.core.model.rights import OPERATIONS, Operation, choose_capability
 from relay.caller import Caller
 from relay.domain.repository.act_form import ActForm, Attempt
 from relay.domain.repository.acts import ACTS, Act
@@ -77,7 +77,7 @@ async def _asking(operation: Operation, caller: Caller, place: ShownRepository) 
     an account, returns the caller."""
     if not place.offers(operation.name):
         raise NotFound
-    needed = required(operation.needs, caller.me.caps)
+    needed = choose_capability(operation.needs, caller.me.caps)
     if needed not in caller.me.caps:
         raise Forbidden(f"this session may not {needed!r}; sign in again")
     require_node_can(operation, caller.node)

@@ -27,7 +27,7 @@ from localstore.core.model.repo import RepoQuery
 from localstore.core.model.run import RunQuery
 from localstore.core.model.thread import LAST_LINE
 from localstore.core.numbers import whole_number
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller
 from relay.domain.catalog import advisory as advisories
 from relay.domain.catalog import dependency, dependents
@@ -308,9 +308,9 @@ async def _talks(place: ShownRepository, query: DevQuery) -> Reply:
     }
     page: Page[Any]
     if query.kind == "proposals":
-        page = await proposal.page(place.view, checked(ProposalQuery(**filters)))
+        page = await proposal.page(place.view, check_members(ProposalQuery(**filters)))
     elif query.kind == "issues":
-        page = await issue.page(place.view, checked(IssueQuery(**filters)))
+        page = await issue.page(place.view, check_members(IssueQuery(**filters)))
     else:
         raise NotFound
     proposals: list[Proposal] = []

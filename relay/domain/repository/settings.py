@@ -22,7 +22,7 @@ from localstore.core.model.protection import Protection, ProtectionSet
 from localstore.core.model.repo import RepoPatch
 from localstore.core.model.webhook import Webhook, WebhookCreate, WebhookEdit
 from localstore.core.numbers import whole_number
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller, View
 from relay.domain.access import collaborator, invite, request, transfer
 from relay.domain.catalog import listing
@@ -95,7 +95,7 @@ async def edit_general(view: View, place: ShownRepository, form: ActForm) -> str
     patch: dict[str, Any] = {"name": form.name.strip(), "description": form.text.strip(), "kind": form.kind}
     if form.branch.strip():
         patch["default_branch"] = form.branch.strip()
-    edited = await repos.edit(view, checked(RepoPatch(**patch)))
+    edited = await repos.edit(view, check_members(RepoPatch(**patch)))
     return f"{address_of(edited)}/dev?tab=settings"
 
 
@@ -106,7 +106,7 @@ async def set_archived(view: View, place: ShownRepository, form: ActForm) -> str
 
 async def set_visibility(view: View, place: ShownRepository, form: ActForm) -> str:
     _require_name(place, form)
-    await repos.edit(view, checked(RepoPatch(visibility=form.object_of_act)))  # type: ignore[arg-type]  # checked
+    await repos.edit(view, check_members(RepoPatch(visibility=form.object_of_act)))  # type: ignore[arg-type]  # checked
     return _at(place, "lifecycle")
 
 
@@ -118,7 +118,7 @@ async def delete(view: View, place: ShownRepository, form: ActForm) -> str:
 
 async def offer(view: View, place: ShownRepository, form: ActForm) -> str:
     _require_name(place, form)
-    await transfer.create(view, checked(TransferCreate(form.handle.strip())))
+    await transfer.create(view, check_members(TransferCreate(form.handle.strip())))
     return _at(place, "lifecycle")
 
 
@@ -131,7 +131,7 @@ def _require_name(place: ShownRepository, form: ActForm) -> None:
 async def list_it(view: View, place: ShownRepository, form: ActForm) -> None:
     shots = [path for line in lines(form.text).split("\n") if (path := line.strip())]
     body = ListingSet(form.name.strip(), form.title.strip() or None, shots, form.images or "none")  # type: ignore[arg-type]  # checked
-    await listing.put(view, checked(body))
+    await listing.put(view, check_members(body))
 
 
 async def unlist(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -139,7 +139,7 @@ async def unlist(view: View, place: ShownRepository, form: ActForm) -> None:
 
 
 async def send_invite(view: View, place: ShownRepository, form: ActForm) -> None:
-    await invite.create(view, checked(InviteCreate(form.handle.strip(), form.role or "read")))  # type: ignore[arg-type]  # checked
+    await invite.create(view, check_members(InviteCreate(form.handle.strip(), form.role or "read")))  # type: ignore[arg-type]  # checked
 
 
 async def cancel_invite(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -147,7 +147,7 @@ async def cancel_invite(view: View, place: ShownRepository, form: ActForm) -> No
 
 
 async def set_role(view: View, place: ShownRepository, form: ActForm) -> None:
-    await collaborator.set_role(view, form.handle, checked(RoleChange(form.role)))  # type: ignore[arg-type]  # checked
+    await collaborator.set_role(view, form.handle, check_members(RoleChange(form.role)))  # type: ignore[arg-type]  # checked
 
 
 async def remove_collaborator(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -164,7 +164,7 @@ async def decline(caller: Caller, place: ShownRepository, form: ActForm) -> None
 
 async def add_hook(view: View, place: ShownRepository, form: ActForm) -> None:
     events: list[Any] = names(form.events)
-    await webhook.create(view, checked(WebhookCreate(form.url.strip(), events, form.secret)))
+    await webhook.create(view, check_members(WebhookCreate(form.url.strip(), events, form.secret)))
 
 
 async def switch_hook(view: View, place: ShownRepository, form: ActForm) -> None:
@@ -196,7 +196,7 @@ async def protect(view: View, place: ShownRepository, form: ActForm) -> None:
         require_resolution=bool(form.require_resolution),
         fresh_approvals=bool(form.fresh_approvals),
     )
-    await protection.put(view, form.name.strip(), checked(body))
+    await protection.put(view, form.name.strip(), check_members(body))
 
 
 async def unprotect(view: View, place: ShownRepository, form: ActForm) -> None:

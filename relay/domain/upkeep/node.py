@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.model.limits import KIB
-from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
+from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, RelayVersion
 from relay.base import edition, flags, git
 from relay.base.clock import now_ms
 from relay.base.logs import logger
@@ -69,8 +69,8 @@ async def node_ready(node: Node) -> Health:
     return health
 
 
-def describe_version(node: Node) -> Version:
-    return Version(
+def describe_version(node: Node) -> RelayVersion:
+    return RelayVersion(
         edition=edition.EDITION,
         api_version=edition.API_VERSION,
         source_url=node.config.source_url,

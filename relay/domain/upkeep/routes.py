@@ -8,7 +8,7 @@ from sanic.request import Request
 
 from localstore.core.encoding import hex_digest
 from localstore.core.model import node
-from localstore.core.model.node import Health, Version
+from localstore.core.model.node import Health, RelayVersion
 from relay.base.metrics import MEDIA
 from relay.caller import Caller
 from relay.domain.upkeep import node as nodes
@@ -39,7 +39,7 @@ async def readyz(caller: Caller) -> Reply:
 
 
 @serves(node.VERSION, operation="node.describe", name="node.version")
-async def version(caller: Caller) -> Version:
+async def version(caller: Caller) -> RelayVersion:
     """Edition, version and source of this build"""
     return nodes.describe_version(caller.node)
 

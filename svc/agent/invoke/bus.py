@@ -42,11 +42,11 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         return _carry_out(request, Invocation(host, folder, request.server, hung_up))
     except SvcError as error:
         message = terminal_safe(error.detail or error.title, keep=PROSE)
-        return ApiResponse.refused(error.code, message)
+        return ApiResponse.refuse(error.code, message)
     except OSError as error:
-        return ApiResponse.refused("disk_error", error.strerror or str(error))
+        return ApiResponse.refuse("disk_error", error.strerror or str(error))
     except Exception as error:  # a fault of ours must not end the conversation
-        return ApiResponse.refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
+        return ApiResponse.refuse("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
 def _carry_out(request: Request, context: Invocation) -> ApiResponse[Any]:

@@ -193,7 +193,7 @@ def _on_disk(root: str) -> Iterator[Image]:
                     open_.append((f"{path}/", scope.enter(entry.name, _rules(root, f"{path}/"))))
                 continue
             kind = kind_of(path)
-            if kind is None or fault_of(path) is not None or scope.ignored(entry.name, False):
+            if kind is None or fault_of(path) is not None or scope.is_ignored(entry.name, False):
                 continue
             try:
                 info = entry.stat(follow_symlinks=False)

@@ -9,7 +9,7 @@ import typer
 from localstore.core.errors import NotFound
 from localstore.core.identity.keys import TransportKey
 from localstore.core.model import auth
-from localstore.core.model.auth import DeviceKey, DeviceKeyExists, DeviceKeyPatch, PairingCode
+from localstore.core.model.auth import DeviceKeyExists, DeviceKeyPatch, PairingCode, RegisteredKey
 from localstore.core.model.limits import LABEL_CHARS
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
@@ -53,7 +53,7 @@ def add(ctx: Ctx) -> None:
     )
 
 
-@answers(COLUMNS, DeviceKey)
+@answers(COLUMNS, RegisteredKey)
 def ssh(
     ctx: Ctx,
     key: Annotated[str, typer.Argument(help="Its fingerprint or comment; of one key, that")] = "",
@@ -79,11 +79,11 @@ def ssh(
             "revoked; name another one of your agent, or make one: ssh-keygen -t ed25519; ssh-add"
         ) from None
     ctx.out.done(
-        f"Registered {chosen.fingerprint} as {device.name}", device, COLUMNS, DeviceKey, value=device.id
+        f"Registered {chosen.fingerprint} as {device.name}", device, COLUMNS, RegisteredKey, value=device.id
     )
 
 
-@answers((*COLUMNS, Column("this")), DeviceKey)
+@answers((*COLUMNS, Column("this")), RegisteredKey)
 def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     """List the device keys of your account
 
@@ -96,11 +96,11 @@ def list_devices(ctx: Ctx, limit: Limit = 30) -> None:
     this = Column("this", lambda record: record["id"] == own)  # two machines may well have one name
     columns = (*COLUMNS[:2], this, *COLUMNS[2:])
     ctx.out.rows(
-        ctx.api.items(auth.KEYS, limit=limit), columns, DeviceKey, empty="no device key is registered yet"
+        ctx.api.items(auth.KEYS, limit=limit), columns, RegisteredKey, empty="no device key is registered yet"
     )
 
 
-@answers(COLUMNS, DeviceKey)
+@answers(COLUMNS, RegisteredKey)
 def rename(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
@@ -113,10 +113,10 @@ def rename(
     """
     chosen = device_name(name)
     key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_find_own_key(ctx, id).id)
-    ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
+    ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, RegisteredKey, value=key.name)
 
 
-@answers(COLUMNS, DeviceKey)
+@answers(COLUMNS, RegisteredKey)
 def revoke(
     ctx: Ctx,
     id: Annotated[str, typer.Argument(help="From svc auth device list, or its beginning")],
@@ -132,10 +132,10 @@ def revoke(
     note = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
     ctx.confirm(f"Revoking the key {key.id[:12]} of {key.name or 'a device without a name'}{note}")
     ctx.api.send(auth.REVOKE_KEY, key_id=key.id)
-    ctx.out.done(f"Revoked {key.id[:12]}{note}", key, COLUMNS, DeviceKey, value=key.id)
+    ctx.out.done(f"Revoked {key.id[:12]}{note}", key, COLUMNS, RegisteredKey, value=key.id)
 
 
-def _find_own_key(ctx: Ctx, id: str) -> DeviceKey:
+def _find_own_key(ctx: Ctx, id: str) -> RegisteredKey:
     """Return the account's active device key whose id begins with `id`. Raises NotFound if there is none, or
     more than one."""
     begins = id.removeprefix(KEY_MARK)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.document.content import checked as checked_content
+from localstore.core.document.content import check_content as checked_content
 from localstore.core.model.document import (
     LOCAL,
     STORED,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.document.content import checked as checked_content
+from localstore.core.document.content import check_content as checked_content
 from localstore.core.document.content import encode
 from localstore.core.errors import SvcError, UsageError
 from localstore.core.model.document import Document, DocumentArchived

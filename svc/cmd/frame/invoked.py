@@ -126,7 +126,7 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
         if isinstance(code, int) and code:
             last = errors.getvalue().strip().splitlines()[-1:]
             sentence = last[0].removeprefix("svc: ") if last else f"it ended with {code}"
-            return ApiResponse.refused("pending" if code == EXIT_PENDING else "failed", sentence)
+            return ApiResponse.refuse("pending" if code == EXIT_PENDING else "failed", sentence)
         return ApiResponse(True, _data(output, build(path).answers.data))
     except SvcError as error:
         return _refusal(error.code, error.detail or error.title)

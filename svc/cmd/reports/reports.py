@@ -10,7 +10,7 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.model import report as reports
-from localstore.core.model.advisory import Affected, Event, Package, Range
+from localstore.core.model.advisory import Affected, Package, Range, RangeEvent
 from localstore.core.model.limits import REPORTS
 from localstore.core.model.repo import Repo
 from localstore.core.model.report import (
@@ -166,7 +166,7 @@ def _package(typed: str) -> Affected:
     package = Package(ecosystem=match[1], name=match[2])
     if match[3] is None:
         return Affected(package=package)
-    events = [Event(introduced="0"), Event(fixed=match[3])]
+    events = [RangeEvent(introduced="0"), RangeEvent(fixed=match[3])]
     return Affected(package=package, ranges=[Range(type="ECOSYSTEM", events=events)])
 
 

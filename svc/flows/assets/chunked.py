@@ -12,7 +12,7 @@ from localstore.core.model.release import Asset
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.paths import terminal_safe
 from localstore.core.storage import chunks
-from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, packed
+from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, pack_chunks
 from svc.api import Api
 from svc.flows.assets.local import LocalFile
 
@@ -48,7 +48,7 @@ def _send_missing(
     missing = api.payload.missing(repo_id, list(dict.fromkeys(chunk.digest for chunk in listed)))
     try:
         with file.path.open("rb", buffering=0) as opened:
-            for step in packed(opened, listed, missing, PACK):
+            for step in pack_chunks(opened, listed, missing, PACK):
                 for pack in step.packs:
                     api.payload.put_pack(repo_id, pack)
                     done(file.size - step.left)

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from msgspec import structs
 
 from localstore import outbox as outboxes
-from localstore.core.document.edit import merged
+from localstore.core.document.edit import merge_edits
 from localstore.core.errors import ClientError, NotFound, ServerUnreachable, SvcError
 from localstore.core.model import document as documents
 from localstore.core.model.document import STORED, Document, DocumentCreate, DocumentSummary
@@ -120,11 +120,11 @@ class OfAccount(OnServer):
         def revise(last: QueuedAction | None) -> dict[str, object]:
             if last is not None:
                 now = latest(last.value)["content"]
-                return add_edit(last, merged(document.content, now, content), title)
+                return add_edit(last, merge_edits(document.content, now, content), title)
             seen = self._seen_last(document.id)
             if not view.waits or seen is None:
                 return value_of(document, content, title)
-            return value_of(seen, merged(document.content, seen.content, content), title)
+            return value_of(seen, merge_edits(document.content, seen.content, content), title)
 
         handle, path = self._session.handle or "", path_of(document.id)
         with self._outbox() as outbox:

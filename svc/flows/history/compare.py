@@ -66,7 +66,7 @@ def _without_space(
     before = file.old_path or file.path
     old = where.reader.history.raw(repo.id, base, before, TEXT_FILE)
     new = where.reader.history.raw(repo.id, head, file.path, TEXT_FILE)
-    patch = line_diff.unified(old, new, before, file.path, similarity=file.similarity, space=False)
+    patch = line_diff.unified_diff(old, new, before, file.path, similarity=file.similarity, space=False)
     if not patch:
         return None
     added, deleted = line_diff.stat(old, new, space=False)

@@ -7,8 +7,7 @@ from localstore.core.encoding import digest, unb64u, unhex
 from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane.lane import Lane
 from localstore.core.model import live
-from localstore.core.model.live import Lane as LaneName
-from localstore.core.model.live import LanesRequest
+from localstore.core.model.live import LaneName, LanesRequest
 from localstore.core.paths import terminal_safe
 from svc.api import Api
 

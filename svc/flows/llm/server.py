@@ -56,7 +56,7 @@ def status(number: int, environment: Mapping[str, str], seconds: float = PROBE_S
         state.kind, state.holder = ("hung" if keeper is not None else "held"), port.holder(number)
     if keeper is not None:
         state.pid, state.svc_home = keeper.pid, keeper.svc_home or None
-        state.leases, state.stays = leases.held(folder), leases.stays(folder)
+        state.leases, state.stays = leases.list_leases(folder), leases.stays(folder)
     return state
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.diff.text_merge import Conflict, merge
+from localstore.core.diff.text_merge import TextConflict, merge
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound
 from localstore.core.merge import moves, three_way
@@ -174,7 +174,7 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
 
 def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
-) -> TreeEntry | bytes | list[Conflict] | None:
+) -> TreeEntry | bytes | list[TextConflict] | None:
     """Return the planned result at a path: a file of one side, None for no file, the merged text, or a list
     of conflicts. The list is empty for a conflict that is not about lines. `mine` is this folder's file."""
     if path in planned.taken:
@@ -190,7 +190,7 @@ def _outcome_of(
 def _take(
     work: _Work,
     path: str,
-    way: TreeEntry | bytes | list[Conflict] | None,
+    way: TreeEntry | bytes | list[TextConflict] | None,
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
@@ -216,7 +216,7 @@ def _conflict(
     mine: SealedFile | None,
     theirs: SealedFile | None,
     base: TreeEntry | None,
-    clashes: list[Conflict],
+    clashes: list[TextConflict],
 ) -> None:
     """Add a conflict at `path` to `work`. The path gets `theirs`, and `mine` becomes the conflict copy. If
     one side deleted the file and the other edited it, the edited file stays. `clashes` are the conflicting

@@ -17,7 +17,7 @@ from localstore.core.model import limits
 from localstore.core.paths import is_inside, parents, terminal_safe
 from localstore.core.storage.file_kind import kind_of
 from localstore.errors import ConflictsUnresolved
-from localstore.folder.files import Content, Fetched
+from localstore.folder.files import Content, FetchedFile
 from localstore.record.conflicts import RecordedConflict
 from localstore.sync.aside import renamed_records
 from localstore.sync.settle import in_the_way, recover, replace
@@ -202,7 +202,7 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     content: Content | None = None
     new_digest = conflict.theirs
     if how == "mine" and not conflict.folder:
-        new_digest, content = conflict.mine, Fetched(record.kept_as, stays=True)
+        new_digest, content = conflict.mine, FetchedFile(record.kept_as, stays=True)
     elif text is not None:
         new_digest, content = digest(text), text
     replaced = None

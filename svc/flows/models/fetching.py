@@ -22,7 +22,7 @@ from localstore.errors import DiskError
 from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks
 from localstore.models.errors import BadModel
 from localstore.models.intake import take_upload
-from localstore.models.pulls import Report, drop_old, parts_size, pull_blob
+from localstore.models.pulls import PullReport, drop_old, parts_size, pull_blob
 from localstore.models.store import Models, write
 from localstore.sync.transfer.fill import KnownFile
 
@@ -65,7 +65,7 @@ class Part(NamedTuple):
     digest: str
     size: int
     path: str
-    write: Callable[[int, Callable[[bytes], object], Report], ChunkList | None]
+    write: Callable[[int, Callable[[bytes], object], PullReport], ChunkList | None]
 
     @property
     def key(self) -> str:
@@ -121,7 +121,7 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
     return sha256
 
 
-def _work(models: Models, part: Part, file: Path, report: Report) -> str:
+def _work(models: Models, part: Part, file: Path, report: PullReport) -> str:
     """Complete the file of a part, and turn it into a blob. Returns its SHA-256. If this fails, received
     bytes are kept for the next attempt, unless they are wrong."""
     first, second = hashlib.sha256(), blake3()

@@ -26,7 +26,7 @@ from localstore.core.paths import terminal_safe
 from localstore.models.errors import NoSuchModel, RegistryFailed
 from localstore.models.names import ModelName
 from localstore.models.place import REGISTRIES
-from localstore.models.pulls import Report
+from localstore.models.pulls import PullReport
 from svc import __version__
 from svc.flows.models.fetching import Part, WrongBytes
 from svc.http.origin import is_loopback, parse_origin
@@ -175,7 +175,7 @@ class _Registry:
             raise RegistryFailed(f"{self._origin} sent other bytes than {layer.digest[:19]}; try again")
         return data.decode("utf-8", "replace")
 
-    def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
         """Download the missing bytes of a layer into the file `fd`. `seen` is called with all bytes of the
         file, in order. `report` is called with (bytes received, total bytes). Raises WrongBytes if there are
         too many bytes, and RegistryFailed."""

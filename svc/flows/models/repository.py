@@ -16,7 +16,7 @@ from localstore.core.names import MANIFEST
 from localstore.core.storage import chunks
 from localstore.folder.chunking import ChunkList
 from localstore.models.names import ModelName
-from localstore.models.pulls import Report
+from localstore.models.pulls import PullReport
 from localstore.models.store import Models, Source
 from localstore.record.database import SealedFile
 from localstore.sync import verify
@@ -94,7 +94,7 @@ def _write(
     note: Callable[[str], None],
     fd: int,
     seen: Callable[[bytes], object],
-    report: Report,
+    report: PullReport,
 ) -> ChunkList | None:
     """Download the missing bytes of a file of the repository into the file `fd`. `seen` is called with all
     bytes of the file, in order. Returns the file's list of chunks; None for a small file. Raises

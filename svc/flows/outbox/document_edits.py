@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from localstore.core.document.content import encode
-from localstore.core.document.edit import merged
+from localstore.core.document.edit import merge_edits
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.model.document import PUT, Document, DocumentArchived
 from localstore.home import Home
@@ -69,7 +69,7 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
     later = value.get("later")
     if later is None:
         return None
-    content, title = merged(value["content"], answer.content, later["content"]), later.get("title")
+    content, title = merge_edits(value["content"], answer.content, later["content"]), later.get("title")
     if encode(content) == encode(answer.content) and title in (None, answer.title):
         return None
     return value_of(answer, content, title)

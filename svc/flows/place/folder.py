@@ -13,7 +13,7 @@ from localstore.errors import CopyBusy
 from localstore.folder import lock
 from localstore.folder.link import RepoLink
 from localstore.folder.lock import Holder
-from localstore.sync.owning import Bound, Rounds, Turn, looked_at, opened
+from localstore.sync.owning import Bound, RoundOwner, Turn, looked_at, open_copy
 from localstore.sync.working_copy import WorkingCopy
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.flows.place.where import Where
@@ -54,7 +54,7 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     key = where.sessions.identity.device
     with (
         naming_link(link),
-        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+        open_copy(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
         _report_moved_back(where, copy),
     ):
         yield copy
@@ -85,7 +85,7 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
     transport = transport_of(where, link)
     with (
         naming_link(link),
-        opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+        open_copy(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
     ):
         copy.rename(repo.full_name, repo.class_)
         with _report_moved_back(where, copy):
@@ -100,7 +100,7 @@ def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
     transport = transport_of(where, link)
     with (
         naming_link(link),
-        opened(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy,
+        open_copy(root, where.home, transport, progress=where.progress, turn=turn(where, link)) as copy,
     ):
         yield copy
 
@@ -127,7 +127,7 @@ def rename_link(where: Where, repo: Repo) -> None:
     another process works in the folder, nothing is stored, and the next pull stores the name."""
     if where.linked is None or where.linked[1].repo_id != repo.id:
         return
-    with suppress(CopyBusy), opened(where.linked[0], where.home, turn=turn(where)) as copy:
+    with suppress(CopyBusy), open_copy(where.linked[0], where.home, turn=turn(where)) as copy:
         if copy.repo.repo_id == repo.id:
             copy.rename(repo.full_name, repo.class_)
 
@@ -162,14 +162,14 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
     return where.sessions.identity.device
 
 
-def rounds(where: Where) -> Rounds:
-    """Return the `Rounds` of the folder, with which a long-running process gets its working copy, locked for
-    one round of work at a time. The first round asks the server whether the user may write. So does the first
-    round after the folder was switched."""
+def rounds(where: Where) -> RoundOwner:
+    """Return the `RoundOwner` of the folder, with which a long-running process gets its working copy, locked
+    for one round of work at a time. The first round asks the server whether the user may write. So does
+    the first round after the folder was switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:
         repo = where.reader.repo.find_linked(link.repo_id, link.repo)
         return transport_of(where, link), None if link.shown_seal else key_for(where, repo)
 
-    return Rounds(root, where.home, bind, turn(where), progress=where.progress)
+    return RoundOwner(root, where.home, bind, turn(where), progress=where.progress)

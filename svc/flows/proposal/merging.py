@@ -14,7 +14,7 @@ from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.merge.moves import Moves, searches
-from localstore.core.merge.three_way import Merged, Plan, agreed, finish, merged_texts, plan
+from localstore.core.merge.three_way import MergedTree, Plan, agreed, finish, merged_texts, plan
 from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
 from localstore.core.model.merge import MergeSeal, PreparedMerge
@@ -123,7 +123,7 @@ class VerifiedObjects:
         none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for plan in plans for name in plan.digests())
-        outcome: Merged = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
+        outcome: MergedTree = agreed([finish(plan, dict(merged_texts(plan, self.texts))) for plan in plans])
         if outcome.conflicts or (apart and any(plan.both for plan in plans)):
             raise _mismatch("outcome: here it has conflicts")
         self.texts |= outcome.texts

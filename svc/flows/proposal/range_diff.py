@@ -226,7 +226,7 @@ def _distance(first: SealDiff, other: SealDiff) -> int | None:
 
 def _difference(first: SealDiff, other: SealDiff) -> str:
     a, b = b"".join(_encode_lines(first)), b"".join(_encode_lines(other))
-    patch = line_diff.unified(a, b, "change", "change").decode("utf-8", "replace")
+    patch = line_diff.unified_diff(a, b, "change", "change").decode("utf-8", "replace")
     return "".join(patch.partition("@@")[1:])
 
 

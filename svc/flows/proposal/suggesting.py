@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from localstore.core import seal as seals
 from localstore.core.diff import anchors
-from localstore.core.diff.suggestions import Suggested, applied, message
+from localstore.core.diff.suggestions import Suggested, apply_suggestions, message
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.identity.keys import DeviceKey
@@ -78,7 +78,7 @@ def _suggested_files(checked: VerifiedObjects, head: str, threads: Sequence[Thre
         by_path.setdefault(at.path, []).append(Suggested(at.start, at.end, thread.suggestion.text))
     for path, some in by_path.items():
         try:
-            text = applied(_text(checked, head, path), some)
+            text = apply_suggestions(_text(checked, head, path), some)
         except IndexError:
             raise _mismatch("place") from None
         files[path] = SealedFile("text", digest(text), len(text))

@@ -16,7 +16,7 @@ from localstore.core.errors import ClientError, Invalid, NotFound, ServerMisbeha
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
     GRANT_TYPE,
-    Challenge,
+    OpenedChallenge,
     Purpose,
     fingerprint,
     normalise_pairing_code,
@@ -28,11 +28,11 @@ from localstore.core.model.auth import (
     AuthorizationPending,
     DeviceCode,
     DeviceCodeStart,
-    DeviceKey,
     DeviceKeyPatch,
     DeviceKeyProof,
     DeviceKeyStart,
     ExpiredToken,
+    RegisteredKey,
     SlowDown,
     TokenRequest,
 )
@@ -171,7 +171,7 @@ def _rename(api: Api, identity: Identity, name: str) -> None:
         api.send(auth.RENAME_KEY, DeviceKeyPatch(name=name), key_id=identity.device.id)
 
 
-def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
+def register_device(api: Api, identity: Identity, name: str = "") -> RegisteredKey:
     """Register this machine's key with the signed-in account under `name`, if it is not registered yet.
     Returns the key."""
     for key in api.items(auth.KEYS):
@@ -193,7 +193,7 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
 
 def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
-) -> Challenge:
+) -> OpenedChallenge:
     """Decrypt a challenge of the server. Raises ServerMisbehaved if it cannot be decrypted, or if it names
     another server as its origin. The server could use the answer to sign in to that server."""
     if not same_server(origin, body.origin):
@@ -201,7 +201,7 @@ def _decrypt_challenge(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
         )
     try:
-        return Challenge(
+        return OpenedChallenge(
             purpose=purpose,
             origin=body.origin,
             account=account,
@@ -214,7 +214,9 @@ def _decrypt_challenge(
         raise ServerMisbehaved(f"{origin} sent a challenge that cannot be opened ({error.detail})") from None
 
 
-def _proof(identity: Identity, body: ChallengeBody, challenge: Challenge, pair: str | None) -> DeviceKeyProof:
+def _proof(
+    identity: Identity, body: ChallengeBody, challenge: OpenedChallenge, pair: str | None
+) -> DeviceKeyProof:
     return DeviceKeyProof(
         challenge_id=body.challenge_id,
         signature=b64u(challenge.prove(identity.device)),

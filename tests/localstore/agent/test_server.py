@@ -13,7 +13,7 @@ import pytest
 from localstore.agent import place, server
 from localstore.agent.place import socket_path
 from localstore.agent.server import Follower, Server
-from localstore.agent.talk import LINE_BYTES, AgentSilent, Conversation, Reply, Request, Said
+from localstore.agent.talk import LINE_BYTES, AgentSilent, Conversation, FolderEvent, Reply, Request
 
 
 class Desk:
@@ -28,7 +28,7 @@ class Desk:
     def follows(self, request: Request, follower: Follower) -> None:
         self.followers.append(follower)
 
-    def disconnected(self, request: Request, follower: Follower) -> None:
+    def unfollow(self, request: Request, follower: Follower) -> None:
         self.followers.remove(follower)
 
     def conversing(self, count: int) -> None:
@@ -125,14 +125,14 @@ def test_a_follower_hears_and_one_that_does_not_read_is_hung_up_on(tmp_path: Pat
     with Conversation(tmp_path) as agent:
         agent.ask(Request("follow", "/a"))
         events = agent.events()
-        desk.followers[0].say(Said("sent", "/a", "now", path="x"))
+        desk.followers[0].say(FolderEvent("sent", "/a", "now", path="x"))
         assert next(events).path == "x"
     with raw(tmp_path) as peer:
         peer.sendall(b'{"do":"follow","folder":"/b"}\n')
         read_line(peer)
         slow = desk.followers[-1]
         for _ in range(server.UNREAD + 2_000):
-            slow.say(Said("sent", "/b", "now", path="x" * 500))
+            slow.say(FolderEvent("sent", "/b", "now", path="x" * 500))
         while peer.recv(1 << 20):
             pass  # what was under way, then the end
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from localstore.core.dependencies import Declared, is_manifest, key, read
 from localstore.core.dependencies.affected import is_affected
 from localstore.core.errors import Invalid
-from localstore.core.model.advisory import Event, Range
+from localstore.core.model.advisory import Range, RangeEvent
 from localstore.core.model.limits import DEPENDENCIES, MANIFEST_FILE
 
 PYPROJECT = b"""
@@ -129,7 +129,7 @@ def test_anything_else_is_read_or_refused(path: str, data: bytes) -> None:
 
 
 def _range(*events: dict[str, str]) -> list[Range]:
-    return [Range(type="ECOSYSTEM", events=[Event(**one) for one in events])]
+    return [Range(type="ECOSYSTEM", events=[RangeEvent(**one) for one in events])]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_named_version_is_affected_and_git_ranges_are_left_open() -> None:
     assert is_affected("npm", "weird", [], ["weird"]) is True
     assert is_affected("npm", "1.0.0", [], ["2.0.0"]) is False
     assert is_affected("svc", "", [], []) is True
-    git = [Range(type="GIT", events=[Event(introduced="0")])]
+    git = [Range(type="GIT", events=[RangeEvent(introduced="0")])]
     assert is_affected("npm", "1.0.0", git, []) is None
 
 

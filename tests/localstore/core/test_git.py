@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from localstore.core.errors import Invalid
 from localstore.core.git import objects
 from localstore.core.git.objects import EMPTY_TREE, Kind
-from localstore.core.git.pack import PackWriter, pack_header, pack_index
+from localstore.core.git.pack import GitPackWriter, pack_header, pack_index
 from localstore.core.git.trees import Entry, Trees, decode, encode
 
 WHEN = 1_700_000_000
@@ -45,7 +45,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def packed(folder: Path, stored: list[tuple[Kind, bytes]]) -> list[bytes]:
     """Put objects into a pack of ours in a repository of git. Returns their ids."""
     raw = bytearray()
-    writer = PackWriter(raw.extend)
+    writer = GitPackWriter(raw.extend)
     ids = [writer.add(kind, data) for kind, data in stored]
     raw[:12] = pack_header(len(writer.entries))
     raw += hashlib.sha1(raw).digest()
@@ -131,7 +131,7 @@ def test_a_pack_is_read_by_git(bare: Path) -> None:
 def test_a_large_blob_comes_in_pieces(bare: Path) -> None:
     data = os.urandom(100_000)
     raw = bytearray()
-    writer = PackWriter(raw.extend)
+    writer = GitPackWriter(raw.extend)
     blob = writer.begin(len(data))
     for at in range(0, len(data), 7000):
         blob.feed(data[at : at + 7000])
@@ -169,7 +169,7 @@ def test_an_index_names_offsets_beyond_two_gib(tmp_path: Path) -> None:
 )
 def test_git_takes_every_commit(bare: Path, name: str, email: str, text: str, message: str) -> None:
     """Whatever an account is called and a seal says."""
-    committer = objects.signed(objects.person(name, email), WHEN)
+    committer = objects.format_signature(objects.person(name, email), WHEN)
     raw = objects.commit(EMPTY_TREE, [], objects.author(text, WHEN), committer, message)
     written = git(bare, "hash-object", "-t", "commit", "-w", "--stdin", given=raw)
     assert written.strip().decode() == objects.object_id("commit", raw).hex()
@@ -198,7 +198,7 @@ def test_golden_commit() -> None:
         EMPTY_TREE,
         [bytes(range(20))],
         objects.author("Ada <ada@example.org>", WHEN),
-        objects.signed(objects.person("mira", "0190@svc.example"), WHEN),
+        objects.format_signature(objects.person("mira", "0190@svc.example"), WHEN),
         "One line",
     )
     assert raw == (

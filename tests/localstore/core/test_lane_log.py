@@ -25,7 +25,7 @@ def test_a_genesis_knows_its_items(text: bytes) -> None:
     lane = lane_of(text)
     counted = parse(lane.state(), STATE_CAPS)
     assert (lane._items, lane._halves) == (len(counted.structs), second_halves(counted))
-    assert lane.known() == decode_state_vector(lane._document.seen())
+    assert lane.count_units() == decode_state_vector(lane._document.seen())
 
 
 @settings(max_examples=50, deadline=None)
@@ -35,7 +35,7 @@ def test_a_log_replays_to_the_lane_that_wrote_it(first: bytes, later: list[bytes
     log = [update for number, text in enumerate(later) if (update := here.edit((A, B)[number % 2], text))]
     there.replay(log)
     assert (there.text(), there.state_vector()) == (here.text(), here.state_vector())
-    assert there.known() == decode_state_vector(there._document.seen())
+    assert there.count_units() == decode_state_vector(there._document.seen())
 
 
 @given(st.text("aé中\uffff\U00010000\U0001f600\U0010ffff", max_size=12), st.integers(0, 5))

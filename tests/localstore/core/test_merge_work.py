@@ -12,7 +12,7 @@ import pytest
 
 from localstore.core.diff import alignment
 from localstore.core.diff.alignment import Hunk
-from localstore.core.diff.text_merge import Conflict, Merged, merge
+from localstore.core.diff.text_merge import MergedText, TextConflict, merge
 from localstore.core.model import limits
 from tests.depth import rounds
 
@@ -82,7 +82,7 @@ def test_the_work_grows_no_faster_than_the_text(kind: str, monkeypatch: pytest.M
 def test_one_line_as_long_as_a_text_may_be() -> None:
     long = b"word " * (limits.TEXT_FILE // 5 - 1)
     merged = merge(long, b"x" + long, long + b"y")
-    assert merged == Merged(b"x" + long, [Conflict((0, 1), (0, 1), (0, 1))])
+    assert merged == MergedText(b"x" + long, [TextConflict((0, 1), (0, 1), (0, 1))])
 
 
 def test_a_million_lines() -> None:

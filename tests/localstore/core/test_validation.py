@@ -14,7 +14,7 @@ from localstore.core.model.base import Model, PageQuery
 from localstore.core.model.live import UpdatesRequest
 from localstore.core.model.repo import RepoCreate, RepoPatch
 from localstore.core.model.seal import PrepareSealsRequest
-from localstore.core.validation import checked, refusal
+from localstore.core.validation import check_members, refusal
 
 
 class Part(Model, array_like=True, frozen=True):
@@ -74,9 +74,9 @@ def test_the_kernels_own() -> None:
 
 
 def test_a_struct_is_checked_before_it_is_sent() -> None:
-    assert checked(RepoCreate(name="notes")) == RepoCreate(name="notes")
+    assert check_members(RepoCreate(name="notes")) == RepoCreate(name="notes")
     with pytest.raises(Invalid, match="name is 1 to 64 letters") as raised:
-        checked(RepoCreate(name="no\n"))
+        check_members(RepoCreate(name="no\n"))
     assert raised.value.extra["errors"][0]["pointer"] == "/name"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localstore.folder import files as module
-from localstore.folder.files import Blocked, Fetched, Files
+from localstore.folder.files import Blocked, FetchedFile, Files
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_fetched_file_is_copied_into_another_file_system(
     files = Files(root)
     files.create("part", [b"bytes"], None, sync=False)
     monkeypatch.setattr(module, "_renameat2", mounted)
-    info = files.place(Fetched("part"), "d/file", 0o640, sync=True)
+    info = files.place(FetchedFile("part"), "d/file", 0o640, sync=True)
     assert (info.st_ino, info.st_mode & 0o777) == ((root / "d/file").stat().st_ino, 0o640)
     assert (root / "d/file").read_bytes() == b"bytes"
     assert not (root / "part").exists()

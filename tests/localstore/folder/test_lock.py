@@ -24,9 +24,9 @@ from localstore.folder.lock import (
     held_files,
     hold_lock,
     holder,
+    is_wanted,
     living_holder,
     own_working_copy,
-    wanted,
 )
 
 # A process started in the background may ignore SIGINT, and so would its children.
@@ -95,7 +95,7 @@ def test_who_gives_up_learns_which_command_holds_the_folder_and_since_when(
     assert f"kill {other.pid}" in refused.value.detail
     assert refused.value.extra == {"pid": other.pid, "since": found.since, "command": "svc push"}
     assert told == [found], "once, while it waited"
-    assert not wanted(lock), "who gave up waits no more"
+    assert not is_wanted(lock), "who gave up waits no more"
 
 
 def test_who_waits_has_it_when_the_other_ends(lock: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_signal_ends_the_wait_and_leaves_the_queue(lock: Path, number: int) ->
         in_line(lock, 1)
         other.send_signal(number)
         assert other.wait(10) != 0
-        assert not wanted(lock)
+        assert not is_wanted(lock)
 
 
 def test_a_file_system_without_locks_is_named(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ class History:
             beside = place.with_name("saved.tmp")
             beside.write_text(self.held)
             beside.replace(place)
-        self.bob.run(lambda copy: self.bob.rounds.saved(copy, [FILE]))
+        self.bob.run(lambda copy: self.bob.rounds.capture_saved(copy, [FILE]))
 
     def _longer(self, text: str, who: str) -> str:
         self.written.append(f"{who} {len(self.written)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localstore.agent.talk import Said
+from localstore.agent.talk import FolderEvent
 from localstore.live.rounds import Done, Rounds
 from localstore.sync.merging import advance
 from localstore.sync.remote import read_remote
@@ -237,7 +237,7 @@ def _bring_dying(copy: WorkingCopy, device: Device, life: Life) -> None:
     device.rounds.bootstrap(copy)
     updates = device.rounds.outgoing(copy)
     answers = copy.transport.updates(batch_of(copy, updates))
-    device.rounds.answered(copy, updates, answers)
+    device.rounds.record_answers(copy, updates, answers)
     with life.over(copy):
         device.rounds.bring(copy)
 
@@ -377,7 +377,7 @@ def test_what_was_followed_is_told(relay: ModelRelay, pair: tuple[Device, Device
 
     def work(copy: WorkingCopy) -> None:
         updates = bob.rounds.outgoing(copy)
-        bob.rounds.answered(copy, updates, copy.transport.updates(batch_of(copy, updates)))
+        bob.rounds.record_answers(copy, updates, copy.transport.updates(batch_of(copy, updates)))
         bob.rounds.bootstrap(copy)
         told.append(bob.rounds.bring(copy))
 
@@ -394,4 +394,4 @@ def test_what_was_followed_is_told(relay: ModelRelay, pair: tuple[Device, Device
     ],
 )
 def test_the_sentences(said: dict[str, object], words: str) -> None:
-    assert words in sentence_of(msgspec.convert({"folder": "/f", "at": "now", **said}, Said))
+    assert words in sentence_of(msgspec.convert({"folder": "/f", "at": "now", **said}, FolderEvent))

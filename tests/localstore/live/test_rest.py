@@ -49,7 +49,7 @@ class Device:
         """Take in the saves, and the conflict copies that svc made, which a watcher hears of as well."""
         self.saves += [path for path in self.place.files() if "sync-conflict" in path]
         saves, self.saves = list(dict.fromkeys(self.saves)), []
-        self.round(lambda copy: self.rounds.saved(copy, saves))
+        self.round(lambda copy: self.rounds.capture_saved(copy, saves))
 
     def turn(self) -> bool:
         """Do once what is due. Returns whether anything is left."""
@@ -63,7 +63,7 @@ class Device:
             updates = self.rounds.outgoing(copy)
             if updates:
                 answers = copy.transport.updates(batch_of(copy, updates))
-                sent = self.rounds.answered(copy, updates, answers)
+                sent = self.rounds.record_answers(copy, updates, answers)
                 self.rounds.again(copy, [*sent.accepted, *sent.costly])
             if self.rounds.frames.paths:
                 self.rounds.bring(copy)

@@ -34,7 +34,9 @@ class Side:
             self.rounds.begin(copy, None)
             done = work(copy)
             while updates := self.rounds.outgoing(copy):
-                sent = self.rounds.answered(copy, updates, copy.transport.updates(batch_of(copy, updates)))
+                sent = self.rounds.record_answers(
+                    copy, updates, copy.transport.updates(batch_of(copy, updates))
+                )
                 if sent.lost:
                     self.rounds.bootstrap(copy)
                     done.merged += self.rounds.bring(copy).merged
@@ -44,7 +46,7 @@ class Side:
 
     def save(self, path: str, text: str) -> Done:
         self.place.write(path, text)
-        return self.run(lambda copy: self.rounds.saved(copy, [path]))
+        return self.run(lambda copy: self.rounds.capture_saved(copy, [path]))
 
     def bring(self) -> Done:
         def work(copy: WorkingCopy) -> Done:
@@ -84,7 +86,7 @@ def test_a_save_travels_by_its_path(sides: tuple[Side, Side]) -> None:
 def test_a_deleted_file_goes(sides: tuple[Side, Side]) -> None:
     ann, bob = sides
     (ann.place.folder / "other/b.txt").unlink()
-    ann.run(lambda copy: ann.rounds.saved(copy, ["other/b.txt"]))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, ["other/b.txt"]))
     assert bob.bring().written == ["other/b.txt"]
     assert not (bob.place.folder / "other").exists()
 
@@ -158,7 +160,7 @@ def test_a_text_that_was_read_is_remembered_when_two_arrive_in_one_round(sides: 
             bob.rounds.bring(copy)
             read = read or bob.text("a.txt")
         bob.place.write("a.txt", read.replace("line 9", "by bob 9"))
-        return bob.rounds.saved(copy, ["a.txt"])
+        return bob.rounds.capture_saved(copy, ["a.txt"])
 
     done = bob.run(work)
     assert [one.lines for one in done.kept] == [1]
@@ -217,12 +219,12 @@ def test_a_file_of_an_editor_that_is_being_written_is_looked_at_when_it_was_clos
     with (bob.place.folder / "a.txt").open("r+") as file:
         file.write(new[:20])
         file.flush()
-        bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+        bob.run(lambda copy: bob.rounds.capture_saved(copy, ["a.txt"]))
         ann.bring()
         assert ann.text("a.txt") == TEXT
         file.seek(0)
         file.write(new)
-    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    bob.run(lambda copy: bob.rounds.capture_saved(copy, ["a.txt"]))
     ann.bring()
     assert ann.text("a.txt") == bob.text("a.txt") == new
 
@@ -237,7 +239,7 @@ def test_what_waits_for_a_file_to_be_closed_is_sent_although_nothing_was_written
     with (bob.place.folder / "a.txt").open("r+"):
         bob.run(lambda copy: bob.rounds.again(copy, ["a.txt"]))
         assert bob.rounds._unseen == {"a.txt"}
-    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    bob.run(lambda copy: bob.rounds.capture_saved(copy, ["a.txt"]))
     assert not bob.rounds._unseen
     ann.bring()
     assert all(word in ann.text("a.txt") for word in ("by ann 2", "by bob 9"))
@@ -285,7 +287,7 @@ def test_a_file_that_is_being_written_is_left_alone(sides: tuple[Side, Side]) ->
         bob.bring()
         assert bob.text("a.txt") == ""
         file.write(TEXT.replace("line 9", "by bob 9"))
-    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    bob.run(lambda copy: bob.rounds.capture_saved(copy, ["a.txt"]))
     bob.bring()
     assert all(word in bob.text("a.txt") for word in ("by ann 3", "by bob 9"))
 
@@ -350,14 +352,14 @@ def test_a_folder_that_moved_in_is_walked(sides: tuple[Side, Side]) -> None:
 def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[Side, Side]) -> None:
     ann, _ = sides
     (ann.place.folder / "other/b.txt").unlink()
-    ann.run(lambda copy: ann.rounds.saved(copy, ["other/b.txt"]))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, ["other/b.txt"]))
     names = [f"many{number}.txt" for number in range(150)]
     for name in names:
         ann.place.write(name, name)
-    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, names))
     for name in names:
         (ann.place.folder / name).unlink()
-    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, names))
     assert ann.rounds.removals.held == set(names)
 
 
@@ -406,7 +408,7 @@ def test_svc_reads_no_file_that_nobody_else_reads(sides: tuple[Side, Side]) -> N
     bob.place.write("a.txt", bob.text("a.txt").replace("line 5\n", "line 5\nby bob, not sent yet\n"))
     with bob.place.device() as copy:
         bob.rounds.begin(copy, None)
-        bob.rounds.saved(copy, ["a.txt"])
+        bob.rounds.capture_saved(copy, ["a.txt"])
         bob.rounds.finish(copy)
     ann.save("a.txt", f"by ann, before all\n{ann.text('a.txt')}")
     bob.bring()  # merges both, and sends what it merged
@@ -423,11 +425,11 @@ def test_files_that_get_other_names_one_by_one_are_no_removal(sides: tuple[Side,
     names = [f"many{number}.txt" for number in range(120)]
     for name in names:
         ann.place.write(name, name)
-    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, names))
     for name in names:
         (ann.place.folder / name).rename(ann.place.folder / f"new-{name}")
         for path in (f"new-{name}", name):
-            ann.run(partial(ann.rounds.saved, paths=[path]))
+            ann.run(partial(ann.rounds.capture_saved, paths=[path]))
     assert not ann.rounds.removals.held
     assert sorted(ann.place.relay.tree("main")) == sorted(
         ["a.txt", "other/b.txt", *map("new-{}".format, names)]

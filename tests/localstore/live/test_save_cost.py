@@ -19,9 +19,9 @@ from tests.localstore.place import Place
 def save(copy: WorkingCopy, rounds: Rounds, *paths: str) -> Done:
     """One round for the saves of these paths, with the relay's answers."""
     rounds.begin(copy, None)
-    done = rounds.saved(copy, paths)
+    done = rounds.capture_saved(copy, paths)
     while updates := rounds.outgoing(copy):
-        rounds.answered(copy, updates, copy.transport.updates(batch_of(copy, updates)))
+        rounds.record_answers(copy, updates, copy.transport.updates(batch_of(copy, updates)))
     rounds.finish(copy)
     return done
 
@@ -122,9 +122,9 @@ def test_what_is_in_flight_counts(place: Place) -> None:
     with place.device() as copy:
         place.write("c.bin", b"\0" * 8)
         rounds.begin(copy, None)
-        assert rounds.saved(copy, ["c.bin"]).skipped == []
+        assert rounds.capture_saved(copy, ["c.bin"]).skipped == []
         place.write("d.bin", b"\0" * 2)
-        assert [one.path for one in rounds.saved(copy, ["d.bin"]).skipped] == ["d.bin"]
+        assert [one.path for one in rounds.capture_saved(copy, ["d.bin"]).skipped] == ["d.bin"]
 
 
 def test_files_that_others_removed_make_room(place: Place, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.localstore.place import Place
 
 FILE = "a.txt"
 FIRST = "alpha beta gamma\nsecond line\n"
-TOUCHES = ("create", "exchange", "move", "remove", "open", "opened")  # of the folder
+TOUCHES = ("create", "exchange", "move", "remove", "open", "open_with_stat")  # of the folder
 
 
 class Killed(BaseException):
@@ -111,7 +111,7 @@ class Editing:
             update = shown.text.change(1, [(0, 0, "b")])
             try:
                 with killed(copy, number):
-                    rounds.typed(copy, sheet, [update], 1)
+                    rounds.capture_typed(copy, sheet, [update], 1)
                     rounds.finish(copy)
             except Killed:
                 return True
@@ -149,7 +149,7 @@ def test_each_letter_is_there_once_wherever_the_agent_was_killed(
         if then == "svc push comes first":
             here.bob.place.push("Two")
         else:
-            here.bob.run(lambda copy, here=here: here.bob.rounds.saved(copy, [FILE]))  # type: ignore[misc]
+            here.bob.run(lambda copy, here=here: here.bob.rounds.capture_saved(copy, [FILE]))  # type: ignore[misc]
         here.bob.bring()
         here.ann.bring()
         files = here.bob.place.files()

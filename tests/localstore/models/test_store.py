@@ -17,7 +17,7 @@ from localstore.folder.lock import AlreadyLocked, Holder, hold_lock
 from localstore.models import gguf, intake, names, server
 from localstore.models.errors import BadModel, ModelChanged, ModelMissing
 from localstore.models.intake import take_in
-from localstore.models.leases import held, lease
+from localstore.models.leases import lease, list_leases
 from localstore.models.store import Models, Record, now
 from localstore.progress import silent
 from svc.flows.models.local import pull_file
@@ -203,15 +203,15 @@ def test_a_damaged_record_is_no_model(models: Models, tmp_path: Path) -> None:
 
 def test_a_lease_ends_with_its_holder(tmp_path: Path) -> None:
     with lease(tmp_path, "app"):
-        assert [name.partition("-")[0] for name in held(tmp_path)] == ["app"]
-    assert held(tmp_path) == []
+        assert [name.partition("-")[0] for name in list_leases(tmp_path)] == ["app"]
+    assert list_leases(tmp_path) == []
     child = os.fork()
     if child == 0:
         with lease(tmp_path, "killed"):
             os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
     assert len(list((tmp_path / "leases").iterdir())) == 1
-    assert held(tmp_path) == []
+    assert list_leases(tmp_path) == []
     assert list((tmp_path / "leases").iterdir()) == []
 
 
@@ -235,7 +235,7 @@ def test_a_server_that_ended_does_not_run_also_while_another_process_looks(tmp_p
 
 
 def test_an_error_of_another_lock_leaves_the_lock_of_the_cache(models: Models) -> None:
-    with pytest.raises(AlreadyLocked, match="svc push"), models.locked():
+    with pytest.raises(AlreadyLocked, match="svc push"), models.hold_lock():
         raise AlreadyLocked(Holder(command="svc push"))
-    with models.locked():
+    with models.hold_lock():
         pass

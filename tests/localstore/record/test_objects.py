@@ -48,8 +48,8 @@ def test_each_comes_back_alone(store: Objects) -> None:
 def test_many_are_read_together(store: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql, "AT_ONCE", 7)
     store.load([*NAMES[::3], digest(b"never seen")])
-    assert [store.cached(name) for name in NAMES[::3]] == TEXTS[::3]
-    assert store.cached(NAMES[1]) is None
+    assert [store.get_cached(name) for name in NAMES[::3]] == TEXTS[::3]
+    assert store.get_cached(NAMES[1]) is None
 
 
 def test_no_more_are_read_together_than_memory_is_meant_for(
@@ -57,7 +57,7 @@ def test_no_more_are_read_together_than_memory_is_meant_for(
 ) -> None:
     monkeypatch.setattr(module, "LOADED_BYTES", 1000)
     store.load(NAMES)
-    held = [len(text) for name, text in zip(NAMES, TEXTS, strict=True) if store.cached(name) == text]
+    held = [len(text) for name, text in zip(NAMES, TEXTS, strict=True) if store.get_cached(name) == text]
     assert 0 < sum(held) <= 1000
     assert store.get(NAMES[-1]) == TEXTS[-1]
 

@@ -23,7 +23,7 @@ TREES = st.dictionaries(PATHS, st.sampled_from("0123").map(lambda one: hex_diges
 
 
 def state(seal: str | None, tree: dict[str, str]) -> bytes:
-    return link.encoded(SealedState(last_seal=seal, tree={path: tree[path] for path in sorted(tree)}))
+    return link.encode_state(SealedState(last_seal=seal, tree={path: tree[path] for path in sorted(tree)}))
 
 
 @given(SEALS, SEALS, TREES, st.data())

@@ -64,4 +64,4 @@ def test_only_edited_texts_are_held(ann: Place) -> None:
 
 
 def held(device: WorkingCopy, *texts: bytes) -> list[bytes]:
-    return [text for text in texts if device.objects.cached(digest(text)) is not None]
+    return [text for text in texts if device.objects.get_cached(digest(text)) is not None]

@@ -15,7 +15,7 @@ from localstore.folder.lock import Holder
 from localstore.record.database import Database
 from localstore.record.entries import SINGLE
 from localstore.record.entry import PathRecord
-from localstore.sync.owning import LOOK, Bound, Rounds, Turn, looked_at, opened
+from localstore.sync.owning import LOOK, Bound, RoundOwner, Turn, looked_at, open_copy
 from svc.flows.diff import diff
 from svc.flows.pull import pull
 from svc.flows.push import push
@@ -29,11 +29,11 @@ def relay() -> ModelRelay:
     return ModelRelay()
 
 
-def rounds_of(place: Place, turn: Turn = Turn("svc agent", 0)) -> Rounds:  # noqa: B008
+def rounds_of(place: Place, turn: Turn = Turn("svc agent", 0)) -> RoundOwner:  # noqa: B008
     def bind(repo: RepoLink) -> Bound:
         return place.relay.transport(repo.branch, place.key), place.key
 
-    return Rounds(place.folder, place.home, bind, turn)
+    return RoundOwner(place.folder, place.home, bind, turn)
 
 
 def test_between_rounds_the_folder_is_free_and_in_a_round_it_is_not(
@@ -45,7 +45,7 @@ def test_between_rounds_the_folder_is_free_and_in_a_round_it_is_not(
         with pytest.raises(CopyBusy, match="svc agent"), rounds_of(ann).round():
             pass
         kept = copy
-    with opened(ann.folder, ann.home, turn=Turn(seconds=0)):
+    with open_copy(ann.folder, ann.home, turn=Turn(seconds=0)):
         pass
     with rounds.round() as copy:
         assert copy is kept
@@ -93,7 +93,7 @@ def test_rounds_of_few_paths_never_read_all_entries(
             assert all(copy.entries.get(f"{number}.txt") for number in range(start, start + 20))
     assert read == []
     rounds.close()
-    with opened(ann.folder, ann.home) as copy:
+    with open_copy(ann.folder, ann.home) as copy:
         assert all(copy.entries.get(f"{number}.txt") for number in range(SINGLE + 20))
     assert read == [1]
 
@@ -140,7 +140,7 @@ def test_a_command_does_not_work_on_a_folder_that_was_turned_while_it_waited(
     link.write_repo(ann.folder, msgspec.structs.replace(before, branch="other"))
     with (
         pytest.raises(FolderTurned, match="branch other"),
-        opened(ann.folder, ann.home, turn=Turn(link=before)),
+        open_copy(ann.folder, ann.home, turn=Turn(link=before)),
     ):
         pass
 

@@ -89,9 +89,9 @@ def test_what_the_branch_keeps_is_not_counted(ann: Place, tmp_path: Path) -> Non
 def test_live_sync_holds_them_until_a_push(ann: Place, relay: ModelRelay) -> None:
     live = Side(ann)
     gone = _remove(ann, 60)
-    live.run(lambda copy: live.rounds.saved(copy, gone[:50]))
+    live.run(lambda copy: live.rounds.capture_saved(copy, gone[:50]))
     assert len(relay.tree("main")) == 50
-    live.run(lambda copy: live.rounds.saved(copy, gone[50:]))
+    live.run(lambda copy: live.rounds.capture_saved(copy, gone[50:]))
     assert len(relay.tree("main")) == 50  # two parts of one removal are one
     assert live.rounds.removals.held == set(gone[50:])
     assert live.rounds.removals.words.startswith(
@@ -121,11 +121,11 @@ def test_live_sync_sends_none_of_a_removal_that_it_sees_whole(ann: Place, relay:
 def test_what_is_taken_back_is_held_no_longer(ann: Place, relay: ModelRelay) -> None:
     live = Side(ann)
     gone = _remove(ann, 60)
-    live.run(lambda copy: live.rounds.saved(copy, gone))
+    live.run(lambda copy: live.rounds.capture_saved(copy, gone))
     assert (len(live.rounds.removals.held), relay.tree("main")) == (60, HELD)
     with ann.device() as copy:
         restore(copy, gone[:20])
-    live.run(lambda copy: live.rounds.saved(copy, gone[:20]))
+    live.run(lambda copy: live.rounds.capture_saved(copy, gone[:20]))
     assert live.rounds.removals.held == set()
     assert sorted(HELD.keys() - relay.tree("main").keys()) == sorted(gone[20:])
 

@@ -90,7 +90,7 @@ def sealed_as_the_relay_has_it(place: Place) -> bool:
     with place.device() as device:
         transport = place.relay.transport(place.branch, place.key)
         payload = verify.seal(transport.seal(device.last_seal or ""), device.last_seal or "", REPO_ID)
-        files = device.db.sealed()
+        files = device.db.read_sealed()
         root = device.db.sealed_root()
         assert root is None or root.hex() == payload.content_digest
         return files == verify.tree(transport.tree(device.last_seal or ""), payload)
@@ -158,5 +158,5 @@ def test_a_frontier_that_is_not_what_was_sealed_proves_nothing(
         new = verified_head(device, head)
         assert new is not None
         assert new.whole
-        assert new.changes["d/e.txt"] == device.db.sealed()["d/e.txt"]
+        assert new.changes["d/e.txt"] == device.db.read_sealed()["d/e.txt"]
     assert asked == [head]

@@ -99,7 +99,7 @@ def test_a_live_folder_leaves_what_it_held(ann: Place, relay: ModelRelay, become
     becomes(ann.folder / "data")
     below = live.run(lambda copy: live.rounds.saved_below(copy, ["data/"]))
     paths = ["data/1", "data/2", "data", *_names(ann.folder)]
-    saved = live.run(lambda copy: live.rounds.saved(copy, [one for one in paths if one != ".svc"]))
+    saved = live.run(lambda copy: live.rounds.capture_saved(copy, [one for one in paths if one != ".svc"]))
     assert relay.tree("main") == HELD
     assert _kept(below.skipped) == _kept(saved.skipped) == {"data/1", "data/2"}
     walked = live.run(lambda copy: live.rounds.saved_below(copy, [""]))

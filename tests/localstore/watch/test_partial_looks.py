@@ -104,7 +104,7 @@ def judge(device: WorkingCopy, found: Scan, changing: Changing) -> None:
     assert found.skipped == truth.skipped, tale
     assert found.hidden == truth.hidden, tale
     assert found.ignored == truth.ignored, tale
-    sealed = {path: one.digest for path, one in device.db.sealed().items()}
+    sealed = {path: one.digest for path, one in device.db.read_sealed().items()}
     disk = {path: one.digest for path, one in truth.files.items()}
     both = sealed.keys() & disk.keys()
     expected = (

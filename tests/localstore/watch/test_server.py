@@ -17,9 +17,9 @@ import pytest
 from localstore.errors import NotWatchable
 from localstore.watch import mounts, protocol
 from localstore.watch.inotify import Inotify
-from localstore.watch.protocol import Changes, Token
+from localstore.watch.protocol import Changes, WatcherToken
 from localstore.watch.server import watch
-from localstore.watch.tree import REMEMBERED, Tree
+from localstore.watch.tree import REMEMBERED, WatchedTree
 from tests.localstore.watch.watching import watched
 from tests.patience import PATIENCE
 
@@ -63,13 +63,13 @@ def alone(folder: Path, record: Path, *before: str) -> Iterator[subprocess.Popen
         process.communicate()
 
 
-def now(record: Path) -> Token:
+def now(record: Path) -> WatcherToken:
     found = protocol.ask_changes(record, None)
     assert found is not None
     return found.token
 
 
-def since(record: Path, token: Token) -> Changes:
+def since(record: Path, token: WatcherToken) -> Changes:
     found = protocol.ask_changes(record, token)
     assert found is not None
     return found
@@ -94,7 +94,11 @@ def test_knows_nothing_of_tokens_that_are_not_its_own(folder: Path, record: Path
     with watched(folder, record):
         token = now(record)
         assert since(record, token).known
-        for other in (Token(b"x" * 16, 0), Token(token.watcher, 99), Token(token.watcher, -1)):
+        for other in (
+            WatcherToken(b"x" * 16, 0),
+            WatcherToken(token.watcher, 99),
+            WatcherToken(token.watcher, -1),
+        ):
             assert not since(record, other).known
     with watched(folder, record):
         assert not since(record, token).known
@@ -149,7 +153,7 @@ def test_remembers_only_so_many_folders(folder: Path) -> None:
     for number in range(REMEMBERED + 1):
         (folder / f"d{number}").mkdir()
     inotify = Inotify()
-    tree = Tree(folder, inotify)
+    tree = WatchedTree(folder, inotify)
     begun = tree.serial
     for number in range(REMEMBERED + 1):
         (folder / f"d{number}/x").touch()

@@ -24,7 +24,7 @@ from localstore.record.entry import known_by_bytes
 from localstore.record.scan_record import LastScan
 from localstore.record.schema import SCHEMA, STEPS
 from localstore.watch import protocol
-from localstore.watch.protocol import ENCODE, Changes, Token
+from localstore.watch.protocol import ENCODE, Changes, WatcherToken
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 from tests.localstore.watch.watching import watched
@@ -191,7 +191,7 @@ def answering(record: Path, answer: bytes | None) -> Iterator[None]:
 
 
 def answer(files: list[bytes], below: list[bytes]) -> bytes:
-    return ENCODE(Changes(Token(b"w" * 16, 2), True, files, below))
+    return ENCODE(Changes(WatcherToken(b"w" * 16, 2), True, files, below))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,9 @@ def test_rubbish_from_the_socket_changes_nothing(ann: Place, said: bytes) -> Non
     record = record_of(ann)
     with ann.device() as device, device.db.step():
         device.scan()
-        device.db.scan_record.put_last_scan(LastScan(Token(b"w" * 16, 1), int(device.now().timestamp())))
+        device.db.scan_record.put_last_scan(
+            LastScan(WatcherToken(b"w" * 16, 1), int(device.now().timestamp()))
+        )
     with answering(record, said):
         assert list(look(ann).files) == ["d/a.txt"]
 
@@ -279,7 +281,7 @@ def test_a_walk_that_knew_of_no_watcher_leaves_nothing_wrong(ann: Place) -> None
 def test_what_is_kept_in_place_of_a_look_is_none() -> None:
     for kept in (None, 7, b"", b"\xc1", b"text", ENCODE([1, 2]), ENCODE([[b"w", 1]]), "text"):
         assert scan_record.decode_last_scan(kept) is None
-    last = LastScan(Token(b"w" * 16, 5), 7)
+    last = LastScan(WatcherToken(b"w" * 16, 5), 7)
     assert scan_record.decode_last_scan(ENCODE(last)) == last
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.bearer import authorization, from_text
-from localstore.core.identity.device_grant import Challenge, Purpose
+from localstore.core.identity.device_grant import OpenedChallenge, Purpose
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from tests.patience import PATIENCE
@@ -69,7 +69,7 @@ class Device:
         self, purpose: Purpose, account: str, challenge: dict[str, Any], **extra: Any
     ) -> dict[str, Any]:
         """The proof for a challenge, as this device would give it."""
-        transcript = Challenge(
+        transcript = OpenedChallenge(
             purpose=purpose,
             origin=challenge["origin"],
             account=account,

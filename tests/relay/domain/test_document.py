@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from localstore.core.document import edit
 from localstore.core.document.content import encode
-from localstore.core.document.document import Document
+from localstore.core.document.document import YjsDocument
 from localstore.core.model import limits
 from localstore.core.model.limits import DOCUMENT_BYTES, DOCUMENT_PARTS
 from relay.db.schema.document import document, document_update
@@ -74,7 +74,7 @@ def test_two_who_edit_the_same_version_both_keep_what_they_changed(relay: Relay,
     assert _content(http, id) == both
     again = ok(_put(http, id, both | {"mine": 2}, base="3"))
     assert again["content"] == both | {"mine": 2}
-    assert Document(9, _updates(relay, id)).content() == again["content"]
+    assert YjsDocument(9, _updates(relay, id)).content() == again["content"]
     history = ok(http.get(f"{DOCUMENTS}/{id}/history"))["items"]
     assert [(one["number"], one["first"], one["base"]) for one in history] == [
         (4, 4, 3),
@@ -237,7 +237,7 @@ def test_old_updates_become_one_snapshot(
     assert [one["number"] for one in history] == list(range(19, 9, -1))
     assert (history[-1]["first"], history[-2]["first"]) == (1, 11)
     wanted = {"n": list(range(19)), "text": "some words"}
-    assert _content(http, id) == Document(9, _updates(relay, id)).content() == wanted
+    assert _content(http, id) == YjsDocument(9, _updates(relay, id)).content() == wanted
     gone = _put(http, id, {"n": [], "text": "some words"}, base="9")
     assert (gone.status_code, gone.json()["code"]) == (409, "document_base_gone")
     old = {"n": list(range(10)), "text": "some NEW words"}

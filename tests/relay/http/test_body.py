@@ -130,7 +130,7 @@ class Arriving:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda b: ContentDigest.of(b), lambda b: ContentDigest.streamed(blake3(b).digest())]
+    "make", [lambda b: ContentDigest.of(b), lambda b: ContentDigest.of_stream(blake3(b).digest())]
 )
 @pytest.mark.parametrize("forged", [False, True])
 async def test_a_streamed_body_is_compared_with_what_was_signed(make, forged):
@@ -147,7 +147,7 @@ async def test_a_streamed_body_is_compared_with_what_was_signed(make, forged):
 
 async def test_a_promised_table_of_contents_stands_for_the_body():
     incoming = Incoming(Arriving([b"toc", b"frames"]), 100)
-    incoming.expect(ContentDigest.streamed(blake3(b"toc").digest()))
+    incoming.expect(ContentDigest.of_stream(blake3(b"toc").digest()))
     async for part in incoming.chunks():
         if part == b"toc":
             incoming.promise(part)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from localstore.core.model.advisory import Affected, Event, Package, Range
+from localstore.core.model.advisory import Affected, Package, Range, RangeEvent
 from localstore.core.model.auth import TokenRequest
 from localstore.core.model.seal import SealChange
 from relay import domain
@@ -20,7 +20,7 @@ from tests.relay.histories import Repository, create
 domain.load()
 # Read by clients in answers too, so that an older one has to take what a newer relay adds; a change of a seal
 # is a list without names. RFC 6749 (3.2) has members of a request for a token ignored.
-TOLERANT = {SealChange, Affected, Event, Package, Range, TokenRequest}
+TOLERANT = {SealChange, Affected, RangeEvent, Package, Range, TokenRequest}
 
 
 def structs(kind: Any) -> Iterator[type[msgspec.Struct]]:

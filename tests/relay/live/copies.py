@@ -96,7 +96,9 @@ class Copy:
         if row.kind != "text":
             return
         self.asked += 1
-        body = LanesRequest(lanes=[live.Lane(path=row.path, gen=row.gen, epoch=None)], replica=self.replica)
+        body = LanesRequest(
+            lanes=[live.LaneName(path=row.path, gen=row.gen, epoch=None)], replica=self.replica
+        )
         found: LaneStates = self.api.send(live.LANES, body, id=self.repo_id, branch=self.branch)
         for state in found.lanes:
             text = self._bytes(state.genesis)

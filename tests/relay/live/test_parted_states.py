@@ -14,7 +14,7 @@ from tests.relay.live.copies import Copies, Copy
 TEXT = b"a line of a text\n" * 60
 
 
-def edited(ann: Copy, count: int) -> list[live.Lane]:
+def edited(ann: Copy, count: int) -> list[live.LaneName]:
     """So many texts of the branch, each with one edit that is not sealed."""
     ann.reach(
         ann.say(*(ann.create(f"{number}.txt", b"%d\n" % number + TEXT) for number in range(count)))[-1].seq
@@ -22,7 +22,7 @@ def edited(ann: Copy, count: int) -> list[live.Lane]:
     edits = [ann.edit(f"{number}.txt", b"%d\nnew\n" % number + TEXT) for number in range(count)]
     ann.reach(ann.say(*(one for one in edits if one))[-1].seq)
     return [
-        live.Lane(path=f"{number}.txt", gen=ann.rows[f"{number}.txt"].gen, epoch=None)
+        live.LaneName(path=f"{number}.txt", gen=ann.rows[f"{number}.txt"].gen, epoch=None)
         for number in range(count)
     ]
 
@@ -39,7 +39,7 @@ def test_what_one_answer_cannot_hold_is_left_and_asked_for_again(
     assert ([one.path for one in answer.lanes], answer.left) == (["0.txt", "1.txt"], 3)
     monkeypatch.setattr(reading, "LANES_PER_REQUEST", 4)
     transport = BranchTransport(ann.api, ann.repo_id, ann.branch)
-    found = list(reading.lane_states(transport, [*names, live.Lane(path="gone.txt", gen=1, epoch=None)]))
+    found = list(reading.lane_states(transport, [*names, live.LaneName(path="gone.txt", gen=1, epoch=None)]))
     assert [one.path for one in found] == [name.path for name in names]
     assert all(one.state for one in found)
 

@@ -7,7 +7,7 @@ from threading import Timer
 
 import msgspec
 
-from localstore.core.model.sync import Live, Opened, People, Place, PollChannel, Refused
+from localstore.core.model.sync import Live, Opened, People, PollChannel, Refused, UserPlace
 from tests.relay.histories import Repository
 from tests.relay.live.copies import Copies, Copy
 
@@ -20,7 +20,7 @@ def poll_channel(copy: Copy, here: bool = False) -> PollChannel:
         replica=copy.replica,
         device_key_id=copy.who.key.id,
         since=copy.seq,
-        here=Place(path="p.txt") if here else None,
+        here=UserPlace(path="p.txt") if here else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.merge.three_way import Merged
+from localstore.core.merge.three_way import MergedTree
 from relay.memory.outcomes import EACH, Key, Outcome, Outcomes
 
 
@@ -12,7 +12,7 @@ def key(number: int, repo: str = "repo", apart: bool = False) -> Key:
 
 def outcome(size: int) -> Outcome:
     """One that takes so many bytes and an entry more."""
-    return Outcome(Merged({}, {b"digest": bytes(size)}, [], []), {})
+    return Outcome(MergedTree({}, {b"digest": bytes(size)}, [], []), {})
 
 
 def test_an_outcome_is_of_one_repository_and_one_way_to_merge() -> None:

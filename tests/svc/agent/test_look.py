@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from localstore.agent.talk import Conversation, Request, Seen
+from localstore.agent.talk import BranchEvent, Conversation, Request
 from localstore.home import Home
 from scripts.live.devices import Device, Relay
 from svc.agent.start import start
@@ -25,8 +25,8 @@ class Watcher:
 
     def __init__(self, device: Device, repo_id: str, server: str) -> None:
         self.request = Request("look", server=server, repo=repo_id, branch="main")
-        self._device, self._seen = device, queue.SimpleQueue[Seen]()
-        self._past: list[Seen] = []
+        self._device, self._seen = device, queue.SimpleQueue[BranchEvent]()
+        self._past: list[BranchEvent] = []
         self._conversation = self._start()
         assert self._conversation.ask(self.request).error == ""
         threading.Thread(target=self._listen, daemon=True).start()
@@ -44,7 +44,7 @@ class Watcher:
         for one in self._conversation.sights():
             self._seen.put(one)
 
-    def until(self, what: Callable[[Seen], bool]) -> Seen:
+    def until(self, what: Callable[[BranchEvent], bool]) -> BranchEvent:
         """The first that fits, once. Those of other events stay to be asked for: events of different kinds
         come in any order."""
         end = time.monotonic() + PATIENCE

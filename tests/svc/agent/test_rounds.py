@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from localstore.agent.talk import Said
+from localstore.agent.talk import FolderEvent
 from localstore.core.errors import ServerUnreachable
 from localstore.home import Home
-from localstore.sync.owning import Rounds
+from localstore.sync.owning import RoundOwner
 from svc.agent.editing import OpenTexts
 from svc.agent.rounds import FolderRounds
 from svc.agent.state import FolderState
@@ -22,7 +22,7 @@ from tests.localstore.test_folding import folded_clone
 
 @pytest.fixture
 def state(tmp_path: Path) -> FolderState:
-    return FolderState(tmp_path, 1, LINK, cast("Rounds", None), lambda said: None)
+    return FolderState(tmp_path, 1, LINK, cast("RoundOwner", None), lambda said: None)
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def rounds(state: FolderState) -> FolderRounds:
 
 
 def test_what_was_saved_is_looked_at_again_after_a_failure(state: FolderState, rounds: FolderRounds) -> None:
-    state.saves.closed("a.txt", 0.0)
-    state.saves.changed_below("sub/", 0.0)
+    state.saves.record_closed("a.txt", 0.0)
+    state.saves.record_changed_below("sub/", 0.0)
     due = state.saves.pop_due(time.monotonic(), lambda path: False, 10)
     assert due == (["a.txt"], {"sub/"})
     with pytest.raises(ServerUnreachable), rounds._requeue_saves(*due):
@@ -53,10 +53,10 @@ def test_what_the_disk_cannot_hold_is_said_once(tmp_path: Path, monkeypatch: pyt
     for name in ("A.txt", "a.txt"):
         ann.write(name, f"{name}\n")
     ann.push()
-    folder, said = tmp_path / "folding", list[Said]()
+    folder, said = tmp_path / "folding", list[FolderEvent]()
     folded_clone(ann, folder, monkeypatch)
     bound = ann.relay.transport("main", ann.key), ann.key
-    owning = Rounds(folder, Home(tmp_path / "folding-home"), lambda repo: bound)
+    owning = RoundOwner(folder, Home(tmp_path / "folding-home"), lambda repo: bound)
     state = FolderState(folder, 1, LINK, owning, said.append)
     rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
     for _ in range(2):
@@ -75,22 +75,22 @@ def test_a_person_is_seen_at_the_file_and_not_at_a_temporary_one(tmp_path: Path)
     ann.write(".gitignore", "secrets\n")
     ann.push()
     bound = ann.relay.transport("main", ann.key), ann.key
-    owning = Rounds(ann.folder, ann.home, lambda repo: bound)
+    owning = RoundOwner(ann.folder, ann.home, lambda repo: bound)
     state = FolderState(ann.folder, 1, LINK, owning, lambda said: None)
     rounds = FolderRounds(state, OpenTexts(state), lambda line: None)
     ann.write("a.txt", "one\n2\n")
     ann.write("secrets", "ignored\n")
-    state.saves.closed("a.txt", 0.0)
-    state.saves.closed("secrets", 0.0)
-    state.saves.vanished("sedAb12Cd", 0.0)
+    state.saves.record_closed("a.txt", 0.0)
+    state.saves.record_closed("secrets", 0.0)
+    state.saves.record_vanished("sedAb12Cd", 0.0)
     rounds.run()
     assert state.last_save == ("a.txt", 2)
     state.last_save = None
     ann.write("new.txt", "new\n")
-    state.saves.vanished("sedEf34Gh", 0.0)
+    state.saves.record_vanished("sedEf34Gh", 0.0)
     rounds.run()
     assert state.last_save is None
-    state.saves.closed("new.txt", 0.0)
+    state.saves.record_closed("new.txt", 0.0)
     rounds.run()
     owning.close()
     assert state.last_save == ("new.txt", 0)

@@ -117,7 +117,7 @@ def test_two_apps_share_one_server_whose_address_they_get(desk: Desk) -> None:
     for name in ("three", "four"):
         desk.ok("app", "launch", name, "--detach", "--yes")
     assert desk.keeper() == keeper
-    assert len(leases.held(desk.cache / str(desk.port))) == 2
+    assert len(leases.list_leases(desk.cache / str(desk.port))) == 2
     assert desk.state("three")["model"] == "tiny"
 
 
@@ -136,7 +136,7 @@ def test_three_apps_of_three_homes_share_the_servers_of_two_ports(desk: Desk) ->
         for launch in launches:
             _, err = launch.communicate(timeout=180)
             assert launch.returncode == 0, err
-        assert [len(leases.held(folder)) for folder in folders.values()] == [2, 1]
+        assert [len(leases.list_leases(folder)) for folder in folders.values()] == [2, 1]
         keepers = [server.running(folder) for folder in folders.values()]
         assert len({keeper.pid for keeper in keepers if keeper is not None}) == 2
         states = {
@@ -150,7 +150,7 @@ def test_three_apps_of_three_homes_share_the_servers_of_two_ports(desk: Desk) ->
             assert json.loads(desk.ok("app", "list", "--json", "id", SVC_HOME=home)) == [{"id": name}]
 
         os.kill(states["one"]["supervisor"], signal.SIGKILL)
-        until(lambda: len(leases.held(folders[desk.port])) == 1, "the lease of the killed app ended")
+        until(lambda: len(leases.list_leases(folders[desk.port])) == 1, "the lease of the killed app ended")
         body = {"model": "tiny", "prompt": "Hi", "stream": False}
         for port in folders:
             assert Server(port).post("/api/generate", body)["response"] == "".join(tiny.SENTENCE)
@@ -160,7 +160,7 @@ def test_three_apps_of_three_homes_share_the_servers_of_two_ports(desk: Desk) ->
         last = server.running(folders[other])
         desk.run("llm", "stop", "--port", str(other))
         until(lambda: last is None or not alive(last.pid), "the keeper of the other port ended")
-    assert [leases.held(folder) for folder in folders.values()] == [[], []]
+    assert [leases.list_leases(folder) for folder in folders.values()] == [[], []]
 
 
 def test_an_app_without_models_starts_no_server(desk: Desk) -> None:
@@ -240,7 +240,7 @@ def test_an_app_killed_keeps_nothing_alive(desk: Desk) -> None:
     os.kill(group, signal.SIGKILL)
     until(lambda: not alive(state["supervisor"]), "its supervisor ended")
     until(lambda: not _of_group(group), "what it started ended")
-    assert leases.held(desk.cache / str(desk.port)) == []
+    assert leases.list_leases(desk.cache / str(desk.port)) == []
     state = desk.state("killed")
     assert (state["state"], state["code"], state["pid"]) == ("ended", 137, None)
 
@@ -272,7 +272,7 @@ def test_a_supervisor_killed_takes_its_app_with_it(desk: Desk) -> None:
     state = desk.state("left")
     os.kill(state["supervisor"], signal.SIGKILL)
     until(lambda: not alive(state["pid"]), "the app ended")
-    until(lambda: not leases.held(desk.cache / str(desk.port)), "its lease ended")
+    until(lambda: not leases.list_leases(desk.cache / str(desk.port)), "its lease ended")
     assert desk.state("left")["state"] == "stopped"
     stubborn = (
         "import pathlib, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "

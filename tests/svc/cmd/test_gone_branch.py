@@ -73,7 +73,7 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     from localstore.folder.link import read_repo
     from localstore.home import Home
     from localstore.sync.compose import compose
-    from localstore.sync.owning import opened
+    from localstore.sync.owning import open_copy
     from localstore.sync.transfer.send import send
     from svc.api import connect
     from svc.api.sync_transport import BranchTransport
@@ -85,7 +85,7 @@ def test_edits_that_lived_only_on_the_deleted_branch_are_edits_of_the_folder(
     home = Home.default(os.environ)
     sessions, link = Sessions(home.root), read_repo(folder)
     transport = BranchTransport(connect(link.server, sessions), link.repo_id, "side")
-    with opened(folder, home, transport, sessions.identity.device) as device:
+    with open_copy(folder, home, transport, sessions.identity.device) as device:
         begin(device)
         compose(device, device.scan())
         assert send(device).accepted == ["a.txt", "fresh.txt"]

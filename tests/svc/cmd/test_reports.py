@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.core.model.advisory import Affected, Event, Package, Range
+from localstore.core.model.advisory import Affected, Package, Range, RangeEvent
 from svc.cmd.reports.reports import _package
 from tests.svc.conftest import Svc
 
@@ -26,7 +26,7 @@ def test_words_that_are_wrong(svc: Svc, words: list[str], says: str) -> None:
 
 def test_what_a_package_becomes() -> None:
     assert _package("pypi:demo") == Affected(package=Package(ecosystem="pypi", name="demo"))
-    below = Range(type="ECOSYSTEM", events=[Event(introduced="0"), Event(fixed="1.3.0")])
+    below = Range(type="ECOSYSTEM", events=[RangeEvent(introduced="0"), RangeEvent(fixed="1.3.0")])
     assert _package("npm:@a/left-pad<1.3.0").ranges == [below]
     with pytest.raises(UsageError):
         _package("npm:a b")

@@ -119,7 +119,7 @@ def test_live_sync_records_them_too(tmp_path: Path) -> None:
     places_ = places(tmp_path / "one")
     ann, bob = map(Side, places_)
     paths = change_theirs(ann.place)
-    ann.run(lambda copy: ann.rounds.saved(copy, paths))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, paths))
     change_mine(bob.place)
     done = bob.bring()
     announced = {one.path: one.kept_as for one in done.conflicts}

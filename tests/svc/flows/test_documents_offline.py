@@ -18,7 +18,7 @@ import pytest
 from msgspec import structs
 
 from localstore import seen_documents
-from localstore.core.document.document import Document as Operations
+from localstore.core.document.document import YjsDocument as Operations
 from localstore.core.model.document import Document
 from localstore.core.model.limits import DOCUMENTS_BYTES
 from localstore.outbox import Outbox

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from localstore.core.diff.text_merge import marked
+from localstore.core.diff.text_merge import mark_conflicts
 from localstore.core.identity.keys import DeviceKey
 from localstore.errors import EditsConflict
 from svc.flows.common import ConflictCopy
@@ -183,7 +183,9 @@ def test_a_text_that_holds_our_markers_is_not_sealed(people: tuple[Place, Place]
     ann.push()
     bob.write("app.py", timeout(60))
     bob.pull("merge")
-    bob.write("app.py", marked(TEXT.encode(), timeout(45).encode(), timeout(60).encode(), "theirs", "mine"))
+    bob.write(
+        "app.py", mark_conflicts(TEXT.encode(), timeout(45).encode(), timeout(60).encode(), "theirs", "mine")
+    )
     shutil.copy(bob.folder / "app.py", bob.folder / "new.py")
     bob.write("other.py", "fine\n")
     pushed = bob.push()

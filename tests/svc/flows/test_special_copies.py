@@ -102,7 +102,7 @@ def test_a_directory_stays_where_the_branch_removed_a_file(tmp_path: Path) -> No
 def test_a_directory_stays_in_a_live_folder_too(tmp_path: Path) -> None:
     places = replaced_by_a_directory(tmp_path)
     ann, bob = map(Side, places)
-    ann.run(lambda copy: ann.rounds.saved(copy, ["d"]))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, ["d"]))
     done = bob.bring()
     assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
     for side in (ann, bob):
@@ -113,7 +113,7 @@ def test_a_directory_stays_where_the_branch_renamed_a_binary_file(tmp_path: Path
     places = replaced_by_a_directory(tmp_path, b"\0bytes")
     ann, bob = map(Side, places)
     places[0].write("e", b"\0bytes")
-    ann.run(lambda copy: ann.rounds.saved(copy, ["d", "e"]))
+    ann.run(lambda copy: ann.rounds.capture_saved(copy, ["d", "e"]))
     done = bob.bring()
     assert (done.conflicts, places[1].read("d/new")) == ([], b"new\n")
     assert places[1].read("e") == b"\0bytes"

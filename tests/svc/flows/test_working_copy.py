@@ -13,7 +13,7 @@ from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
 from localstore.core.model.history import Tree
 from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.errors import CloneIncomplete, FolderNotEmpty, LocalEdits, UnpulledSeal
-from localstore.sync.owning import opened
+from localstore.sync.owning import open_copy
 from svc.flows import status as status_flow
 from svc.flows.clone import clone
 from svc.flows.diff import diff
@@ -242,7 +242,7 @@ def test_clone_verifies_writes_and_is_ready_to_push(ann: Place, relay: ModelRela
 
 def test_clone_without_a_key_reads_and_pulls(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
     from localstore.home import Home
-    from localstore.sync.owning import opened
+    from localstore.sync.owning import open_copy
     from svc.flows.pull import pull
 
     ann.write("a.txt", "one\n")
@@ -251,7 +251,7 @@ def test_clone_without_a_key_reads_and_pulls(ann: Place, relay: ModelRelay, tmp_
     clone(transport, home, LINK, folder)
     ann.write("a.txt", "two\n")
     ann.push()
-    with opened(folder, home, transport) as device:
+    with open_copy(folder, home, transport) as device:
         assert pull(device).changed == ["a.txt"]
     assert (folder / "a.txt").read_bytes() == b"two\n"
 
@@ -289,7 +289,7 @@ def test_a_clone_where_an_earlier_one_was_removed_is_whole(
         shutil.rmtree(folder, ignore_errors=True)
         done = clone(relay.transport("main", bob.key), bob.home, LINK, folder, bob.key)
         assert (done.files, sorted(path.name for path in folder.glob("?.*"))) == (2, ["a.txt", "b.bin"])
-        with opened(folder, bob.home, relay.transport("main", bob.key), bob.key) as copy:
+        with open_copy(folder, bob.home, relay.transport("main", bob.key), bob.key) as copy:
             assert push(copy, "again").seal is None
 
 

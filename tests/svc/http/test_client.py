@@ -25,7 +25,7 @@ from localstore.core.model import node, payload
 from localstore.core.model import ref as refs
 from localstore.core.model.auth import HandleTaken
 from localstore.core.model.limits import MIB
-from localstore.core.model.node import Version
+from localstore.core.model.node import RelayVersion
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.repo import SearchQuery
 from svc.http import client as calling
@@ -35,10 +35,10 @@ from tests.svc.api.hostile import Hostile, hostile, http
 
 KEY = DeviceKey.generate(b"\x07" * 32)
 CREDENTIAL = Credential("c2VjcmV0LXRva2Vu", KEY)
-ANY = Endpoint("POST", "/a", returns=Version, keyed=False)
-CREATE = Endpoint("POST", "/a", returns=Version, status=201)
-CHANGE = Endpoint("PATCH", "/api/v1/repos/{id}", returns=Version)
-UPLOAD = Endpoint("PUT", "/p", returns=Version, repeatable=True)
+ANY = Endpoint("POST", "/a", returns=RelayVersion, keyed=False)
+CREATE = Endpoint("POST", "/a", returns=RelayVersion, status=201)
+CHANGE = Endpoint("PATCH", "/api/v1/repos/{id}", returns=RelayVersion)
+UPLOAD = Endpoint("PUT", "/p", returns=RelayVersion, repeatable=True)
 VERSION = json.dumps(
     {
         "edition": "e",
@@ -160,7 +160,7 @@ def test_a_mutation_is_repeated_only_when_the_server_says_it_did_not_act() -> No
 
 
 @pytest.mark.parametrize("endpoint", [CREATE, CHANGE], ids=["create", "change"])
-def test_a_mutation_repeats_itself_under_one_idempotency_key(endpoint: Endpoint[Version]) -> None:
+def test_a_mutation_repeats_itself_under_one_idempotency_key(endpoint: Endpoint[RelayVersion]) -> None:
     with hostile(b"", http("201 Made", VERSION)) as server:
         talk(server, CREDENTIAL)[0].send(endpoint, {}, **({"id": "r"} if endpoint is CHANGE else {}))
         first, second = (_header(request, b"idempotency-key") for request in server.requests)

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.timer import Timer
 
-from localstore.agent.talk import Person
+from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blame, Blob, Tree
 from svc.console.table import size
 from tui import contents
@@ -83,7 +83,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
-        self._people: list[Person] = []
+        self._people: list[PersonOnBranch] = []
         self._moves: Timer | None = None  # until the cursor in the tree rests
         self._glimpsed = False  # whether the file is shown because the cursor rests on it
         self._headed = ("", "")  # title of the file's pane, and words beside it
@@ -274,7 +274,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
 
         self.app.run_worker(work, thread=True, group="people", exclusive=True, exit_on_error=False)
 
-    def _met(self, people: list[Person]) -> None:
+    def _met(self, people: list[PersonOnBranch]) -> None:
         if people != self._people and self.is_attached and not self.live:
             self._people = people
             if self._tree is not None:

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import Key
 
-from localstore.agent.talk import Person
+from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
 from tui.actions import spell_key
 from tui.listening.writing import Heard, Writing
@@ -41,7 +41,7 @@ class Edit(Over):
         self._machine, self._folder, self._branch = machine, folder, branch
         self._path, self._line, self._sought = path, line, ""
         self._writing: Writing | None = None
-        self._people: list[Person] = []
+        self._people: list[PersonOnBranch] = []
         self._ended = self._notice = ""
         self._here: tuple[int, int] | None = None
 
@@ -263,5 +263,5 @@ class Edit(Over):
             below.say(text, role)
 
 
-def _role(person: Person) -> str:
+def _role(person: PersonOnBranch) -> str:
     return "agent" if person.kind == "agent" else "person"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Literal
 
-from localstore.agent.talk import Person
+from localstore.agent.talk import PersonOnBranch
 from localstore.core.model.history import Blob
 from tui.screens.view import View
 
@@ -19,7 +19,7 @@ class FileView(View):
     path: str | None = None
     folder: str = ""
     _mode: Mode = "file"
-    _people: list[Person]
+    _people: list[PersonOnBranch]
 
     @property
     def replaying(self) -> bool:

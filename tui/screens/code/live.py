@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from localstore.agent.talk import Person, Seen, Unsealed
+from localstore.agent.talk import BranchEvent, PersonOnBranch, Unsealed
 from localstore.core.errors import SvcError
 from localstore.core.model.history import Blob
 from svc.flows.history.live_text import live_text
@@ -28,7 +28,7 @@ HERE_EVERY = 20.0  # seconds after which others are told again where the user lo
 STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newer", "replay", "history"})
 
 
-def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
+def who_is_in(people: Sequence[PersonOnBranch], path: str) -> tuple[Part, ...]:
     """Returns parts that name the people who are in the file `path`, with their lines. If `path` is a folder,
     they name the people in the files below it."""
     marks: list[Part] = []
@@ -39,11 +39,11 @@ def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
     return tuple(marks)
 
 
-def _role(person: Person) -> str:
+def _role(person: PersonOnBranch) -> str:
     return "agent" if person.kind == "agent" else "accent"
 
 
-def name_of(person: Person) -> str:
+def name_of(person: PersonOnBranch) -> str:
     """Returns a person as `@HANDLE`. An agent is followed by `(agent)`."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
@@ -58,7 +58,7 @@ class Live(FileView):
         self._looked_ref = ""
         self._light = LIGHTS["unknown"]
         self.unsealed: dict[str, Unsealed] = {}
-        self._followed: Person | None = None
+        self._followed: PersonOnBranch | None = None
         self._wants_to_follow = False
         self._asked = self._painted = 0  # numbers of the last live text that was asked for, and painted
         self._goto = 0  # line that the cursor goes to once the text is there
@@ -103,7 +103,7 @@ class Live(FileView):
         if self._looking is not None:
             self._looking.close()
 
-    def _saw(self, looking: Looking, seen: Seen) -> None:
+    def _saw(self, looking: Looking, seen: BranchEvent) -> None:
         if looking is not self._looking or not self.is_attached:
             return
         match seen.event:
@@ -134,7 +134,7 @@ class Live(FileView):
         if self.path is not None and self._mode == "file":
             self.open_file(self.path)
 
-    def _meet(self, people: list[Person]) -> None:
+    def _meet(self, people: list[PersonOnBranch]) -> None:
         self._people = people
         self._paint_tree()
         if self._mode == "file" and self.path is not None:

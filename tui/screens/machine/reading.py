@@ -147,7 +147,7 @@ class Reading:
         status = ServerStatus(
             port=self.port, url=f"http://127.0.0.1:{self.port}", kind=keeper.kind, pid=keeper.pid
         )
-        status.leases, status.stays = leases.held(folder), leases.stays(folder)
+        status.leases, status.stays = leases.list_leases(folder), leases.stays(folder)
         loaded = loaded_by(self.port)
         if loaded is None:
             status.kind = "hung"

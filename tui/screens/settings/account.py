@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 
-from localstore.core.model.auth import DeviceKey, Session
+from localstore.core.model.auth import RegisteredKey, Session
 from localstore.core.model.organisation import Organisation
 from localstore.core.model.repo import Repo
 from tui.actions import Action
@@ -51,7 +51,7 @@ class Account(SplitScreen):
     def __init__(self) -> None:
         super().__init__()
         self._sessions: list[Session] | None = None
-        self._devices: list[DeviceKey] | None = None
+        self._devices: list[RegisteredKey] | None = None
         self._repos: list[Repo] = []
         self._organisations: list[Organisation] = []
 
@@ -120,7 +120,7 @@ class Account(SplitScreen):
         self._sessions = sessions
         self.paint()
 
-    def _paint_devices(self, devices: list[DeviceKey], at: float) -> None:
+    def _paint_devices(self, devices: list[RegisteredKey], at: float) -> None:
         self._devices = devices
         self.paint()
 
@@ -179,7 +179,7 @@ class Account(SplitScreen):
         )
         return Item(("session", session.id), parts, ((f"{used} ", "dim"),), f"{session.kind} {session.label}")
 
-    def _device(self, device: DeviceKey) -> Item:
+    def _device(self, device: RegisteredKey) -> Item:
         now = self.svc.clock()
         state: Part = ("✗ revoked  ", "bad") if device.revoked_at else ("✓ active   ", "good")
         id_words = "" if self.narrow else f"  {device.id[:SHOWN]}"
@@ -234,7 +234,7 @@ class Account(SplitScreen):
             *([_fact("device", device.name or device.id[:SHOWN])] if device is not None else []),
         ]
 
-    def _device_rows(self, device: DeviceKey) -> list[Line]:
+    def _device_rows(self, device: RegisteredKey) -> list[Line]:
         """Returns rows about a device: what it is, which sessions it signed in, and what can be done with
         it."""
         now = self.svc.clock()
@@ -286,7 +286,7 @@ class Account(SplitScreen):
         counts = Counter(session.kind for session in self._sessions or ())
         return _bars({KINDS[kind]: count for kind, count in counts.most_common()}, width)
 
-    def _used_rows(self, devices: Sequence[DeviceKey]) -> list[Line]:
+    def _used_rows(self, devices: Sequence[RegisteredKey]) -> list[Line]:
         """Returns a row for each device. The device that was used last comes first."""
         now = self.svc.clock()
         newest = sorted(devices, key=lambda device: device.last_used_at or device.created_at, reverse=True)
@@ -384,7 +384,7 @@ class Account(SplitScreen):
         else:
             self.say("put the cursor on a session or an active device", "warn")
 
-    def _chosen_device(self) -> DeviceKey | None:
+    def _chosen_device(self) -> RegisteredKey | None:
         key = self.listed.key
         return next((device for device in self._devices or [] if ("device", device.id) == key), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localstore.core.model import access, auth, organisation, path, webhook
 from localstore.core.model.access import Transfer
-from localstore.core.model.auth import DeviceKey, Session
+from localstore.core.model.auth import RegisteredKey, Session
 from localstore.core.model.organisation import Member, MemberInvite, Organisation
 from localstore.core.model.path import PathRule
 from localstore.core.model.webhook import Webhook
@@ -63,5 +63,5 @@ def sessions() -> Read[list[Session]]:
     return Read("account/sessions", list[Session], lambda api: list(api.items(auth.SESSIONS, limit=SESSIONS)))
 
 
-def device_keys() -> Read[list[DeviceKey]]:
-    return Read("account/devices", list[DeviceKey], lambda api: list(api.items(auth.KEYS, limit=KEYS)))
+def device_keys() -> Read[list[RegisteredKey]]:
+    return Read("account/devices", list[RegisteredKey], lambda api: list(api.items(auth.KEYS, limit=KEYS)))

@@ -11,7 +11,7 @@ from localstore.core.errors import NotFound, SvcError, Unavailable
 from localstore.core.model.auth import LastWayIn, ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
 from localstore.core.model.limits import LABEL_CHARS, OIDC_SIGN_IN
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.caller import Caller
 from relay.domain.identity import login as logins
 from relay.domain.identity import session as sessions
@@ -60,7 +60,9 @@ async def create_token(caller: Caller, request: Request, body: TokenForm) -> Rep
     if late := visit.refuse_late(caller, request, HERE, **sent):
         return late
     try:
-        token_request = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
+        token_request = check_members(
+            ScriptTokenRequest(label=body.label, days=body.days, access=body.access)
+        )
         return await _settings(caller, token=await tokens.create(caller, token_request))
     except SvcError as error:
         return await _settings(caller, body, error)

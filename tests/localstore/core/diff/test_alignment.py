@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.diff.alignment import hunks, interned
+from localstore.core.diff.alignment import hunks, intern_elements
 
 SEQUENCES = st.lists(st.integers(0, 6), max_size=40)
 
@@ -55,5 +55,5 @@ def test_elements_that_repeat_alike_are_anchors_too() -> None:
 
 
 def test_interned_numbers_agree() -> None:
-    a, b = interned([b"x", b"y", b"x"], [b"y", b"z"])
+    a, b = intern_elements([b"x", b"y", b"x"], [b"y", b"z"])
     assert (a, b) == ([0, 1, 0], [1, 2])

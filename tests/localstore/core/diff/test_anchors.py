@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localstore.core.diff import anchors, suggestions
 from localstore.core.diff.anchors import Span
-from localstore.core.diff.suggestions import Suggested, SuggestionsOverlap, applied
+from localstore.core.diff.suggestions import Suggested, SuggestionsOverlap, apply_suggestions
 from localstore.core.diff.text_edits import Edit, apply, edits
 from scripts.campaign.anchors import measure
 
@@ -78,11 +78,11 @@ def test_lines_have_bytes_and_bytes_have_lines(text: bytes) -> None:
 
 def test_suggestions_take_the_place_of_lines_as_these_end() -> None:
     text = b"one\r\ntwo\r\nthree"
-    assert applied(text, [Suggested(2, 2, "2\n2b"), Suggested(1, 1, "")]) == b"2\r\n2b\r\nthree"
-    assert applied(text, [Suggested(3, 3, "3\n")]) == b"one\r\ntwo\r\n3"
-    assert applied(b"\n", [Suggested(1, 1, "x")]) == b"x\n"
+    assert apply_suggestions(text, [Suggested(2, 2, "2\n2b"), Suggested(1, 1, "")]) == b"2\r\n2b\r\nthree"
+    assert apply_suggestions(text, [Suggested(3, 3, "3\n")]) == b"one\r\ntwo\r\n3"
+    assert apply_suggestions(b"\n", [Suggested(1, 1, "x")]) == b"x\n"
     with pytest.raises(SuggestionsOverlap):
-        applied(text, [Suggested(1, 2, "x"), Suggested(2, 3, "y")])
+        apply_suggestions(text, [Suggested(1, 2, "x"), Suggested(2, 3, "y")])
     with pytest.raises(IndexError):
-        applied(text, [Suggested(4, 4, "x")])
+        apply_suggestions(text, [Suggested(4, 4, "x")])
     assert suggestions.message(3, 1, ["bob", "bob"]) == "Apply a suggestion to #3\n\nCo-authored-by: bob"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.diff.blame import Range, advance, ranges
+from localstore.core.diff.blame import LineRange, advance, ranges
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
 
@@ -17,9 +17,14 @@ def test_a_seal_owns_what_it_changed() -> None:
     old = [b"one\n", b"two\n", b"three\n"]
     owners = advance(["a"] * 3, old, [b"one\n", b"TWO\n", b"three\n", b"four"], "b")
     assert owners == ["a", "b", "a", "b"]
-    assert ranges(owners) == [Range(0, 1, "a"), Range(1, 2, "b"), Range(2, 3, "a"), Range(3, 4, "b")]
+    assert ranges(owners) == [
+        LineRange(0, 1, "a"),
+        LineRange(1, 2, "b"),
+        LineRange(2, 3, "a"),
+        LineRange(3, 4, "b"),
+    ]
     assert ranges([]) == []
-    assert ranges(["a", "a"]) == [Range(0, 2, "a")]
+    assert ranges(["a", "a"]) == [LineRange(0, 2, "a")]
 
 
 def test_deleting_owns_nothing() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.diff.alignment import Hunk, interned
+from localstore.core.diff.alignment import Hunk, intern_elements
 from localstore.core.diff.git_alignment import OverBudget, as_git, git_hunks
 from localstore.core.diff.sliding import slid
-from localstore.core.diff.text_merge import Merged, merge
+from localstore.core.diff.text_merge import MergedText, merge
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
 
@@ -46,7 +46,7 @@ def _joined(first: Hunk, second: Hunk) -> Hunk:
 
 
 def ours(old: list[bytes], new: list[bytes]) -> list[Hunk]:
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     return slid(a, b, git_hunks(a, b, PLENTY), None)
 
 
@@ -87,7 +87,7 @@ def test_another_text_altogether_with_runs_of_equal_lines(git: Git, tmp_path: Pa
 def test_what_would_take_long_is_given_up_and_found_otherwise() -> None:
     rng = random.Random(9)
     old, new = (rng.choices([b"%d\n" % n for n in range(300)], k=20_000) for _ in range(2))
-    a, b = interned(old, new)
+    a, b = intern_elements(old, new)
     with pytest.raises(OverBudget):
         git_hunks(a, b, 100_000)
     rest = old
@@ -113,5 +113,5 @@ def test_what_git_merges_cleanly_has_gits_bytes(git: Git, tmp_path: Path) -> Non
         told = git("merge-file", "-p", "theirs", "base", "mine")
         if told.returncode == 0:
             clean += 1
-            assert merge(b"".join(base), b"".join(theirs), b"".join(mine)) == Merged(told.stdout, [])
+            assert merge(b"".join(base), b"".join(theirs), b"".join(mine)) == MergedText(told.stdout, [])
     assert clean >= 100

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from localstore.core.diff.alignment import interned
+from localstore.core.diff.alignment import intern_elements
 from localstore.core.diff.histogram import as_git_merges, histogram_hunks
 from localstore.core.diff.sliding import slid
 
@@ -32,5 +32,5 @@ def test_what_is_found_at_a_glance_is_what_the_search_finds(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(4000):
         old, new = edits(rng)
-        a, b = interned(old, new)
+        a, b = intern_elements(old, new)
         assert as_git_merges(old, new) == slid(a, b, histogram_hunks(a, b, PLENTY), None), (old, new)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.diff.line_diff import lines, opcodes, stat, unified
+from localstore.core.diff.line_diff import lines, opcodes, stat, unified_diff
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
 
@@ -50,7 +50,7 @@ def test_patches_read_like_those_of_git(tmp_path: Path, git: Git) -> None:
         old, new = b"".join(module), b"".join(edited(rng, module, rng.choice(modules), rng.randrange(1, 12)))
         (tmp_path / "a").write_bytes(old)
         (tmp_path / "b").write_bytes(new)
-        theirs, ours = git("diff", "--no-index", "a", "b").stdout, unified(old, new, "f", "f")
+        theirs, ours = git("diff", "--no-index", "a", "b").stdout, unified_diff(old, new, "f", "f")
         same += _hunks(theirs) == _hunks(ours)
         assert abs(len(lines(theirs)) - len(lines(ours))) <= 6
     assert same >= 52
@@ -61,7 +61,7 @@ def _apply(git: Git, tmp_path: Path, old: bytes | None, new: bytes | None, path:
     if old is not None:
         before.parent.mkdir(parents=True, exist_ok=True)
         before.write_bytes(old)
-    patch = unified(old, new, path, new_path)
+    patch = unified_diff(old, new, path, new_path)
     answer = git("apply", "--whitespace=nowarn", stdin=patch)
     assert answer.returncode == 0, (answer.stderr, patch)
     if new is None:
@@ -118,7 +118,7 @@ def test_git_applies_patches_of_programs(tmp_path: Path, git: Git) -> None:
 def test_the_form_of_a_patch() -> None:
     old = b"".join(b"%d\n" % n for n in range(1, 21))
     new = old.replace(b"\n2\n", b"\n2\nnew\n").replace(b"20\n", b"20")
-    assert unified(old, new, "f.txt", "f.txt") == (
+    assert unified_diff(old, new, "f.txt", "f.txt") == (
         b"diff --git a/f.txt b/f.txt\n--- a/f.txt\n+++ b/f.txt\n"
         b"@@ -1,5 +1,6 @@\n 1\n 2\n+new\n 3\n 4\n 5\n"
         b"@@ -17,4 +18,4 @@\n 17\n 18\n 19\n-20\n+20\n\\ No newline at end of file\n"
@@ -126,20 +126,20 @@ def test_the_form_of_a_patch() -> None:
 
 
 def test_nothing_is_written_where_nothing_differs() -> None:
-    assert unified(b"a\n", b"a\n", "f", "f") == b""
-    assert unified(b"a\n", b"a\n", "f", "g") == b"diff --git a/f b/g\nrename from f\nrename to g\n"
+    assert unified_diff(b"a\n", b"a\n", "f", "f") == b""
+    assert unified_diff(b"a\n", b"a\n", "f", "g") == b"diff --git a/f b/g\nrename from f\nrename to g\n"
 
 
 def test_binary_files_only_differ() -> None:
-    patch = unified(b"\0\1", b"\0\2", "i.png", "i.png")
+    patch = unified_diff(b"\0\1", b"\0\2", "i.png", "i.png")
     assert patch == b"diff --git a/i.png b/i.png\nBinary files a/i.png and b/i.png differ\n"
-    assert unified(None, b"\0", None, "i.png").endswith(b"Binary files /dev/null and b/i.png differ\n")
+    assert unified_diff(None, b"\0", None, "i.png").endswith(b"Binary files /dev/null and b/i.png differ\n")
     assert stat(b"\0\1", b"\0\2") == (0, 0)
 
 
 def test_context_is_a_choice() -> None:
     old = b"".join(b"%d\n" % n for n in range(9))
-    patch = unified(old, old.replace(b"4\n", b"four\n"), "f", "f", context=0)
+    patch = unified_diff(old, old.replace(b"4\n", b"four\n"), "f", "f", context=0)
     assert patch.endswith(b"@@ -5 +5 @@\n-4\n+four\n")
 
 
@@ -174,14 +174,14 @@ def test_white_space_is_ignored_as_git_does(tmp_path: Path, git: Git) -> None:
         (tmp_path / "a").write_bytes(old)
         (tmp_path / "b").write_bytes(new)
         theirs = git("diff", "-w", "--no-index", "a", "b").stdout
-        ours = unified(old, new, "f", "f", space=False)
+        ours = unified_diff(old, new, "f", "f", space=False)
         same += _hunks(ours) == _hunks(theirs)
         assert bool(ours) == bool(_hunks(theirs))
     assert same >= 27
 
 
 def test_what_differs_in_white_space_alone_is_no_change() -> None:
-    assert unified(b"a b\n", b"  a\tb", "f", "f", space=False) == b""
+    assert unified_diff(b"a b\n", b"  a\tb", "f", "f", space=False) == b""
     assert stat(b"a b\n", b"  a\tb", space=False) == (0, 0)
-    assert b"rename to g" in unified(b"a\n", b" a\n", "f", "g", similarity=90, space=False)
+    assert b"rename to g" in unified_diff(b"a\n", b" a\n", "f", "g", similarity=90, space=False)
     assert stat(b"a\n", b" a\nb\n", space=False) == (1, 0)

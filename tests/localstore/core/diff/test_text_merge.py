@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localstore.core.diff.text_merge import Conflict, Merged, has_markers, marked, merge
+from localstore.core.diff.text_merge import MergedText, TextConflict, has_markers, mark_conflicts, merge
 from localstore.core.diff.word_merge import tokens
 from tests.localstore.core.conftest import Git
 from tests.localstore.core.corpus import edited, programs
@@ -53,7 +53,7 @@ def joined(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
 
 def test_the_same_change_on_both_sides_is_made_once() -> None:
     base, changed = b"import a\ntimeout = 30\nretry = 1\n", b"import a\ntimeout = 60\nretry = 1\n"
-    assert merge(base, changed, changed) == Merged(changed, [])
+    assert merge(base, changed, changed) == MergedText(changed, [])
     assert joined(base, changed, changed + b"more = 2\n") == changed + b"more = 2\n"
 
 
@@ -72,7 +72,7 @@ def test_both_indent_a_file_anew() -> None:
 def test_two_values_for_one_setting_are_a_conflict_and_theirs_stays_whole() -> None:
     theirs = b"HOST = 'x'\nPORT = 9000\n"
     merged = merge(b"HOST = ''\nPORT = 8080\n", theirs, b"HOST = ''\nPORT = 3000\n")
-    assert merged == Merged(theirs, [Conflict((0, 2), (0, 2), (0, 2))])
+    assert merged == MergedText(theirs, [TextConflict((0, 2), (0, 2), (0, 2))])
 
 
 def test_new_settings_of_one_name_are_a_conflict() -> None:
@@ -181,7 +181,7 @@ def test_markers_stand_around_real_conflicts_only() -> None:
     base = b"import a\n\nPORT = 80\n\nend\n"
     theirs = b"import a\nimport b\n\nPORT = 90\n\nend\n"
     mine = b"import a\n\nPORT = 30\n\nthe end\n"
-    assert marked(base, theirs, mine, "@bob's", "yours") == (
+    assert mark_conflicts(base, theirs, mine, "@bob's", "yours") == (
         b"import a\nimport b\n\n"
         b"<<<<<<< svc conflict: @bob's\nPORT = 90\n=======\nPORT = 30\n>>>>>>> svc conflict: yours\n"
         b"\nthe end\n"
@@ -189,7 +189,7 @@ def test_markers_stand_around_real_conflicts_only() -> None:
 
 
 def test_markers_follow_the_line_endings_and_end_an_unended_line() -> None:
-    text = marked(b"a", b"a\r\nb", b"a\r\nc", "t", "m")
+    text = mark_conflicts(b"a", b"a\r\nb", b"a\r\nc", "t", "m")
     opening, closing = b"<<<<<<< svc conflict: t\r\n", b">>>>>>> svc conflict: m\r\n"
     assert text == b"a\r\n" + opening + b"b\r\n=======\r\nc\r\n" + closing
 
@@ -202,14 +202,14 @@ def test_only_our_markers_count_and_only_at_the_start_of_a_line() -> None:
 
 
 def test_a_label_cannot_begin_a_line() -> None:
-    text = marked(b"a\n", b"b\n", b"c\n", "x\n<<<<<<< svc conflict: y", "z")
+    text = mark_conflicts(b"a\n", b"b\n", b"c\n", "x\n<<<<<<< svc conflict: y", "z")
     assert text.count(b"<<<<<<<") == 1
 
 
 def test_lines_that_both_have_stand_around_the_markers() -> None:
     theirs, mine = b"new\nA\nlast\n", b"new\nB\nmore\nlast\n"
-    assert merge(b"old\n", theirs, mine).conflicts == [Conflict((0, 1), (1, 2), (1, 3))]
-    text = marked(b"old\n", theirs, mine, "t", "m")
+    assert merge(b"old\n", theirs, mine).conflicts == [TextConflict((0, 1), (1, 2), (1, 3))]
+    text = mark_conflicts(b"old\n", theirs, mine, "t", "m")
     assert text.startswith(b"new\n<<<<<<< ")
     assert text.endswith(b" m\nlast\n")
 
@@ -220,7 +220,7 @@ def test_lines_that_both_have_stand_around_the_markers() -> None:
 @given(TEXTS, TEXTS)
 def test_one_side_alone_is_taken(base: bytes, changed: bytes) -> None:
     assert merge(base, changed, base) == merge(base, base, changed) == merge(base, changed, changed)
-    assert merge(base, changed, base) == Merged(changed, [])
+    assert merge(base, changed, base) == MergedText(changed, [])
 
 
 @given(st.one_of(st.tuples(TEXTS, TEXTS, TEXTS), st.tuples(PAGES, PAGES, PAGES)))
@@ -228,7 +228,7 @@ def test_one_side_alone_is_taken(base: bytes, changed: bytes) -> None:
 def test_the_sides_are_alike(texts: tuple[bytes, bytes, bytes]) -> None:
     base, theirs, mine = texts
     here, there = merge(base, theirs, mine), merge(base, mine, theirs)
-    assert here.conflicts == [Conflict(one.base, one.mine, one.theirs) for one in there.conflicts]
+    assert here.conflicts == [TextConflict(one.base, one.mine, one.theirs) for one in there.conflicts]
     assert here.text == theirs if here.conflicts else sorted(here.text) == sorted(there.text)
 
 
@@ -291,7 +291,7 @@ def _laid_out(words: list[str]) -> bytes:
 @given(st.one_of(st.tuples(TEXTS, TEXTS, TEXTS), st.tuples(PAGES, PAGES, PAGES)))
 @settings(max_examples=400)
 def test_marked_text_has_one_pair_of_markers_for_each_conflict(texts: tuple[bytes, bytes, bytes]) -> None:
-    text, found = marked(*texts, "t", "m"), merge(*texts)
+    text, found = mark_conflicts(*texts, "t", "m"), merge(*texts)
     assert (
         text.count(b"<<<<<<< svc conflict: t")
         == text.count(b">>>>>>> svc conflict: m")
@@ -314,5 +314,5 @@ def test_programs_merge_as_in_git_where_that_is_clean(tmp_path: Path, git: Git) 
         expected = git("merge-file", "-p", "theirs", "base", "mine")
         if expected.returncode == 0:
             clean += 1
-            assert merge(b"".join(base), theirs, mine) == Merged(expected.stdout, [])
+            assert merge(b"".join(base), theirs, mine) == MergedText(expected.stdout, [])
     assert clean >= 40

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core.document import content
-from localstore.core.document.content import checked, encode
-from localstore.core.document.document import EMPTY, Document
+from localstore.core.document.content import check_content, encode
+from localstore.core.document.document import EMPTY, YjsDocument
 from localstore.core.document.pairs import pairs
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.model.document import DocumentDamaged
@@ -33,27 +33,27 @@ VALUE = st.recursive(
 )
 
 
-def _written(*contents: Any) -> tuple[Document, list[bytes]]:
-    document = Document(1)
-    return document, [document.write(checked(value)) for value in contents]
+def _written(*contents: Any) -> tuple[YjsDocument, list[bytes]]:
+    document = YjsDocument(1)
+    return document, [document.write(check_content(value)) for value in contents]
 
 
 @given(st.lists(VALUE, min_size=1, max_size=4))
 def test_every_write_reaches_its_target_here_and_at_who_applies_it(contents: list[Any]) -> None:
     document, updates = _written()
     for value in contents:
-        updates.append(document.write(checked(value)))
-        assert encode(document.content()) == encode(checked(value))
-        assert encode(Document(2, updates).content()) == encode(checked(value))
-        assert document.write(checked(value)) == EMPTY
-    assert encode(Document(3, [document.state()]).content()) == encode(checked(contents[-1]))
+        updates.append(document.write(check_content(value)))
+        assert encode(document.content()) == encode(check_content(value))
+        assert encode(YjsDocument(2, updates).content()) == encode(check_content(value))
+        assert document.write(check_content(value)) == EMPTY
+    assert encode(YjsDocument(3, [document.state()]).content()) == encode(check_content(contents[-1]))
 
 
 @given(VALUE, VALUE, VALUE)
 def test_two_who_write_at_once_end_with_the_same(base: Any, mine: Any, yours: Any) -> None:
     _, updates = _written(base)
-    one, two = Document(2, updates), Document(3, updates)
-    first, second = one.write(checked(mine)), two.write(checked(yours))
+    one, two = YjsDocument(2, updates), YjsDocument(3, updates)
+    first, second = one.write(check_content(mine)), two.write(check_content(yours))
     one.apply(second)
     two.apply(first)
     assert encode(one.content()) == encode(two.content())
@@ -61,10 +61,10 @@ def test_two_who_write_at_once_end_with_the_same(base: Any, mine: Any, yours: An
 
 def _both(base: Any, mine: Any, yours: Any) -> Any:
     _, updates = _written(base)
-    one, two = Document(2, updates), Document(3, updates)
-    one.apply(two.write(checked(yours)))  # one has not written yet
-    other = Document(4, updates)
-    one.apply(other.write(checked(mine)))
+    one, two = YjsDocument(2, updates), YjsDocument(3, updates)
+    one.apply(two.write(check_content(yours)))  # one has not written yet
+    other = YjsDocument(4, updates)
+    one.apply(other.write(check_content(mine)))
     return one.content()
 
 
@@ -124,7 +124,7 @@ def test_a_small_change_of_large_content_is_a_small_update() -> None:
     document, _ = _written(base)
     base["rows"][1500]["text"] = "row number one and a half thousand"
     base["rows"].insert(7, {"id": "new"})  # type: ignore[dict-item]
-    assert len(document.write(checked(base))) < 300
+    assert len(document.write(check_content(base))) < 300
     assert document.content() == base
 
 
@@ -132,7 +132,7 @@ def test_a_shuffled_list_of_every_allowed_part_is_bounded_work_and_right() -> No
     rows = [{"id": at, "t": "a b"} for at in range(DOCUMENT_PARTS // 4)]
     document, _ = _written(rows)
     shuffled = random.Random(1).sample(rows, len(rows))
-    document.write(checked(shuffled))
+    document.write(check_content(shuffled))
     assert document.content() == shuffled
 
 
@@ -165,7 +165,7 @@ def test_items_are_paired_in_order_and_by_id() -> None:
 )
 def test_content_beyond_a_bound_is_refused(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
-        checked(value)
+        check_content(value)
 
 
 def test_depth_is_bounded_before_anything_recurses() -> None:
@@ -177,7 +177,7 @@ def test_depth_is_bounded_before_anything_recurses() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     with pytest.raises(TooLarge):
-        checked(deep)
+        check_content(deep)
     while isinstance(deep, dict):  # else its end recurses
         deep = deep.pop("a")
 
@@ -193,14 +193,14 @@ def test_numbers_come_back_as_they_were(number: float) -> None:
 
 def test_bytes_that_are_no_operations_are_a_damage_that_is_named() -> None:
     with pytest.raises(DocumentDamaged):
-        Document(1, [b"\xff\xff\xff"])
+        YjsDocument(1, [b"\xff\xff\xff"])
 
 
 def test_a_list_that_differs_everywhere_is_changed_in_few_runs() -> None:
     drawn = random.Random(2)
     old, new = ([drawn.randrange(2) for _ in range(DOCUMENT_PARTS - 1000)] for _ in range(2))
     document, _ = _written(old)
-    update = document.write(checked(new))
+    update = document.write(check_content(new))
     assert document.content() == new
     assert len(update) < 2 * len(encode(new))
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from localstore.core.errors import Invalid, ServerMisbehaved, SignatureInvalid
 from localstore.core.identity.device_grant import (
     CODE_ALPHABET,
-    Challenge,
     Grant,
+    OpenedChallenge,
     Purpose,
     device_code_hash,
     fingerprint,
@@ -27,7 +27,7 @@ from localstore.core.identity.keys import DeviceKey, TransportKey, seal_to
 
 DEVICE, TRANSPORT = DeviceKey.generate(b"\x01" * 32), TransportKey.generate(b"\x02" * 32)
 ORIGIN, DEVICE_CODE = "https://node.example", b"d" * 32
-CHALLENGE = Challenge(
+CHALLENGE = OpenedChallenge(
     Purpose.REGISTER, ORIGIN, "acc-1", b"i" * 16, DEVICE.public, TRANSPORT.public, b"c" * 32
 )
 GRANT = Grant(

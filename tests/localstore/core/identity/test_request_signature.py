@@ -95,7 +95,7 @@ class _Keys(HTTPSignatureKeyResolver):
     ("method", "body"),
     [
         ("POST", ContentDigest.of(BODY)),
-        ("PUT", ContentDigest.streamed(digest(BODY))),
+        ("PUT", ContentDigest.of_stream(digest(BODY))),
         ("DELETE", None),
         ("GET", None),
     ],
@@ -121,7 +121,7 @@ def test_the_headers_are_spelled_as_designed() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("body", [None, ContentDigest.of(BODY), ContentDigest.streamed(digest(BODY))])
+@pytest.mark.parametrize("body", [None, ContentDigest.of(BODY), ContentDigest.of_stream(digest(BODY))])
 @pytest.mark.parametrize("authorization", [None, "Bearer t0k3n"])
 def test_what_was_signed_is_accepted(
     method: str, body: ContentDigest | None, authorization: str | None
@@ -163,7 +163,7 @@ def test_another_request_is_refused(target: tuple[str, str, str, str]) -> None:
 def test_another_body_is_refused() -> None:
     other = ContentDigest.of(b"{}").header
     assert refusal([other if name == other[0] else (name, value) for name, value in signed()]) == "signature"
-    for covered in (ContentDigest.of(BODY), ContentDigest.streamed(digest(BODY))):
+    for covered in (ContentDigest.of(BODY), ContentDigest.of_stream(digest(BODY))):
         parsed = parse(signed(body=covered)).body
         assert parsed is not None
         parsed.check_body(BODY)
@@ -173,14 +173,14 @@ def test_another_body_is_refused() -> None:
 
 
 def test_a_digest_of_one_kind_does_not_pass_for_the_other() -> None:
-    swapped = ContentDigest.streamed(ContentDigest.of(BODY).value).header
+    swapped = ContentDigest.of_stream(ContentDigest.of(BODY).value).header
     headers = [swapped if name == "Content-Digest" else (name, value) for name, value in signed()]
     assert refusal(headers) == "components"
 
 
 def test_a_digest_of_another_length_is_refused() -> None:
     with pytest.raises(Invalid):
-        ContentDigest.streamed(b"short")
+        ContentDigest.of_stream(b"short")
 
 
 def test_the_token_cannot_be_swapped_added_or_dropped() -> None:
@@ -217,7 +217,7 @@ def test_duplicate_headers_are_refused(name: str) -> None:
 
 
 def test_two_digest_headers_are_refused() -> None:
-    assert refusal([*signed(), ContentDigest.streamed(digest(BODY)).header]) == "malformed"
+    assert refusal([*signed(), ContentDigest.of_stream(digest(BODY)).header]) == "malformed"
 
 
 @pytest.mark.parametrize("name", ["Signature-Input", "Signature"])

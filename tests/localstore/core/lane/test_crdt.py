@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localstore.core.lane.crdt import Document
+from localstore.core.lane.crdt import TextDocument
 from localstore.core.lane.update_format import ROOT
 
 WRITER = 7
@@ -33,7 +33,7 @@ def by_the_library(steps: list[tuple[int, int, str]]) -> tuple[str, bytes, bytes
 
 
 def by_the_core(steps: list[tuple[int, int, str]]) -> tuple[str, bytes, bytes, list[Any], list[bytes]]:
-    document = Document(WRITER)
+    document = TextDocument(WRITER)
     updates: list[bytes] = []
 
     def take(offset: int, deleted: int, inserted: str) -> None:
@@ -58,14 +58,14 @@ def test_the_core_writes_what_the_library_writes() -> None:
 
 def test_updates_carry_a_document_to_another() -> None:
     *_, updates = by_the_core(STEPS)
-    twin = Document(8)
+    twin = TextDocument(8)
     for update in updates:
         twin.apply(update)
     assert twin.text() == by_the_core(STEPS)[0]
 
 
 def test_a_failed_transaction_does_not_stay_open() -> None:
-    document = Document(WRITER)
+    document = TextDocument(WRITER)
     with pytest.raises(BaseException), document.transaction():  # noqa: B017 - a panic is no Exception
         document.delete(5, 3)
     document.insert(0, "text")

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid
-from localstore.core.lane.editor_text import SHOWN_SECONDS, SPLICES, Change, EditorText
+from localstore.core.lane.editor_text import SHOWN_SECONDS, SPLICES, EditorChange, EditorText
 from localstore.core.lane.sheet import AGENT, APP, of_agent
 from localstore.core.lane.splice import Splice, Unit
 
@@ -64,7 +64,7 @@ class Plugin:
         splice = (_units(before, self.unit), _units(gone, self.unit), word)
         return Sent(self.number, self.seen, [splice])
 
-    def make(self, change: Change) -> Sent | None:
+    def make(self, change: EditorChange) -> Sent | None:
         """Returns what it says when it made the change; None: dropped."""
         if change.after != self.number:
             return None
@@ -82,7 +82,7 @@ class Race:
         self.plugin, self.agent = Plugin(first, unit), EditorText(first.encode(), unit)
         self.lane = of_agent(first.encode())
         self.to_agent: deque[Sent] = deque()
-        self.to_plugin: deque[Change] = deque()
+        self.to_plugin: deque[EditorChange] = deque()
         self.words: list[str] = []
 
     def step(self) -> None:

@@ -37,7 +37,7 @@ def is_what_the_library_makes(text: bytes, new: bytes) -> bool:
     validate_state(found.state())
     loaded = Lane.load(found.state(), REPLICA)
     assert loaded.text() == new
-    assert loaded.known() == lane.known()
+    assert loaded.count_units() == lane.count_units()
     more = loaded.edit(REPLICA, new + b"more\n")
     assert more is not None
     lane.apply(more, REPLICA)

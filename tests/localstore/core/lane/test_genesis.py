@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localstore.core.encoding import digest
 from localstore.core.errors import NotText, TooLarge
-from localstore.core.lane.crdt import Document
+from localstore.core.lane.crdt import TextDocument
 from localstore.core.lane.genesis import genesis, genesis_id, pieces
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update_format import GENESIS_BIT, decode_state_vector, validate_state
@@ -42,13 +42,13 @@ def test_a_long_genesis_never_changes_either() -> None:
 @given(st.lists(st.sampled_from(["0123456789\n" * 300, "ä", "😀", "x", "日本" * 900]), max_size=40))
 def test_a_genesis_is_what_the_library_writes_that_inserts_its_pieces(parts: list[str]) -> None:
     text = "".join(parts).encode()
-    document = Document(genesis_id("b", 1, 2, digest(text)))
+    document = TextDocument(genesis_id("b", 1, 2, digest(text)))
     with document.transaction():
         for piece in reversed(pieces(text)):
             document.insert(0, piece)
     lane = Lane.genesis("b", 1, 2, text)
     assert lane.state() == document.state() == genesis("b", 1, 2, text).state()
-    assert lane.known() == decode_state_vector(document.seen())
+    assert lane.count_units() == decode_state_vector(document.seen())
 
 
 def test_a_genesis_is_in_pieces_that_stay_apart() -> None:

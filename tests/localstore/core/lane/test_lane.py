@@ -276,7 +276,7 @@ def broken_by_a_panic() -> Lane:
 def broken_by_noise() -> Lane:
     lane = lane_of("héllo 😀".encode())
     with pytest.raises(UpdateInvalid, match="failed"):
-        lane._absorb([b"\xff" * 20], lane.known())
+        lane._absorb([b"\xff" * 20], lane.count_units())
     return lane
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore.core.lane import lane as lanes
-from localstore.core.lane.crdt import Document
+from localstore.core.lane.crdt import TextDocument
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.load_cost import NOWHERE, Weave, load_of, woven
 from localstore.core.lane.update_format import STATE_CAPS, Deletion, Struct, Update, parse, validate_state
@@ -64,7 +64,7 @@ def test_a_state_that_keeps_the_library_busy_never_reaches_it(
         monkeypatch.setattr(limits, "LANE_WORK", limits.LANE_WORK // 20)
     state, lane = make(), Lane()
     lane.edit(5, b"good\n")
-    monkeypatch.setattr(Document, "apply", lambda *_: pytest.fail("the library has seen it"))
+    monkeypatch.setattr(TextDocument, "apply", lambda *_: pytest.fail("the library has seen it"))
     with pytest.raises(UpdateInvalid, match="too long"):
         Lane.load(state)
     with pytest.raises(UpdateInvalid, match="too long"):
@@ -249,4 +249,4 @@ def test_a_long_log_is_replayed_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Lane, "_absorb", absorb)
     lane = Lane()
     lane.replay(log)
-    assert (lane.text(), lane.known(), joined) == (b"x" * 95, {A: 95}, [10] * 9 + [5])
+    assert (lane.text(), lane.count_units(), joined) == (b"x" * 95, {A: 95}, [10] * 9 + [5])

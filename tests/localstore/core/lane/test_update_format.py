@@ -341,7 +341,7 @@ def test_an_insertion_between_two_characters_is_plain(update: bytes) -> None:
 @st.composite
 def well_formed(draw: st.DrawFn) -> bytes:
     """Updates that obey every rule of the reader and lie about where their text belongs."""
-    ends = SOUND.known()
+    ends = SOUND.count_units()
     structs = []
     for _ in range(draw(st.integers(1, 8))):
         points = st.none() | st.sampled_from(sorted(ends)).flatmap(
@@ -367,7 +367,7 @@ def well_formed(draw: st.DrawFn) -> bytes:
 def test_dishonest_origins_do_no_damage(update: bytes) -> None:
     lane = SOUND.copy()
     try:
-        validate(update, lane.known(), ME, halves=second_halves(validate_state(SOUND.state())))
+        validate(update, lane.count_units(), ME, halves=second_halves(validate_state(SOUND.state())))
     except UpdateInvalid as refusal:
         assert "in two" in str(refusal)
         return

@@ -9,7 +9,7 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.core.merge import moves
 from localstore.core.merge.moves import Moves, searches
-from localstore.core.merge.three_way import Merged, finish, merged_texts, plan
+from localstore.core.merge.three_way import MergedTree, finish, merged_texts, plan
 from localstore.core.tree.read import Change
 from scripts.campaign import tree_merges
 from tests.localstore.core.merge.test_three_way import Files, entry
@@ -28,7 +28,7 @@ def changes(base: Files, side: Files) -> dict[str, Change]:
     }
 
 
-def merged(base: Files, ours: Files, theirs: Files) -> Merged:
+def merged(base: Files, ours: Files, theirs: Files) -> MergedTree:
     sides = changes(base, ours), changes(base, theirs)
     contents = {digest(data): data for side in (base, ours, theirs) for data in side.values()}
     found = Moves(*(search.pairs(contents) for search in searches(*sides)))

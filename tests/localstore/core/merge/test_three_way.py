@@ -12,7 +12,7 @@ from localstore.core.errors import TooLarge
 from localstore.core.merge.base import Node, Relation, relation
 from localstore.core.merge.three_way import (
     BASES_MAX,
-    Merged,
+    MergedTree,
     agreed,
     finish,
     merged_texts,
@@ -32,7 +32,7 @@ def entry(data: bytes | None) -> TreeEntry | None:
     return TreeEntry("blob" if b"\0" in data else "text", digest(data), len(data))
 
 
-def merged(base: Files, ours: Files, theirs: Files) -> Merged:
+def merged(base: Files, ours: Files, theirs: Files) -> MergedTree:
     changed = [
         {
             path: (entry(base.get(path)), entry(side.get(path)))
@@ -68,7 +68,7 @@ def test_both_changed_other_lines() -> None:
 
 def test_the_same_change_is_no_conflict_and_no_change() -> None:
     found = merged({"x": b"1\n"}, {"x": b"2\n"}, {"x": b"2\n"})
-    assert found == Merged({}, {}, [], [])
+    assert found == MergedTree({}, {}, [], [])
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_directory_takes_the_place_of_an_unchanged_file() -> None:
 
 
 def test_several_bases_that_disagree_conflict() -> None:
-    one = Merged({"x": entry(b"1"), "y": None}, {}, [], [])
-    other = Merged({"x": entry(b"2"), "y": None}, {}, [], ["z"])
+    one = MergedTree({"x": entry(b"1"), "y": None}, {}, [], [])
+    other = MergedTree({"x": entry(b"2"), "y": None}, {}, [], ["z"])
     assert agreed([one, other]).conflicts == ["x", "z"]
     assert agreed([one, one]) == one
 

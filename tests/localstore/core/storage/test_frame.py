@@ -10,7 +10,7 @@ import zstandard
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.model import limits
-from localstore.core.storage.frame import RAW, ZSTD, Fetched, read_object
+from localstore.core.storage.frame import RAW, ZSTD, FetchedBytes, read_object
 from localstore.core.storage.pack import write_packs
 
 TEXT = b"The quick brown fox jumps over the lazy dog.\n" * 40
@@ -52,7 +52,7 @@ def test_of_a_frame_that_is_fetched_no_more_is_than_it_takes() -> None:
             taken.append(length)
             return pack_file[at : at + length]
 
-        fetched = Fetched(fetch, len(before), row.stored_len)
+        fetched = FetchedBytes(fetch, len(before), row.stored_len)
         assert read_object(fetched, ZSTD, row.raw_len, offset, len(text)) == text
         offset += len(text)
         assert sum(taken) <= row.stored_len * offset // row.raw_len + 70_000  # to the ends of block and piece
@@ -67,7 +67,7 @@ def test_a_frame_may_be_fetched_in_whatever_pieces_come() -> None:
         return frame.stored[at : at + min(length, 999)]
 
     for size in (len(texts[0]), frame.row.raw_len):
-        found = read_object(Fetched(fetch, 0, frame.row.stored_len), ZSTD, frame.row.raw_len, 0, size)
+        found = read_object(FetchedBytes(fetch, 0, frame.row.stored_len), ZSTD, frame.row.raw_len, 0, size)
         assert found == b"".join(texts)[:size]
 
 
@@ -78,10 +78,10 @@ def test_a_fetched_frame_that_is_cut_short_or_of_another_length_is_refused(kept:
     (frame,) = one.frames
     row, short = frame.row, frame.stored[:kept]
     for raw_len, size in ((row.raw_len, row.raw_len), (row.raw_len, row.raw_len - 1), (row.raw_len + 1, 10)):
-        for stored in (short, Fetched(lambda length, at: short[at : at + length], 0, row.stored_len)):
+        for stored in (short, FetchedBytes(lambda length, at: short[at : at + length], 0, row.stored_len)):
             with pytest.raises(Invalid):
                 read_object(stored, ZSTD, raw_len, 0, size)
-    raw = Fetched(lambda length, at: NOISE[at : at + length], 0, 100)
+    raw = FetchedBytes(lambda length, at: NOISE[at : at + length], 0, 100)
     assert read_object(raw, RAW, 100, 10, 20) == NOISE[10:30]
     with pytest.raises(Invalid):
-        read_object(Fetched(lambda length, at: b"", 0, 100), RAW, 100, 10, 20)
+        read_object(FetchedBytes(lambda length, at: b"", 0, 100), RAW, 100, 10, 20)

@@ -250,7 +250,7 @@ def filtered_objects(
     while level:
         below = {}
         for path, one in level.items():
-            view = tree.filtered(tree.decode(store.objects[one]), path, KEY, may_see)
+            view = tree.filter_directory(tree.decode(store.objects[one]), path, KEY, may_see)
             shown[one] = tree.encode(view)
             below |= {f"{path}/{c.name}".lstrip("/"): c.digest for c in view.children if c.kind == "dir"}
         level = below
@@ -306,7 +306,7 @@ def test_hidden_sizes_do_not_show_in_a_directory() -> None:
     built = tree.build(
         {"d/open": TreeEntry("text", digest(b"x"), 5), "d/secret": TreeEntry("text", digest(b"y"), 999)}, KEY
     )
-    view = tree.filtered(tree.decode(built.directories[built.root]), "", KEY, lambda path, kind: True)
+    view = tree.filter_directory(tree.decode(built.directories[built.root]), "", KEY, lambda path, kind: True)
     assert [child.size for child in view.children] == [0]
     tree.verify(view, built.root, "")
 
@@ -322,7 +322,9 @@ def test_tampered_directory_is_noticed() -> None:
 
 def test_hidden_entries_of_a_base_survive_an_update() -> None:
     built = tree.build({"a": text("1"), "b": text("2")}, KEY)
-    view = tree.filtered(tree.decode(built.directories[built.root]), "", KEY, lambda path, kind: path == "a")
+    view = tree.filter_directory(
+        tree.decode(built.directories[built.root]), "", KEY, lambda path, kind: path == "a"
+    )
     updated = tree.run(
         tree.update(built.root, {"a": text("3")}, KEY), lambda wanted: {built.root: tree.encode(view)}
     )

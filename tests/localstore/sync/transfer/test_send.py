@@ -207,7 +207,7 @@ def test_the_first_edit_of_a_lane_is_kept_as_its_update(relay: ModelRelay, tmp_p
         assert (len(update) < 100, whole) == (True, False)
         assert lane is not None
         ours = Lane.load(device.confirmed_state(entry) or b"")
-        assert (ours.known(), ours.text()) == (lane.known(), ann.read("a.txt"))
+        assert (ours.count_units(), ours.text()) == (lane.count_units(), ann.read("a.txt"))
     ann.write("a.txt", text.replace("line 7\n", "line 7!\n").replace("line 9\n", ""))
     with ann.device() as device:
         begin(device)

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from localstore.core.model import limits
 from localstore.core.model.run import RunCreate
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.checks.runs import checks, refused, run, sealed
@@ -157,7 +157,7 @@ def test_text_of_strangers_is_stored_as_it_is(repo: Repository) -> None:
 @given(st.text(st.characters(codec="utf-8"), max_size=120) | st.from_regex(r"[a-z./]{1,20}", fullmatch=True))
 def test_a_name_of_a_check_is_a_plain_path(name: str) -> None:
     try:
-        checked(RunCreate(name=name, seal_id="0" * 64))
+        check_members(RunCreate(name=name, seal_id="0" * 64))
     except Exception:
         return
     assert name == name.strip()

@@ -29,7 +29,7 @@ from localstore.core.model.live import (
     UpdateAnswer,
     UpdateBatch,
 )
-from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.live import LaneName as LaneAsked
 from localstore.core.model.rights import OPERATIONS
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest
 from localstore.core.storage import chunks

@@ -11,7 +11,7 @@ from sqlalchemy import LargeBinary, String, func, select
 
 from localstore.core.lane.lane import Lane
 from localstore.core.model import limits
-from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.live import LaneName as LaneAsked
 from localstore.core.model.live import LanesRequest
 from localstore.core.model.ref import RefCreate, RefUpdate
 from localstore.core.model.seal import SealBudgetExceeded, SealChange, TreeDelta

@@ -12,7 +12,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model import limits
-from localstore.core.model.live import Lane as LaneAsked
+from localstore.core.model.live import LaneName as LaneAsked
 from localstore.core.model.live import LanesRequest
 from relay.caller import View
 from relay.db.schema import tables

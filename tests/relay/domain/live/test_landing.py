@@ -24,7 +24,7 @@ from localstore.core.model.seal import (
     SealChange,
     TreeDelta,
 )
-from localstore.core.validation import checked
+from localstore.core.validation import check_members
 from relay.domain.live import landing
 from relay.domain.sealing import trees
 from tests.patience import PATIENCE
@@ -52,7 +52,7 @@ async def delta(w: World, changes: Tree, **members: str) -> TreeDelta:
 
 async def prepare(a: Device, head: str | None, *deltas: TreeDelta) -> PreparedSeals:
     body = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas))
-    return await trees.prepare(a.view, checked(body))
+    return await trees.prepare(a.view, check_members(body))
 
 
 async def finalize(a: Device, made: PreparedSeals) -> Page[Seal]:

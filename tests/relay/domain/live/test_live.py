@@ -20,8 +20,8 @@ from localstore.core.model.live import (
     LanesRequest,
     ProofContextRequest,
 )
-from localstore.core.model.live import Lane as LaneAsked
-from localstore.core.validation import checked
+from localstore.core.model.live import LaneName as LaneAsked
+from localstore.core.validation import check_members
 from relay.db.schema import tables
 from relay.domain.live import checkpoint, live
 from relay.domain.live import lane as lanes
@@ -76,7 +76,7 @@ async def test_bootstrap_refuses_foreign_replicas_keys_and_branches(w: World) ->
     with pytest.raises(NotFound):
         await live.bootstrap(a.view, "no-such", BootstrapRequest(device_key_id=a.key.id))
     with pytest.raises(Invalid):
-        checked(BootstrapRequest(device_key_id=a.key.id, since=1 << 60))
+        check_members(BootstrapRequest(device_key_id=a.key.id, since=1 << 60))
 
 
 # --- rule 1: revoked, settled, stored answers

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from localstore.core.errors import Unavailable
-from localstore.core.merge.three_way import Merged
+from localstore.core.merge.three_way import MergedTree
 from localstore.core.model import limits
 from relay.caller import View
 from relay.db.schema import tables
@@ -351,7 +351,7 @@ async def test_branches_that_move_for_ever_end_a_merge() -> None:
     class Always(Outcomes):
         def get(self, key: Any) -> Any:
             computed.append(key)
-            return Outcome(Merged({}, {}, [], []), {})
+            return Outcome(MergedTree({}, {}, [], []), {})
 
     async def attempt(ready: Any) -> None:
         raise work.ToWorkOut(("repo", (None,), b"ours", b"%d" % next(lacking), False))

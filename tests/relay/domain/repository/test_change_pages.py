@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localstore.core.diff.line_diff import unified
+from localstore.core.diff.line_diff import unified_diff
 from relay.db.paging import Cursor
 from relay.domain.history.history import WRONG_CURSOR
 from relay.domain.repository import changes
@@ -280,7 +280,7 @@ def test_numbers_are_those_of_the_two_texts(old: list[str], new: list[str], fina
     """Whatever the lines look like: a sign, a hunk, a header, nothing."""
     end = "\n" if final else ""
     before, after = "\n".join(old) + end, "\n".join(new) + end
-    patch = unified(before.encode(), after.encode(), "a", "a")
+    patch = unified_diff(before.encode(), after.encode(), "a", "a")
     for row in diff_lines(patch.decode()):
         if row.old is not None:
             assert before.split("\n")[row.old - 1] == row.text[1:]

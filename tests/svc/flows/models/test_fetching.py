@@ -21,7 +21,7 @@ from localstore.models import pulls
 from localstore.models.errors import BadModel, ModelMissing
 from localstore.models.intake import take_in
 from localstore.models.names import parse
-from localstore.models.pulls import Report
+from localstore.models.pulls import PullReport
 from localstore.models.store import Models, Record, now
 from svc.flows.models.fetching import Part, PullStep, fetch_parts, known_files
 from tests.llm import tiny
@@ -34,7 +34,7 @@ def part(data: bytes = DATA, size: int | None = None, source: bytes | None = Non
     """A blob that says it is `data` and comes from `source`; what is there already is kept."""
     given = data if source is None else source
 
-    def write(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    def write(fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
         start = os.fstat(fd).st_size
         came.append(len(given) - start)
         seen(os.pread(fd, start, 0))
@@ -156,7 +156,7 @@ def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
     begun, go = threading.Event(), threading.Event()
     steps: list[PullStep] = []
 
-    def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    def slow(fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
         report(len(DATA) // 2, len(DATA))
         begun.set()
         go.wait(60)
@@ -180,7 +180,7 @@ def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
 def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
     begun, go = threading.Event(), threading.Event()
 
-    def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    def slow(fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
         report(len(DATA) // 2, len(DATA), len(DATA) // 4)
         begun.set()
         go.wait(60)
@@ -194,7 +194,7 @@ def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
     begun.wait(60)
     (download,) = pulls.under_way(models)
     assert download.pid == os.getpid()
-    assert download.progress == pulls.Progress(len(DATA) // 2, len(DATA), "alice/x", len(DATA) // 4)
+    assert download.progress == pulls.PullProgress(len(DATA) // 2, len(DATA), "alice/x", len(DATA) // 4)
     steps: list[PullStep] = []
 
     def go_on(step: PullStep) -> None:
@@ -210,7 +210,7 @@ def test_others_see_which_model_comes_and_how_far_it_is(models: Models) -> None:
 
 
 def test_a_puller_that_was_killed_is_replaced(models: Models) -> None:
-    def dies(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    def dies(fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
         os.write(fd, DATA[: len(DATA) // 2])
         os.kill(os.getpid(), 9)
 
@@ -235,6 +235,6 @@ def test_what_was_left_long_ago_is_removed(models: Models, monkeypatch: pytest.M
     assert list((models.root / "pulls").iterdir()) == []
 
 
-def fail(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+def fail(fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
     report(1, 2)
     raise RuntimeError
