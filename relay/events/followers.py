@@ -8,8 +8,8 @@ in one transaction that holds the lock of its name, so after a crash an event wa
 all. It stops at the horizon, below which no new event can appear (`Database.horizon`), so that no event is
 skipped. It is woken when the log has an event of its kinds, and also polls every few seconds.
 
-No follower may read `live` events: there are many, they are deleted after two days, and a bootstrap contains
-the same information.
+No follower may read `live` events: there are many, and they are deleted after two days. A client that missed
+some gets the same information by a bootstrap (a new download of the live frontier).
 """
 
 from __future__ import annotations

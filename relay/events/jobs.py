@@ -106,8 +106,9 @@ class Jobs:
         lane: str | None = None,
     ) -> None:
         """Queue a job in the caller's transaction. `run_at`: when to run it, in milliseconds; None means at
-        once. If a job with this `key` exists already, nothing is added. A job for later is found by a poll
-        every `POLL`. `lane` is needed if the pace of the kind has `each`."""
+        once. A job for a later time may start up to `POLL` late. `key`: if a job with this key exists
+        already, nothing is added. `lane`: the lane of the job, needed if the pace of its kind limits the jobs
+        of a lane (`each`)."""
         await tx.many(
             rows.INSERT,
             [
@@ -297,8 +298,8 @@ class _Held:
 
 
 async def _stop(work: asyncio.Future[None], job_id: str) -> None:
-    """Cancel the task of a handler. If it does not end, it is abandoned, and its slot and its job are given
-    to others."""
+    """Cancel the task of a handler. If the task does not end, it is abandoned: its slot is free for another
+    job, and another worker may take its job."""
     work.cancel()
     await asyncio.wait({work}, timeout=STUBBORN / SECOND)
     if not work.done():

@@ -1,5 +1,5 @@
-"""Functions that other subjects register to run in the transaction that moves the head of a branch. Sealing
-calls them without knowing the subjects. `relay.run.server` registers them before the node serves.
+"""Functions that other parts of the relay register to run in the transaction that moves the head of a branch.
+Sealing calls them without knowing these parts. `relay.run.server` registers them before the node serves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Listeners (peers) and their queues.
 
 Every peer has a queue of limited length. If a peer reads too slowly, its queue is dropped, and it is told to
-resync its repositories and to bootstrap its branches. Nothing waits for a peer.
+resync its repositories and to bootstrap its branches (to download their live frontiers again). Nothing waits
+for a peer.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Shared:
 class Frame:
     """A live frame: the changes that bring a branch from number `after` to number `seq`. It has the fields of
     the message `Live` except the channel. `message` is None if the frame is too large to send; a listener
-    then has to bootstrap."""
+    then has to bootstrap (download the live frontier again)."""
 
     __slots__ = ("after", "branch_id", "message", "seq")
 
@@ -95,7 +96,8 @@ class Channel:
 
     `seq`: last number of the branch that was queued. `waiting`: frames that arrived while the channel is
     being opened; None once it is open. `ended`: why it ended. `conn`, `who` and `device`: as in the `Person`
-    of its user. `news`: people who arrived, or None for people who left, that were not announced yet.
+    of its user. `news`: by connection, what was not announced yet: a person who arrived, or None for one who
+    left.
     """
 
     number: int
@@ -114,8 +116,9 @@ class Channel:
     news: dict[str, Person | None] = field(default_factory=dict)
 
     def offer(self, frame: Frame) -> None:
-        """Queue a frame if it follows the last one that was queued. Otherwise drop the queue, and the
-        listener has to bootstrap. While the channel is being opened, frames are kept for later."""
+        """Queue a frame if it follows the last one that was queued. Otherwise drop the queue; the listener
+        then has to bootstrap (download the live frontier again). While the channel is being opened, frames
+        are kept for later."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return
@@ -130,7 +133,7 @@ class Channel:
             self.lag()
 
     def lag(self) -> None:
-        """Drop the queue; the listener has to bootstrap."""
+        """Drop the channel's queue; the listener then has to bootstrap (download the live frontier again)."""
         self.peer.gaps[self] = None
         self.peer.ready.set()
 

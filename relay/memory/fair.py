@@ -2,7 +2,8 @@
 
 Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget. An
 account that has used its budget waits until the budget is refilled. All such accounts together share one more
-budget. A slice that kept other threads from running for long is followed by a pause of the same length.
+budget. While a slice runs, other threads can hardly run. So a long slice is followed by a pause of the same
+length.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge; it never changes. `alike`: digests of the directories of `theirs` that differ
-    from a base, by path."""
+    """The result of a merge; it never changes. `alike`: by path, the digests of those directories of the tree
+    `theirs` that differ from a base. The merged tree often has the same directories."""
 
     merged: MergedTree
     alike: Mapping[str, bytes]

@@ -45,10 +45,10 @@ class Streams:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`. Its work counts against the budget of `who`. While
-        the request's `lease` waits for memory, another has the turn. Never send to a client inside this
-        context, because others would wait for that client. `paid`: `who` has already waited for the budget
-        and does not wait again."""
+        """A context for one step, in the turn of `who`. Its work counts against the budget of `who`. `lease`:
+        the request's reserved memory; while it waits for memory, another has the turn. Never send to a client
+        inside this context, because others would wait for that client. `paid`: `who` has already waited for
+        the budget and does not wait again."""
         if not paid:
             await asyncio.sleep(self._share.seconds_owed(who))
         async with self._turns.turn(who) as turn:

@@ -34,7 +34,8 @@ def _entries(directory: tree.Directory) -> int:
 
 
 class FileCounts:
-    """A cache of the numbers of files below directories, by digest. The least recently used are dropped."""
+    """A cache that knows, for directories by digest, how many files are below them. The least recently used
+    are dropped."""
 
     def __init__(self, most: int = COUNTED) -> None:
         self._most = most

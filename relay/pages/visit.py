@@ -1,4 +1,4 @@
-"""Checks before a page is shown that the reader is signed in, with a token that stays valid for a while.
+"""Before a page is shown, checks that the reader is signed in, with a token that stays valid for a while.
 
 Pages run no scripts, so a token is renewed before a page is shown. The browser is redirected to
 `/auth/refresh`, the only path to which it sends its refresh cookie, and back (docs/design/005).

@@ -89,8 +89,8 @@ async def add_collaborator(
 
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
-    """Raise Conflict if the repository cannot have `more` further collaborators. If `more` is above 0, open
-    invitations count as collaborators."""
+    """Raise Conflict if the repository cannot have `more` further collaborators. Open invitations count as
+    collaborators too, unless `more` is 0, which only checks the present number."""
     used = await tx.value(rows.COUNT, of_repo=repo_id)
     used += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
     if used + more > limits.COLLABORATORS:

@@ -1,7 +1,8 @@
-"""Removes the prepared seals of accounts from repositories where they may no longer write.
+"""Deletes prepared seals of accounts that may no longer write to their repository. A prepared seal is one
+that the relay has computed and that waits for its signature.
 
 The collector keeps everything that a prepared seal refers to, which may be many bytes. An account that may no
-longer write to a repository cannot finalize its prepared seals there. So they are deleted, and the collector
+longer write to a repository cannot sign its prepared seals there. So they are deleted, and the collector
 frees the bytes that nothing else needs.
 """
 

@@ -78,10 +78,10 @@ async def remove(view: View, handle: str) -> None:
 
 
 async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """Find an account in the repository by its handle; "me" means the caller. Returns (account id, row of its
-    open invitation); the row is None if the account has a role. Raises NotFound if it has neither a role nor
-    an invitation. Raises Forbidden if the caller may not change other people's roles; this right is not
-    needed to find the caller's own role."""
+    """Find a collaborator or an invited account of the repository by its handle; "me" means the caller.
+    Returns (account id, row of its open invitation); the row is None if the account has a role. Raises
+    NotFound if it has neither a role nor an invitation. Raises Forbidden if the caller may not change other
+    people's roles; this right is not needed to find the caller's own role."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:
@@ -99,8 +99,8 @@ async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | Non
 
 async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
     """Find the row of the collaborator `who`; None if there is none. Raises ThroughOrganisation if the
-    account is an admin of the organisation that owns the repository. With `remove`, raises it also if the
-    account has only the base role of that organisation."""
+    repository belongs to an organisation and the account has its role as an admin there. With `remove`,
+    raises it also if the account has no role but the organisation's base role."""
     row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if row is None or row[5] is None:
         return row

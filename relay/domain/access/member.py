@@ -195,9 +195,9 @@ def _is_me(caller: Caller, handle: str) -> bool:
 async def _find_member(
     tx: Tx, caller: Caller, org_id: str, handle: str
 ) -> tuple[str, Row | None, Row | None]:
-    """Find an account of the organisation by its handle. Returns (account id, row of its membership, row of
-    its open invitation), where one of the two rows is None. Raises NotFound if the account is neither a
-    member nor invited."""
+    """Find a member or an invited account of the organisation by its handle. Returns (account id, row of its
+    membership, row of its open invitation), where one of the two rows is None. Raises NotFound if the account
+    is neither a member nor invited."""
     if _is_me(caller, handle):
         who = caller.me.account_id
     else:

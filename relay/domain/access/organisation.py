@@ -116,7 +116,8 @@ async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
 
 
 async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The row of an organisation for an admin, as `member_of`. Raises Forbidden for other members."""
+    """The row of an organisation for an admin, with the columns that `member_of` returns. Raises NotFound if
+    the caller is not a member, and Forbidden if the caller is a member but no admin."""
     row = await member_of(tx, caller, org)
     if row[2] != "admin":
         raise Forbidden(f"this needs an admin of {row[1]}; to see them: svc org member list {row[1]}")

@@ -46,7 +46,7 @@ def register(node: Node) -> None:
 
 
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
-    """Request a role in a repository; the answer is the same whether or not it exists
+    """Request a role in a repository; the answer does not tell whether the repository exists
 
     The caller may already have a lower role. Raises AlreadyCollaborator if the caller has the role already.
     """

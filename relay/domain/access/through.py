@@ -31,9 +31,9 @@ class _NewRepository(Exception):
 
 
 async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
-    """Run `act` in a transaction that locks the organisation, all its repositories, and the names in `names`.
-    If the organisation gets another repository meanwhile, tries again. Raises Conflict after TRIES attempts.
-    """
+    """Run `act` in a transaction that locks the organisation, all its repositories, and what `names` names
+    for locking. If the organisation gets another repository meanwhile, tries again. Raises Conflict after
+    TRIES attempts."""
     for _ in range(TRIES):
         async with caller.read() as tx:
             locked = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
@@ -96,9 +96,9 @@ async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Give an account its role through the organisation again if that role is higher than its own. Call it
-    after the account's row of collaborators was changed or deleted. Returns the role that applies now, or
-    None."""
+    """Give an account its role through the organisation again, if that role is higher than the role that it
+    was given itself. Call it after the account's row of collaborators was changed or deleted. Returns the
+    role that applies now, or None."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())

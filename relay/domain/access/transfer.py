@@ -115,7 +115,7 @@ async def decline(caller: Caller, transfer: str) -> Transfer:
 async def cancel(caller: Caller, transfer: str) -> Transfer:
     """Cancel a transfer
 
-    The account that offered the repository may cancel, and its owner.
+    The account that offered the repository may cancel, and so may the repository's owner.
     """
     return await _end_transfer(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 
@@ -123,8 +123,8 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 async def _end_transfer(
     caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer and announce an event of the kind `kind`. `whose`: indexes of the columns of the
-    transfer that hold the accounts that may end it. `state`: the new state of the transfer."""
+    """End an open transfer and announce an event of the kind `kind`. `whose`: the accounts that may end the
+    transfer, given as the indexes of their columns in its row. `state`: the new state of the transfer."""
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:

@@ -1,3 +1,3 @@
-"""API keys of an account. The account makes, lists, rotates and revokes them here. Programs that accept the
-keys have them checked here.
+"""API keys of an account. The account makes, lists, rotates and revokes them here. A program that receives an
+API key sends it here to check whether it is valid.
 """

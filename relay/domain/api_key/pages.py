@@ -45,7 +45,7 @@ class RotateForm(Sent, frozen=True):
 
 
 class KeysQuery(KeyForm, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of API keys. `again`: whether the page says that the form sent last had no effect
+    """The query of the page of API keys. `again`: whether the page says that the last form had no effect
     because the session had ended."""
 
     cursor: str | None = None

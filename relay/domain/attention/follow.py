@@ -24,7 +24,7 @@ TURN = 20  # events of one transaction: each may reach a thousand watchers, whil
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
     """Add rows to inboxes for these events. For each issue, proposal or repository, its watchers and
     participants get a row for its newest event. Then each account that an event names gets a row, which
-    replaces any other row about the same thing."""
+    replaces its row about the same issue, proposal or repository."""
     bodies = await _read_texts(tx, events)
     for (repo_id, number), group in _group_by_subject(events).items():
         about = {"of_repo": repo_id, "of_number": number}
@@ -83,9 +83,9 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """Choose the events that watchers and participants are notified of. All events in `loud` are about one
-    issue, proposal or repository. Returns the newest event, which notifies everybody except its author. If
-    there are events by others, the newest of those comes before it, for that author."""
+    """Choose the events that watchers and participants are notified of. `loud`: the events about one issue,
+    proposal or repository. Everybody except its author is notified of the newest event. Its author is
+    notified of the newest event by somebody else; if there is one, it comes first in the result."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]
@@ -114,7 +114,8 @@ async def _notify_mentioned(
     tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, bodies: dict[str, list[str]]
 ) -> None:
     """Notify the accounts that a post mentions, at most MENTIONS of them. An account is notified once for
-    each post, even if the post is edited repeatedly."""
+    each post, even if the post is edited repeatedly. `about`: the issue or proposal of the post. `bodies`:
+    texts of comments and reviews, by id."""
     data = event.fields()
     post = str(data.get("id", ""))
     if rule.named:

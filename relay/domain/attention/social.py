@@ -1,5 +1,5 @@
-"""Rules of stars and watches. An account has at most one of each on a repository. The repository's counts are
-updated with each change.
+"""Rules of stars and watches. An account has at most one star and one watch on a repository. The repository's
+counts are updated with each change.
 """
 
 from __future__ import annotations

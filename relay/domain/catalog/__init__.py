@@ -1,1 +1,3 @@
-"""Rules of listings, publications, dependencies and advisories."""
+"""Rules of listings, dependencies and their repositories, advisories, artifacts of seals, and builds of the
+client.
+"""

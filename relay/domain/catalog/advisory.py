@@ -131,8 +131,8 @@ def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
 
 
 def _is_about(item: Dependency, affected: Affected) -> bool | None:
-    """Whether the advisory affects the dependency. None means that this is not certain, because the manifest
-    allows several versions or the version cannot be compared."""
+    """Whether the advisory affects the dependency. None means that this is not certain: the manifest allows
+    several versions, or the version cannot be compared."""
     if affected.package.ecosystem != item.ecosystem or key(item.ecosystem, affected.package.name) != key(
         item.ecosystem, item.name
     ):

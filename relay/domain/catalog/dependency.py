@@ -1,4 +1,6 @@
-"""Dependencies of a seal, read from the manifests of its tree as the caller sees it."""
+"""Dependencies of a seal. They are read from the package manifests in its tree, such as `pyproject.toml`, as
+far as the caller sees them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ async def find_dependencies(view: View, ref: str | None) -> Dependencies:
 
 
 async def _find_manifests(view: View, root: bytes) -> _Manifests:
-    """Find the manifests in the upper MANIFEST_LEVELS levels of folders, sorted by level, then path.
+    """Find the package manifests in the upper MANIFEST_LEVELS levels of folders, sorted by level, then path.
     Manifests that are hidden from the caller are left out."""
     manifests, level, looked = _Manifests(), [("", root)], 0
     for depth in range(MANIFEST_LEVELS):

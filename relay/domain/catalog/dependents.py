@@ -77,7 +77,8 @@ async def _read_depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence
 async def page(view: View, query: PageQuery) -> Page[Dependent]:
     """Repositories whose default branch depends on this one
 
-    Ordered by id. A repository is listed only if the caller sees it and its manifest.
+    Ordered by id. A repository is listed only if the caller sees both the repository and the file that names
+    the dependency.
     """
     me = view.principal.account_id if view.principal else ""
     async with view.read() as tx:

@@ -24,7 +24,7 @@ serves(artifact.LIST, operation="seal.artifacts", name="artifact.list_artifacts"
 
 @serves(dependency.LIST, operation="repo.dependencies", name="dependency.list_dependencies", cost=10)
 async def list_dependencies(view: View, query: DependencyQuery) -> Dependencies:
-    """Dependencies of a repository, from its manifests at a seal"""
+    """Dependencies of a repository, from the package manifests at a seal"""
     return await dependencies.find_dependencies(view, query.ref)
 
 

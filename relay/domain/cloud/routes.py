@@ -25,13 +25,13 @@ MISSING = ["billing", "credential", "provider"]
 
 @serves(endpoints.PREPARE, operation="cloud.launch", errors=(501,))
 async def prepare(caller: Caller, app_id: str, body: LaunchContextCreate) -> LaunchContext:
-    """Prepare a launch: its price, and the parts that this node lacks"""
+    """Prepare a launch of a machine: its price, and which parts for it this node lacks"""
     _refuse()
 
 
 @serves(endpoints.LAUNCH, operation="cloud.launch", errors=(501,))
 async def launch(caller: Caller, app_id: str, body: LaunchCreate) -> Instance:
-    """Launch the machine that a context describes"""
+    """Launch the machine that a launch context (the answer to a prepared launch) describes"""
     _refuse()
 
 

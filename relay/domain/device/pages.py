@@ -28,7 +28,7 @@ HERE = "/settings/devices"
 
 
 class DevicesQuery(Sent, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of devices. `again`: whether the page says that the form sent last had no effect
+    """The query of the page of devices. `again`: whether the page says that the last form had no effect
     because the session had ended."""
 
     cursor: str | None = None

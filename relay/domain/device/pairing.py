@@ -133,9 +133,9 @@ async def process(caller: Caller, user_id: str, body: PairingProcess) -> Pairing
 async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Device:
     """Confirm the digits, or refuse them; the account's confirmation registers the device
 
-    The new device confirms first, by signing its registration. The answer is 202 with a device that is not
-    paired, until the account has confirmed too, and after a refusal. The account may refuse before a device
-    has scanned the code; then `id` and `public_key` of the answer are empty.
+    The new device confirms first, by signing its registration. Until the account has confirmed too, and after
+    a refusal, the answer is 202 with an unpaired device. The account may refuse before a device has scanned
+    the code; then `id` and `public_key` of the answer are empty.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)
@@ -239,8 +239,8 @@ def _too_old() -> PairingEnded:
 
 
 def _require_whole(caller: Caller) -> None:
-    """Raise Forbidden if the caller's token is narrowed to fewer rights, because a device is added
-    permanently."""
+    """Raise Forbidden if the caller's token is narrowed to fewer rights. Such a token may not add a device,
+    because the device would stay permanently."""
     if caller.me.narrowed:
         raise Forbidden("a device joins for good, and this token has limits; run: svc login, then try again")
 

@@ -1,7 +1,7 @@
 """Routes of devices. `user_id` must be the caller's own account id; any other is answered with 404.
 
-A new device has no session. For `PROCESS` and `COMPLETE` its credential is the code that it scanned, and
-later also a signature by its key.
+A new device has no session. It proves who it is to `process` and `complete` by the code that it scanned, and
+later also by a signature of its key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ serves(endpoints.GENERATE, operation="device.pair", errors=(403, 404, 409, 429))
     per_minute=600,
 )
 async def process(caller: Caller, user_id: str, body: PairingProcess) -> PairingStep:
-    """Scan a pairing code, open it, or read the state of the pairing"""
+    """Scan a pairing code, send the opening of its commitment, or read the state of the pairing"""
     _require_may_pair(caller)
     return await pairing.process(caller, user_id, body)
 
@@ -51,8 +51,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Reply
 
 
 def _require_may_pair(caller: Caller) -> None:
-    """Raise an error unless a signed-in caller has the rights of `device.pair`. On other routes the gate
-    checks this. A caller without a session passes."""
+    """Raise an error if a signed-in caller may not pair devices (operation `device.pair`). On other routes
+    the gate checks this. A caller without a session passes."""
     if caller.principal is not None:
         admit(PAIR, caller)
         if PAIR.needs not in caller.me.caps:

@@ -270,8 +270,9 @@ async def find_leading_filter(
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """Choose from `leaders` the filter in `values` that matches the fewest rows. The list is then read along
-    the index of this filter. Returns "" if `values` has none of `leaders`."""
+    """Choose from `leaders` the filter in `values` that matches the fewest rows, so that the list is read
+    along the index of this filter. Returns "" if `values` has none of `leaders`. `amount`: a function that
+    returns the statement that counts the rows of a filter."""
     names = [name for name in leaders if name in values]
     if len(names) < 2:
         return names[0] if names else ""

@@ -97,7 +97,7 @@ async def get(caller: Caller, id: str) -> Document:
 async def put(caller: Caller, id: str, body: DocumentPut, if_match: str | None) -> Document:
     """Change a document to the given content
 
-    The change is stored as operations, so that changes of others since `base` stay.
+    The change is stored as operations, so that changes by others since the version `base` stay.
     """
     content, json = await asyncio.to_thread(to_canonical_json, body.content)
     for _ in range(ATTEMPTS):

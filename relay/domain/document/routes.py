@@ -1,4 +1,6 @@
-"""Routes of documents. A document of another account gets the same answer as a missing one."""
+"""Routes of documents. A document of another account gets the same answer as a document that does not
+exist.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ async def get(caller: Caller, id: str) -> Document | Reply:
 async def put(caller: Caller, id: str, body: DocumentPut, request: Request) -> Document | Reply:
     """Change a document to the given content
 
-    The change is stored as operations, so that changes of others since `base` stay. With If-Match, the
-    document changes only if its ETag still matches.
+    The change is stored as operations, so that changes by others since the version `base` stay. With
+    If-Match, the document changes only if its ETag still matches.
     """
     conditions = request.headers.getall("if-match", ())
     if_match = ",".join(conditions) if conditions else None

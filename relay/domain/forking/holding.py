@@ -2,8 +2,8 @@
 fork, or the base of a proposal from another repository. Only database rows are copied.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
-    async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
-    async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
+    async with …: await acquire(tx, node, target, taken)  # a fork: the objects count for its owner at once
+    async with …: await borrow(tx, node, target, taken)   # a proposal: they count when it is merged
 
 A seal is copied with its whole history and with its original signatures. A fork by somebody who does not see
 all paths gets partial trees (`forking.parting`).
@@ -43,8 +43,8 @@ LOT = 1000  # ids or digests of one statement
 class Taken:
     """The part of another repository's history that a repository takes over.
 
-    `seals`: ids of seals. `trees`: partial trees of the seals of which some paths are hidden. `sizes`: bytes
-    of the objects that the seals name, by digest. `large`: rows of files that are stored in chunks.
+    `seals`: ids of seals. `trees`: partial trees of those seals of which some paths are hidden. `sizes`:
+    bytes of the objects that the seals name, by digest. `large`: rows of files that are stored in chunks.
     """
 
     source: str
@@ -115,8 +115,8 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
-    """Turn lent objects into the repository's own objects: those that the seals `heads` name, and those in
-    `more`. Call this before one of the repository's branches gets these seals. Raises QuotaExceeded."""
+    """Make lent objects the repository's own: those that the seals `heads` name, and those in `more`. Call
+    this before one of the repository's branches gets these seals. Raises QuotaExceeded."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)
@@ -144,8 +144,8 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
 
 
 async def hand_over(tx: Tx, repo_id: str) -> None:
-    """Prepare to purge a repository, whose seals other repositories may have too. Each of these seals is
-    assigned to one of them. The repository's forks lose their parent."""
+    """Prepare to purge a repository. Other repositories may have copies of its seals; each such seal is
+    assigned to one of these repositories. The repository's forks lose their parent."""
     await tx.run(rows.HAND_OVER, of_repo=repo_id)
     await tx.run(rows.ORPHAN, of_repo=repo_id)
 

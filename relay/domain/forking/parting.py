@@ -1,8 +1,8 @@
 """The trees of a fork whose maker does not see all paths (`localstore.core.tree.partial`).
 
 Each seal keeps its id, bytes and signature, and gets a separate tree for this fork. That tree lacks the
-names, digests and sizes of everything hidden from the maker. In the fork, all code reads this tree for every
-caller. So answers need no filtering, and later path rules of the parent change nothing.
+names, digests and sizes of everything hidden from the maker of the fork. In the fork, all code reads this
+tree for every caller. So answers need no filtering, and later path rules of the fork's parent change nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class Parts:
 async def part_trees(
     tx: Tx, load: Load, source: str, roots: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
 ) -> Parts:
-    """Make the partial trees of seals under `policy`. `roots`: by seal id, the root in `source` and the
-    signed root. Raises TooLarge if the trees need too many new directories."""
+    """Make the partial trees of seals under `policy`. `roots`: for each seal id, the root of the seal's tree
+    in the repository `source`, and the root that was signed. Raises TooLarge if the trees need too many new
+    directories."""
     parts = Parts({seal_id: root for seal_id, (root, signed) in roots.items() if root != signed})
     if policy is None:
         return parts

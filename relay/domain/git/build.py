@@ -55,7 +55,7 @@ class Unfinished(Exception):
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
     """The branches and tags that git gets, sorted by name. Refs without a seal are left out, and so are refs
-    whose names git cannot have together with others."""
+    whose names clash in git (`without_clashes`)."""
     refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
     return without_clashes(refs, view.repo.default_branch)
 
@@ -87,8 +87,8 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 
 
 def _is_scattered(cache: Cache) -> bool:
-    """Whether joining the packs is worthwhile. It is if many packs were added since the last join, or if
-    these have most of the bytes."""
+    """Whether joining the packs is worthwhile: many packs were added since the last join, or the added packs
+    have most of the bytes."""
     sizes, joined = cache.pack_sizes(), cache.read_joined()
     fresh = [size for name, size in sizes.items() if name not in joined]
     return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
@@ -105,8 +105,8 @@ async def _join(view: View, cache: Cache, lock: int) -> None:
 
 
 def _repack(cache: Cache, lock: int) -> None:
-    """Join the packs into one with deltas. Objects that no ref reaches are kept, because seals are readable
-    by id."""
+    """Join the packs into one with deltas. Objects that no ref reaches are kept, because a seal stays
+    readable by its id."""
     words = ("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q")
     # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
     with contextlib.suppress(OSError):  # it is logged
@@ -189,7 +189,7 @@ class _Builder:
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
         """Find the parents in git of these seals and of their ancestors, down to `window` generations below
-        the newest. Returns the parents by seal id."""
+        the newest of these seals. Returns the parents by seal id."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
         parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
@@ -205,8 +205,8 @@ class _Builder:
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
     async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
-        """Add the seals that were merged into these seals to their parents, in the order of the payload.
-        Merged seals that the repository does not have, as in a fork, are left out."""
+        """To the parents of these seals, add the seals that were merged into them, in the order of the
+        payload. Merged seals that the repository does not have, as in a fork, are left out."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.to_row(row).payload).provenance.merge
@@ -411,8 +411,8 @@ class _Builder:
 
 
 def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yields the seals of the graph, each after its parents. All ancestors of one parent come before those of
-    the next."""
+    """Yields the seals of the graph, each after its parents. If a seal has several parents, all ancestors of
+    one parent come before those of the next parent."""
     done: set[str] = set()
     for start in graph:
         stack = [(start, iter(graph[start]))]

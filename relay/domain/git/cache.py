@@ -94,8 +94,8 @@ class Cache:
         return _read_text(self.folder / "current")
 
     def refusal(self) -> str | None:
-        """Read why this bare repository cannot be built. Returns None if no reason was recorded, or if it is
-        older than a day."""
+        """Read why this bare repository cannot be built. Returns None if no reason was recorded, or if the
+        recorded reason is older than a day."""
         path = self.root / f"{self.repo_id}.refused"
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:

@@ -25,8 +25,8 @@ VERSIONS = ("version=2", "version=1")
 
 
 class RefsQuery(msgspec.Struct, frozen=True):
-    """The query of git's first request. `service`: the git program that the next request will call. Old
-    clients, which expect a server without programs, leave it empty."""
+    """The query of git's first request. `service`: the git program that the next request will call. It is
+    empty for old clients, which only download files and call no program on the server."""
 
     service: str = ""
 

@@ -60,8 +60,9 @@ def register(node: Node) -> None:
         await sweep(node)
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        """Add jobs for the caches of these events' repositories. After new seals, a job continues the build
-        of the cache. After a change of access, a job deletes caches that git may no longer read."""
+        """Add jobs for the git caches of the repositories that these events are about. After new seals, a job
+        continues the build of the cache. After a change of access, a job deletes caches that git may no
+        longer read."""
         for repo_id in sorted(
             {event.repo_id for event in events if event.kind == "seal.create" and event.repo_id}
         ):
@@ -79,9 +80,9 @@ def register(node: Node) -> None:
 
 
 async def find_view(caller: Caller, owner: str, name: str) -> View:
-    """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden, end-to-end
-    encrypted, or partly hidden; a commit without some of its paths would have another id. For a caller
-    without credentials it raises Unauthorized in all these cases."""
+    """The repository as the caller reads it with git. Raises NotFound if it is missing, hidden or end-to-end
+    encrypted. Raises NotFound also if some paths are hidden from the caller, because a commit without them
+    would have another id. A caller without credentials gets Unauthorized in all these cases."""
     try:
         readable = await view_at(_READS, caller, owner, name.removesuffix(".git"))
         _require_readable(readable)
@@ -93,8 +94,8 @@ async def find_view(caller: Caller, owner: str, name: str) -> View:
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
-    """The answer to git's first request: the capabilities and the refs. If git asks for the refs later, they
-    are left out."""
+    """The answer to git's first request: the capabilities and the refs. The refs are left out in the version
+    of git's protocol in which git asks for them in a later request."""
     _require_git()
     cache = _cache_of(view.node, view.repo.id)
     if protocol != LISTS_LATER or cache.read_fingerprint() is None:

@@ -27,8 +27,8 @@ class Relation:
 
 class Graph:
     """A graph of seals and their parents, which are read when they are needed. Each read covers some
-    generations below all seals that are known as parents but not yet read. Reading for one seal at a time
-    would read parallel histories again and again."""
+    generations at once, for all seals at the edge of the graph (known as parents, but not read yet). If each
+    read were for one seal, parallel histories would be read again and again."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
@@ -67,8 +67,9 @@ async def find_relation(tx: Tx, base: str, head: str) -> Relation:
     """Find how two seals are related. Walks both histories from the highest generation down until only common
     seals are left.
 
-    A seal is visited after all its descendants, so its marks say whether base, head or both reach it. The
-    first seal that both reach is the nearest common ancestor.
+    Each seal on the way is marked with who reaches it: base, head or both. It is visited after all its
+    descendants, so its marks are complete by then. The first seal that both reach is the nearest common
+    ancestor.
     """
     graph = Graph(tx)
     marks = {base: _BASE}

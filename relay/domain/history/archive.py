@@ -1,7 +1,7 @@
 """Streams a whole tree as one gzip tarball. The same seal always gives the same bytes, and memory is bounded.
 
 The tarball is made in steps. Before each step the reader waits for its turn (`relay.memory.streams`). A
-separate process writes the members and compresses them.
+separate process writes and compresses the members of the tarball (one for each file).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 async def _compress_step(
     view: View, parts: AsyncIterator[FilePiece], seconds: int, before: ArchivePart
 ) -> ArchivePart | None:
-    """Compress as many of the next parts as fit into one step. `seconds`: the time that the members are
-    given. `before`: the result of the previous step. Returns None at the end."""
+    """Compress as many of the next parts as fit into one step. `seconds`: the time of last change that all
+    files in the archive get. `before`: the result of the previous step. Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
         taken: list[FilePiece] = []
         size = 0

@@ -1,5 +1,5 @@
-"""Blame: which seal each line comes from, called the line's owner. Computed on request, cached, and continued
-from cached versions.
+"""Blame: which seal each line comes from, called the line's owner. Blame is computed on request and cached.
+For a newer version of a file it continues from the cached owners of an older one.
 
 The owners of a version's lines are derived from the owners in its parents' versions, as in git. Lines that a
 merge took from a parent keep their owners; the first parent is compared first, the merged seals last. A
@@ -62,8 +62,8 @@ class _SpentWork:
 @dataclass(slots=True)
 class _Progress:
     """The progress of blame on one path. `owners`: the owners of the lines in some versions, by seal id.
-    `unkept`: steps since owners were last cached in the database. `first_parent`: whether lines that came
-    from merged seals belong to the merge."""
+    `unkept`: number of versions worked on since owners were last cached. `first_parent`: whether lines that
+    came from merged seals belong to the merge."""
 
     view: View
     path: str
@@ -119,8 +119,9 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
-    """Find the owners of the file's lines at the seal (the seals that they come from). If renames or merges
-    nest a history too deeply, its oldest files are resolved first and their owners are cached."""
+    """Find the owners of the file's lines at the seal (the seals that they come from). If its owners depend
+    on too long a chain of other files, through renames or merges, the oldest of these files are resolved
+    first and their owners are cached."""
     waiting = [(path, seal_id, file)]
     spent = _SpentWork()
     while True:
@@ -139,8 +140,8 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
-    """Find the owners of the file's lines at the seal (the seals that they come from). They are the owners in
-    the file's last version along the seal's first parents."""
+    """Find the owners of the file's lines at the seal (the seals that they come from). These are the owners
+    in the last version that changed the file, searched along the first parents of the seal."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -176,8 +177,8 @@ async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version],
     """Find the versions of the path along first parents. Returns (versions, known): the versions, newest
     first, and the index of the newest one with known owners, or None.
 
-    The list ends at that version, or where the path was absent or not text. The search goes deeper step by
-    step, so that it does not walk a whole history for each name and each merged branch.
+    The list ends at that version, or where the path was absent or not text. The search reads a few steps of
+    history first and then twice as many each time, so that it need not walk the whole history.
     """
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
@@ -203,7 +204,7 @@ async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version],
 
 
 async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
-    """The row of the root seal of a history (`end`) if the seal has the path, else an empty list. A root seal
+    """The row of the root seal of a history (`end`) if its tree has the path, else an empty list. A root seal
     counts as changing everything in its tree."""
     root_seal = await sealed.seal(work.view, end[0])
     file = (await sealed.find_entries(work.view, root_seal.root, [work.path])).get(work.path)
@@ -214,7 +215,8 @@ async def _cut_at_missing(work: _Progress, changed_rows: list[Row]) -> list[Row]
     """Cut `changed_rows` at the first row whose file the repository lacks. That row is kept, but as a removal
     of the file.
 
-    All repositories that have a seal share the list of its changes, so this repository may lack a file in it.
+    All repositories that have a seal share the list of its changes, so the list may name a file that this
+    repository lacks.
     """
     for at, row in enumerate(changed_rows):
         if not await _has_file(work, row[0]):
@@ -387,7 +389,8 @@ async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
     None if none are cached.
 
     Owners that a whole view computed are cached in the database. Owners of filtered views are cached in
-    memory by the number of the path policy, because all filtered views of a repository see the same.
+    memory for the current path policy (by its number), because all filtered views of a repository see the
+    same paths.
     """
     ids = [version.seal_id for version in versions]
     if work.view.policy is not None:

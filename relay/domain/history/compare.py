@@ -78,9 +78,9 @@ def _next_cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | N
 
 
 async def _find_bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """Find the nearest common ancestors of the two seals and return their ids. If `related`, found along
-    parents, says that one of the seals is an ancestor of the other, that seal is the only one. Otherwise
-    seals that were merged are followed too."""
+    """Find the nearest common ancestors of the two seals and return their ids. If one of the seals is an
+    ancestor of the other along parents (as `related` says), it is the only result. Otherwise seals that were
+    merged in are followed too."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -177,8 +177,8 @@ async def _patch_files(view: View, pairs: list[Pair], at: int, limit: int) -> Ch
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first pairs of files that may be compared in one turn, within the `unread` bytes that the page may
-    still read."""
+    """The first pairs of files that may be compared in one turn, as long as their texts have at most `unread`
+    bytes, the bytes that the page may still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weigh(pair)

@@ -46,8 +46,8 @@ async def protect_held(node: Node, tx: Tx, repo_id: str, digests: Collection[byt
 async def read(
     node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
-    """Read the bytes of these objects of the repository, by digest. `tx`: the transaction to use; if None, it
-    opens its own. `cache`: keep their frames (compressed groups of objects) in memory for the next reads.
+    """Read the bytes of these objects of the repository, by digest. `tx`: the transaction to use; if None, a
+    new one is opened. `cache`: keep their frames (compressed groups of objects) in memory for the next reads.
     Raises PayloadMissing with the digests of objects that the repository lacks."""
     distinct = sorted(set(digests))
     if not distinct:
@@ -96,8 +96,8 @@ async def is_held_and_safe(node: Node, tx: Tx, repo_id: str, files: Collection[F
 
 
 async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """Find which held objects are text, and return their digests. `sizes`: the size of each object in bytes,
-    by digest.
+    """Find which of these objects, all held by the repository, are text. Returns their digests. `sizes`: the
+    size of each object in bytes, by digest.
 
     Each object is read once. At most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises
     Unavailable if the collector has deleted an object meanwhile.

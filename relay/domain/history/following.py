@@ -19,8 +19,8 @@ NAMES_MAX = 100  # of one file that a page goes through
 
 
 class _Way(NamedTuple):
-    """A position in the walk through a file's history: start at the seal `at`, skip `skip` seals that may
-    have changed the file, and follow the file at `path`."""
+    """A position in the walk through a file's history: the walk continues at the seal `at` and follows the
+    file at `path`. Of the seals that may have changed the file, it skips the first `skip`."""
 
     at: str
     skip: int
@@ -68,8 +68,8 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
 async def _add_seals(
     view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
 ) -> _Way | None:
-    """Append the seals that changed the file under its current name to `seal_ids`, until it has `size`.
-    Returns the position at which to continue, None at the end."""
+    """Append the seals that changed the file under its current name to `seal_ids`, until that list has `size`
+    ids. Returns the position at which to continue, or None at the end."""
     ids, behind = await history.find_touching(
         view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )

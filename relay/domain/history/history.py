@@ -1,4 +1,4 @@
-"""Reading sealed history: the walk of seals, one seal, trees and files."""
+"""Reading sealed history: the walk (the seals of a history, newest first), one seal, trees and files."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ def _read_position(cursor: str | None) -> tuple[str, int]:
 async def walk(
     tx: Tx, view: View, head: str, skip: int, limit: int, *, first_parent: bool = False
 ) -> list[str]:
-    """The ids at the positions `skip` to `skip + limit` in the walk from `head`. Raises NotFound unless
-    `head` is a seal of the repository."""
+    """The ids of the seals at the positions `skip` to `skip + limit` in the walk from `head` (its history,
+    newest first). Raises NotFound unless `head` is a seal of the repository."""
     await _require_seal(tx, view, head)
     start = {"head": head, "repo_id": view.repo.id}
     steps = min(skip + limit, walks.ALL_STEPS)
@@ -213,12 +213,12 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def find_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
-    """Find seals of the walk from `head` that changed the path. Returns (ids, next): at most `size` ids, and
-    the candidate at which to continue, None at the end.
+    """Find seals of the walk from `head` that changed the path. A candidate is a seal that may have changed
+    the path; the first `skip` candidates are skipped. Returns (ids, next): at most `size` ids, and the number
+    of candidates to skip next time, or None at the end.
 
-    A candidate is a seal that may have changed the path; `skip` is the number of candidates to skip. Where
-    part of the history is hidden, empty pages would reveal hidden changes. So the search then continues until
-    it finds a seal, and each further page counts as work of the caller.
+    In a partial fork, an empty page would reveal that hidden paths were changed. So there the search
+    continues until it finds a seal, and the work of each further search counts against the caller's budget.
     """
     while True:
         ids, behind = await _walk_touching(view, head, path, skip, size, first_parent=first_parent)
@@ -232,8 +232,9 @@ async def find_touching(
 async def _walk_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
 ) -> tuple[list[str], int | None]:
-    """Find seals of the walk from `head` that changed the path, after `skip` candidates. Returns (ids, next):
-    at most `size` ids, and the candidate at which to continue, None at the end.
+    """Find seals of the walk from `head` that changed the path, after the first `skip` candidates (seals that
+    may have changed it). Returns (ids, next): at most `size` ids, and the number of candidates to skip next
+    time, or None at the end.
 
     A root seal counts as changing everything in its tree. A merge counts as changing only what differs from
     every tree that it joined. If very many candidates turn out not to have changed the path, there are fewer
@@ -311,8 +312,8 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 
 
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed anything that the caller sees, at the path or below it. `span`: the path,
-    as parameters of statements."""
+    """Whether a candidate changed anything that the caller sees, at the path or below it. `span`: the
+    parameters of SQL statements that select the path and everything below it."""
     if generation == walks.FIRST:
         return await sealed.has_path(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])
@@ -326,8 +327,8 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
     """Whether one of these paths is a file of this repository, in the tree of the seal or of its first
-    parent. All repositories that have a seal share the list of its changes. A fork among them may lack some
-    of the files."""
+    parent. All repositories that have a seal share the list of its changes, so a fork may lack some of the
+    files in it."""
     if await sealed.find_entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -486,7 +487,7 @@ def sniff(data: bytes) -> str:
 
 def cache_control_of(view: View) -> str:
     """The Cache-Control header of an answer about a seal id. The bytes never change, but access to them does.
-    So a cache has to ask again after PUBLIC_SECONDS, or each time if the bytes are private, and then gets a
+    So a cache has to ask again after PUBLIC_SECONDS, and each time if the bytes are private; it then gets a
     304. With a path policy the answer depends on the caller, so it must not be shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"

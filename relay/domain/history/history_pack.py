@@ -1,4 +1,5 @@
-"""A slice of the history, in the order of the walk, as one tar stream: seals, and the files that they added.
+"""A slice of the history (some successive seals, newest first) as one tar stream: seals, and the files that
+they added.
 
 The first member is `manifest.jsonl`. It has one seal on each line as `Seal`, with more fields:
 
@@ -7,8 +8,8 @@ The first member is `manifest.jsonl`. It has one seal on each line as `Seal`, wi
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
 
 Then follow `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip`
-leaves out the files of the seal before it in the walk, because the reader has them already. A slice may end
-before `limit`; its link says where the next slice continues.
+leaves out the files of the seal just before the slice, because the reader has them already. A slice may end
+before `limit`; its Link header says where the next slice continues.
 
 The stream is made in steps. Before each step the reader waits for its turn (`relay.memory.streams`).
 """
@@ -78,9 +79,9 @@ class _Manifest:
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
-    """Send a slice of the walk of seals, with the files that they added, as a tar stream (see the module).
-    `start`: a seal id, or None for the head of the default branch. `limit`: how many seals at most. `skip`:
-    how many seals to skip."""
+    """Send a slice of the history as a tar stream: seals, newest first, and the files that they added (see
+    the module). `start`: a seal id, or None for the head of the default branch. `limit`: how many seals at
+    most. `skip`: how many seals to skip."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _find_slice(limit, skip)

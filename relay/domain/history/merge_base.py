@@ -15,8 +15,8 @@ WINDOW = 256  # generations read at once
 
 class _SearchedSeal(Node, frozen=True):
     """A seal in a search for common ancestors. `parents`: its parents. `merged`: the seals merged into it
-    that the repository has. `above`, which `Node` declares, contains both. `order_at`: its time in the order
-    of history."""
+    that the repository has. `above`, a field of `Node`, contains both. `order_at`: the time by which
+    histories are sorted."""
 
     parents: Sequence[str]
     merged: Sequence[str]
@@ -40,8 +40,8 @@ async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
 async def only_in_head(
     tx: Tx, repo_id: str, base: str, head: str, *, first_parent: bool = False
 ) -> list[str]:
-    """The seals in the history of `head` that are not in the history of `base`, in the order of history.
-    `first_parent`: only follow the first parents of the head."""
+    """The seals in the history of `head` that are not in the history of `base`, newest first. `first_parent`:
+    only follow the first parents of the head."""
     loaded: dict[str, _SearchedSeal] = {}
     await _load(tx, repo_id, [base, head], loaded)
     in_base, marked = {base}, {base, head}

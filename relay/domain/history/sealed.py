@@ -78,8 +78,8 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
 
 
 async def find_head(view: View, tx: Tx, name: str) -> str | None:
-    """Find the seal that `name` means: a branch, a tag, `pr:N` or a full seal id. Returns its id, or None for
-    a branch without seals. Raises NotFound for any other name."""
+    """Find the seal that `name` means: a branch, a tag, `pr:N` (the newest version of proposal N) or a full
+    seal id. Returns its id, or None for a branch without seals. Raises NotFound for any other name."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
     ref = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
@@ -193,9 +193,9 @@ async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """Find the visible differences between two trees, as `find_changes` does, but in the caller's turn and on
-    the caller's budget. Use it for answers in which the caller chooses the trees. `paid`: the caller has
-    already waited for the budget."""
+    """Find the visible differences between two trees, as `find_changes` does, but wait for the caller's turn
+    and count the CPU time on the caller's budget. Use it for answers in which the caller chooses the trees.
+    `paid`: the caller has already waited for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:
             differences = await find_changes(view, old, new)
@@ -207,8 +207,8 @@ async def changes_in_turn(
 async def walk_files(
     view: View, root: bytes, prefix: str = ""
 ) -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields (path, file) of every file at or below `prefix` that the caller sees, sorted by path. The tree
-    is read in the caller's turns and on the caller's budget."""
+    """Yields (path, file) of every file at or below `prefix` that the caller sees, sorted by path. Each part
+    of the tree is read in a turn of the caller, and its CPU time counts on the caller's budget."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
     if not prefix:
@@ -290,8 +290,8 @@ async def _walk(
 
 
 class DirectoryReader:
-    """Reads the directory objects of a walk, several at once. Large ones count against the caller's memory
-    lease until the request ends."""
+    """Reads the directory objects of a walk, several at once. Large ones count as memory of the caller's
+    request until the request ends."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -299,8 +299,8 @@ class DirectoryReader:
         self._held = 0
 
     async def read(self, digest: bytes, ahead: Iterable[bytes]) -> bytes:
-        """Read a directory. `ahead`: the directories that the walk needs next, which are read with it. They
-        are only iterated if the directory has not been read yet."""
+        """Read a directory. `ahead`: the directories that the walk needs next, which are read with it.
+        `ahead` is only iterated if the directory has not been read yet."""
         if digest not in self._ready:
             self._ready = await _read_directories(self._view, digest, ahead)
         raw = self._ready[digest]
@@ -354,8 +354,8 @@ class Piece:
 
 async def read_contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Piece, None]:
     """Yields the bytes of many files in order. Small files are read in batches and large ones in pieces. The
-    bytes in memory count against the caller's lease. Raises Unavailable if memory does not become free in
-    time."""
+    bytes in memory count as memory of the caller's request. Raises Unavailable if memory does not become free
+    in time."""
     batch: list[int] = []
     weight = 0
     for at, file in enumerate(files):

@@ -101,7 +101,8 @@ async def create(
     kind: Kind = "user",
     phase: str = PHASE,
 ) -> AccountRow:
-    """Insert an account of a person or organisation. Raises NameTaken if the handle is not free."""
+    """Insert an account of a person or organisation. Raises NameTaken if the handle is not free. `phase`: how
+    the account came about, such as `local` (with a password or device key) or `oidc_linked`."""
     await require_free(tx, handle)
     account = AccountRow(account_id, kind, handle, None, None, password_hash, phase)
     try:

@@ -58,7 +58,7 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600, "pairing codes")  # a code has 52
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge for registering a key, which only the holder of both keys can answer
+    """A challenge for registering a device's keys, which only their holder can answer
 
     The challenge is valid only for the signed-in account and session.
     """
@@ -120,8 +120,8 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
     """Sign in with a device key. Returns a session bound to the key.
 
     A registered key signs in to its account. A new key gets a new account if the handle is free. To join an
-    existing account, a new key needs a pairing code; without one, HandleTaken is raised. A pairing code with
-    a free handle raises Invalid, because the handle must be mistyped.
+    existing account, a new key needs a pairing code; without a code, HandleTaken is raised. A pairing code
+    with a free handle raises Invalid, because the handle must be mistyped.
     """
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
@@ -174,9 +174,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """The rights that a new device key keeps after the session ends. They are the caller's rights if the
-    caller may add devices permanently, else none, because the key would outlive the caller's token. While
-    that token is valid, the key signs like any other key."""
+    """The rights that a new device key keeps after the session ends. If the caller may add devices
+    permanently, they are the caller's rights. Otherwise there are none, because the key would outlive the
+    caller's token."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
@@ -288,8 +288,8 @@ async def store(
     registration: bytes,
     caps: Iterable[str],
 ) -> DeviceKeyRow:
-    """Register a key with the statement that it signed itself. `caps`: the rights that the key has without a
-    session. Raises SignatureInvalid or DeviceKeyExists."""
+    """Register a key. `registration`: the statement of registration that the key has signed. `caps`: the
+    rights that the key has without a session. Raises SignatureInvalid or DeviceKeyExists."""
     verify_registration(caller.node.config.public_url, account_id, ed25519, registration)
     now = now_ms()
     key = DeviceKeyRow(

@@ -22,8 +22,8 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """Limits on guesses of a secret. One limit is for each handle and network. The other is for each handle
-    and all unknown networks together: it allows `strangers` tries, which refill within `seconds`. `what`: the
+    """Limits on guesses of a secret. One limit is for each handle and network. Another is for each handle and
+    counts tries from all unknown networks together: it allows `strangers` tries within `seconds`. `what`: the
     name of the secrets, for messages."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:

@@ -64,7 +64,7 @@ serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(4
     auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
 )
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
-    """A new access token for the refresh cookie, or for {refresh_token} in the body
+    """A new access token for a refresh token, which the cookie or the body ({refresh_token}) has
 
     A refresh token works once.
     """

@@ -1,4 +1,6 @@
-"""Sessions. They are created at sign-in, refreshed, listed, and ended together with their children."""
+"""Sessions. They are created at sign-in, refreshed, listed and ended. A session that approves the sign-in of
+a terminal is the parent of the terminal's session. When a parent ends, its children end too.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +72,8 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSession:
-    """A session to be created. Its token is minted before the transaction, so that the database is not locked
-    while the relay waits for the signer."""
+    """A session to be created. Its token is signed before the transaction, so that the database is not locked
+    while the relay waits for the signature."""
 
     id: str
     account_id: str
@@ -85,8 +87,8 @@ class PlannedSession:
     way: str | None
 
     async def write(self, tx: Tx) -> None:
-        """Insert the session. A session with a parent has the parent's way of sign-in unless it has its
-        own."""
+        """Insert the session. If it has no way of sign-in of its own, it gets the way of its parent (the
+        session that approved it), if it has a parent."""
         way = self.way or (await tx.value(rows.WAY, id=self.parent_id) if self.parent_id else None)
         await tx.run(
             rows.INSERT,
@@ -118,9 +120,9 @@ async def plan_session(
     token_until: int | None = None,
     way: str | None = None,
 ) -> PlannedSession:
-    """Mint the token of a new session, and return the session, which the caller has to write. `token_until`:
-    when the token ends; a session that can be refreshed ends later than its token. `way`: password,
-    device_key, or the name of an identity provider."""
+    """Make a new session with its token, and return the session, which the caller has to write.
+    `token_until`: when the token ends; a session that can be refreshed ends later than its token. `way`:
+    password, device_key, or the name of an identity provider."""
     session_id, caps = new_id(), tuple(sorted(caps))
     token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
     return PlannedSession(
@@ -201,8 +203,8 @@ async def refresh(caller: Caller, token: str | None) -> NewSession:
     """Issue a new access token and refresh token for the same session.
 
     A refresh token works once. If it is used again within seconds, two tabs were probably in a race, and
-    Conflict is raised. If it is used again later, it counts as stolen, and the session ends with its
-    children.
+    Conflict is raised. If it is used again later, it counts as stolen. The session then ends, and so do its
+    children (sessions of terminals that it approved).
     """
     if caller.principal is not None and caller.principal.is_guest:
         raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")
@@ -247,8 +249,9 @@ def is_due(me: Principal) -> bool:
 
 
 async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
-    """End the caller's session and its children. If the access token has expired, the refresh token
-    identifies the session. If there is no session, nothing happens. Raises Forbidden for a narrowed token."""
+    """End the caller's session and its children (sessions of terminals that it approved). If the access token
+    has expired, the refresh token identifies the session. If there is no session, nothing happens. Raises
+    Forbidden for a narrowed token."""
     me, ended = caller.principal, None
     if me is not None and me.narrowed:
         raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
@@ -287,8 +290,8 @@ async def revoke(caller: Caller, session_id: str) -> None:
 
 
 async def end(tx: Tx, node: Node, account_id: str, session_id: str) -> list[str]:
-    """End a session of this account and its children. Their sockets close after the commit. Returns the ids
-    of the ended sessions."""
+    """End a session of this account and its children (sessions of terminals that it approved). Their sockets
+    close after the commit. Returns the ids of the ended sessions."""
     return await end_all(
         tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)]
     )

@@ -51,8 +51,8 @@ class Lacking(Exception):
 
 
 def _first_number(branch_id: str, directory: str) -> int:
-    """The lane number of the first child of this directory of the base. The other children have the following
-    numbers, which wrap around at the end of the range."""
+    """The lane number of the first child of this directory of the base. The directory's other children have
+    the numbers that follow, which wrap around at the end of the range."""
     return int.from_bytes(
         digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
     )

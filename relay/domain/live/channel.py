@@ -41,14 +41,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RunOnRepository(Protocol):
-    """A function that runs `work` on a repository under the same rules as a request for this operation."""
+    """A function that runs `work` on a repository. It first checks everything that the gate checks for a
+    request of the operation `operation`."""
 
     async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
 
 
 async def open_channel(door: RunOnRepository, peer: Peer, body: Open) -> list[bytes]:
     """Open a channel. Returns its first messages, or the message that refuses it. Later messages are queued
-    for the peer."""
+    for the peer. `door`: the function that reaches the repository (`RunOnRepository`). `peer`: the listener
+    that opens the channel."""
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
             raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")
@@ -163,7 +165,7 @@ def _channel(peer: Peer, number: int) -> Channel:
 
 def to_refusal(number: int, error: SvcError, id: int | None = None) -> bytes:
     """Make the message that refuses a client's message on the channel `number`. `id`: the id of the refused
-    updates."""
+    updates, if the message had updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
     message = Refused(

@@ -59,8 +59,9 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """The epochs (sections of a lane's updates) that a seal ends. `edited`: their lanes. `states`: the final
-    states of the lanes whose log is larger than their state."""
+    """The epochs (sections of a lane's updates) that a seal ends. `edited`: the lanes of these epochs.
+    `states`: final states, of those lanes whose log is longer than their text, as far as they fit into
+    memory."""
 
     edited: list[LaneRow]
     states: Mapping[LaneKey, bytes]
@@ -156,7 +157,8 @@ class Ends(NamedTuple):
 async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
     """Find the final states of older epochs, or the logs to compute them from. `behind`: pairs of (lane
     number, first epoch). Every stored epoch of the lane from the first one on is returned. If they exceed
-    ENDS_AT_ONCE bytes, some are left out; a device that needs them merges less exactly."""
+    ENDS_AT_ONCE bytes, some are left out. A device that would need these merges its typed edits as texts,
+    which is less exact."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)

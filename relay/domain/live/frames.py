@@ -124,6 +124,6 @@ def _encode_body(before: int, after: Frontier, replica: int, updates: Sequence[S
 
 
 def _to_all(row: LaneRow) -> Row:
-    """Convert a row to the form that all listeners receive. Its field `other` names the last change by any
-    replica except the one that changed the row last."""
+    """Convert a row to the form that all listeners receive. Its field `other` names the newest change that
+    was not made by the replica of the row's last change."""
     return row_to_wire(row, row.last_replica)

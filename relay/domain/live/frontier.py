@@ -42,7 +42,8 @@ async def find_branch(look: Look, repo_id: str, name: str) -> RefRow:
 
 
 async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
-    """Find the account's registered key. Returns None if it is unknown or revoked."""
+    """Find the account's registered key. Returns None if it is unknown or revoked. `look`: a function that
+    runs a statement and returns its first row."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
     row = await look(replicas.KEY, key_id=key_id)
@@ -134,8 +135,8 @@ async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozense
 async def find_sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
-    """Read the sources from which the lanes of these text rows are built. Raises TooLarge if they exceed the
-    memory for texts."""
+    """Read the sources from which these lanes are built: their first texts and the operations since. `lanes`:
+    rows of text files. Raises TooLarge if the texts exceed the memory for texts."""
     text_rows = list(lanes)
     if sum(row.size for row in text_rows) > limits.LOADED_TEXTS:
         raise TooLarge(f"these texts have more than {limits.LOADED_TEXTS} bytes together; name fewer at once")
@@ -150,8 +151,9 @@ async def find_sources(
 
 
 async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Open a desk, which has the lanes (live texts) of these rows to work on. Lanes that are in memory are
-    borrowed from there. For the others, the desk has the sources from which they are built."""
+    """Open a desk, which has the lanes (live texts) of these rows to work on. `texts`: rows of text files.
+    Lanes that are in memory are borrowed from there. For the others, the desk has the sources from which they
+    are built."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await find_sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
@@ -171,8 +173,8 @@ async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Col
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """Run `work` on the lanes of these text rows, in a thread, and return its result. `work` must not change
-    the lanes."""
+    """Run `work` on the lanes (live texts) of these rows, in a thread, and return its result. `texts`: rows
+    of text files. `work` must not change the lanes."""
     lent = await open_desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:

@@ -1,7 +1,7 @@
 """Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
 carried over it.
 
-For each path that the seal changed, the landing follows the lane protocol (merge seal):
+For each path that the seal changed, the landing follows the lane protocol (docs/design/004):
 
 - If the frontier has the old sealed bytes, it gets the new bytes.
 - If the live text was edited, the seal's change is merged into it like a captured edit.
@@ -64,7 +64,8 @@ class LandingNeeded(Exception):
 class WorkedLanding:
     """A landing that was computed outside of a transaction. `roots`: the trees before and after. `given`: the
     frontier before. `landed`: the resulting frontier. `loaded_paths`: the paths that were read. `base`: the
-    branch's base at these paths. `carried`: lanes to drop from memory."""
+    branch's base at these paths. `carried`: the text lanes that the landing read or changed; they are dropped
+    from memory."""
 
     roots: tuple[bytes | None, bytes]
     loaded_paths: set[str]

@@ -126,8 +126,9 @@ def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None)
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states of lanes one by one. `lanes` and `logs`: those whose states are not computed
-    yet."""
+    """Computes full states of lanes one by one. `lanes`: rows of the lanes whose states are not computed yet.
+    `logs`: older epochs whose final states are not computed yet, with the texts and updates to compute them
+    from."""
 
     branch_id: str
     lanes: list[LaneRow]

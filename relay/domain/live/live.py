@@ -114,7 +114,8 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
-    """Apply a batch in one transaction. Each update is checked in the order that the lane protocol gives."""
+    """Apply a batch in one transaction. Each update is checked in the order that the lane protocol gives
+    (docs/design/004)."""
     if not batch.updates or any(update.kind != "delete" for update in batch.updates):
         view.node.reserve.require()
     signatures = _check_shape(batch)

@@ -1,5 +1,5 @@
 """Decides the answer to one live update, without I/O. It makes the checks in the order that the lane protocol
-gives.
+gives (docs/design/004).
 
 A `Batch` holds the rows, directories, objects and lanes that its updates may need. It processes the updates
 in order, and collects the changes to write.
@@ -73,10 +73,10 @@ class Frontier:
 
     `seq`: number of the frontier's last change. `rows`: by path, the rows at the affected paths and at the
     paths of their parent directories, where a file would clash. `directories`: by path, the number of files
-    below the affected paths and below their parents. It does not count files of the base (the tree that the
-    branch began with); `below` counts those. `unwritten`: affected paths of base files that have no row.
-    `taken`: lane numbers of such files that other lanes already use. `changed`: the paths whose rows were
-    changed here. `log`: the operations to append, by lane.
+    below the affected paths and below their parents, without files of the base (the tree that the branch
+    began with). `below`: the same number for files of the base. `unwritten`: affected paths of base files
+    that have no row. `taken`: lane numbers of files in `unwritten` that another lane uses already. `changed`:
+    the paths whose rows were changed here. `log`: the operations to append, by lane.
     """
 
     branch_id: str
@@ -192,10 +192,10 @@ class Frontier:
 class Batch:
     """A batch of updates of one replica, with everything needed to answer them.
 
-    `held`: by digest, the size of the named objects that the repository holds. `large`: the same for files
-    held in chunks. `texts`: the digests of `held` that are text. `bench`: computes edits of lanes. `done`:
-    answers so far. `manifests`: by digest, the bytes of each `.svc.yaml` that the frontier may have, if a
-    file cap is needed.
+    `held`: by digest, the size of those objects that the updates name and the repository holds. `large`: by
+    digest, the size of such files that it holds in chunks. `texts`: the digests of `held` that are text.
+    `bench`: computes edits of lanes. `done`: answers so far. `manifests`: by digest, the bytes of each
+    `.svc.yaml` that the frontier may have, if a file cap is needed.
     """
 
     frontier: Frontier

@@ -77,7 +77,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
 
 async def wait(caller: Caller, body: PollRequest, door: RunOnRepository) -> PollAnswer:
     """Wait for events of the repositories that the caller may see, and for frames of the requested branches.
-    Returns as soon as there are any, or after `body.wait` seconds."""
+    Returns as soon as there are any, or after `body.wait` seconds. `door`: the function that reaches the
+    repositories (`RunOnRepository`)."""
     until = monotonic() + body.wait
     with _join(caller) as peer:
         messages: list[bytes] = []
@@ -117,7 +118,8 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 class Conversation:
     """The conversation with one client over a socket. `receive`: returns the next message, or None when the
     client has disconnected. `send`: waits for a slow reader. `at_once`: sends only if the reader has received
-    everything before, else returns False. `door`: see `relay.domain.live.channel`."""
+    everything before, else returns False. `door`: the function that reaches the repositories
+    (`RunOnRepository`)."""
 
     def __init__(
         self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: RunOnRepository

@@ -1,11 +1,11 @@
 """Merges that are signed now and land later, when the last condition of a proposal is fulfilled. They land
 only if no branch has moved.
 
-The signed merge is stored with its caller. Everything that may fulfil a condition is an event. A follower of
-the event log queues a job for each repository of such events, in the transaction that moves the follower's
-cursor. The job lands the merges that it can, with the rights of the caller, and checks everything again in
-the transaction of the merge. So if a process dies between condition and landing, the next process handles the
-event or the job.
+The signed merge is stored together with the caller who signed it. Everything that may fulfil a condition is
+an event. A follower of the event log queues a job for each repository of such events, in the transaction that
+moves the follower's cursor. The job lands the merges that it can, with the rights of the caller, and checks
+everything again in the transaction of the merge. So if a process dies after the condition is fulfilled and
+before the merge lands, the next process handles the event or the job.
 
 A merge that is still blocked stays. A merge that can never land as it was signed is dropped, and the inbox of
 its signer says that the proposal waits to be merged.
@@ -82,8 +82,8 @@ def register(node: Node) -> None:
 async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Keep the signed merge of a proposal until nothing blocks it
 
-    A job then lands it; if nothing blocks it now, at once. The request can be repeated. Raises BaseMoved,
-    HeadMoved, NotMergeable, PrepareExpired.
+    A job lands it then. If nothing blocks it now, the job runs at once. The request can be repeated. Raises
+    BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:

@@ -153,8 +153,8 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """Find the seal that this request landed before, if the same caller repeats it. Returns None if the
-    request is new."""
+    """Find the seal that an earlier request with the same contents landed, if the same caller repeats it.
+    Returns None if the request is new."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:
         return None

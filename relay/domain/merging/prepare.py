@@ -1,5 +1,5 @@
-"""The first half of a merge: computes the trees and the bytes to sign. Writers do not have to wait
-meanwhile.
+"""The first half of a merge: computes the trees and the bytes to sign. Meanwhile others can write to the
+repository without waiting.
 """
 
 from __future__ import annotations
@@ -247,9 +247,9 @@ async def _draft_seals(
 async def _rebase(
     task: _Task, chain: Chain, work: Working, root: bytes
 ) -> tuple[list[SealDraft], MergeResult]:
-    """Make the branch's seals into drafts on top of the base. Returns (drafts, merged). The drafts keep the
-    messages of the seals, and seals that would change nothing are left out. `merged` has the paths whose
-    texts were merged in any of the drafts."""
+    """Make the branch's seals into drafts (unsigned seals) on top of the base. Returns (drafts, merged). The
+    drafts keep the messages of the seals, and seals that would change nothing are left out. `merged` has the
+    paths whose texts were merged in any of the drafts. `root`: the tree of the base."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()

@@ -15,7 +15,7 @@ ACTS: tuple[Act, ...] = ("merge", "update", "preview")
 class About:
     """The subject of a merge. `act`: merge (a proposal into its base), update (its base into its branch) or
     preview (a seal into a branch, without a proposal; `number` is 0). `theirs`: the seal that is merged.
-    `way`: the strategy."""
+    `way`: the strategy of the merge, such as squash."""
 
     act: Act
     number: int

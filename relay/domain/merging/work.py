@@ -55,8 +55,8 @@ T = TypeVar("T")
 @dataclass(slots=True, frozen=True)
 class MergeSides:
     """Two seals to merge, `theirs` into `ours`. `bases`: their nearest common ancestors. `line`: the seals
-    that theirs has and ours lacks, along first parents, oldest first. `joined`: the line starts directly
-    after ours."""
+    that `theirs` has in its history and `ours` does not, along first parents, oldest first. `joined`: whether
+    the oldest of them is a child of `ours`."""
 
     ours: str
     theirs: str
@@ -67,8 +67,8 @@ class MergeSides:
 
 @dataclass(slots=True)
 class MergeResult:
-    """The result of a merge. `changes`: changes to the tree of ours. `merged`: paths of merged texts.
-    `texts`: bytes of merged texts, by digest."""
+    """The result of a merge. `changes`: changes to the tree of `ours`, the seal that is merged into.
+    `merged`: paths of merged texts. `texts`: bytes of merged texts, by digest."""
 
     changes: Mapping[str, TreeEntry | None]
     merged: list[str]
@@ -96,9 +96,9 @@ Step = tuple[tuple[bytes | None, ...], bytes]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction, because this merge must be computed outside of it. `follow`: the merges to
-    compute afterwards, each onto the tree of the merge before. `chain`: the trees made so far. `texts`: the
-    texts merged so far, by digest."""
+    """Raised inside a transaction, because the merge `key` must be computed outside of it. `follow`: the
+    merges to compute afterwards, each into the tree that the merge before it gives. `chain`: the trees made
+    so far. `texts`: the texts merged so far, by digest."""
 
     def __init__(
         self,
@@ -152,8 +152,8 @@ async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
     """Compute the outcome of a merge, outside of any transaction. `load`: reads the directories of its trees.
-    `texts`: by digest, the texts that are only in memory. If others need the same outcome, they wait until it
-    is computed. They do not have to wait while `who` waits for budget. Raises TooLarge, NotFound,
+    `texts`: by digest, the texts that are only in memory. If several callers need the same outcome, one
+    computes it and the others wait for it, but not while `who` waits for budget. Raises TooLarge, NotFound,
     RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
@@ -170,9 +170,9 @@ async def compute_outcome(
 
 
 class Working:
-    """Computes merges one after the other. `load`: reads directories. Directories and texts that a merge
-    reads are used again for its own tree and by the next merge. The node caches directories and outcomes for
-    other merges. Work on texts counts on the budget of `who`.
+    """Computes merges one after the other. `load`: reads directories. Directories and texts that one merge
+    has read stay in memory, to make its tree and for the next merge. Outcomes are also cached on the node,
+    for merges by other callers. Work on texts counts on the budget of `who`.
 
     `ready`: outcomes computed before, for use in a transaction. A merge that is not among them raises
     ToWorkOut. If None, all merges are computed.
@@ -199,7 +199,8 @@ class Working:
 
     @classmethod
     def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
-        """Make a `Working` for a chain of trees. Its work counts on the budget of the chain's caller."""
+        """Make a `Working` that makes its trees in the chain `chain`. Its work counts on the budget of the
+        account that the chain's view belongs to."""
         view = chain.view
         return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 
@@ -355,9 +356,9 @@ def _size_of(texts: Mapping[bytes, bytes]) -> int:
 
 
 def _add_texts(texts: dict[bytes, bytes], size: int, more: Mapping[bytes, bytes]) -> int:
-    """Add the texts `more`, which a merge has joined, to the texts of the merges before it. `size`: bytes of
-    `texts` so far. Returns the bytes of all. Raises TooLarge if they are too many, because all texts stay in
-    memory until the last merge is made."""
+    """Add the texts `more`, which a merge has made, to the texts of the merges before it. `size`: bytes of
+    `texts` so far. Returns the bytes of all these texts. Raises TooLarge if they are too many, because all
+    texts stay in memory until the last merge is made."""
     added = _size_of(more)
     if size and size + added > limits.LOADED_TEXTS:
         raise TooLarge(

@@ -12,8 +12,9 @@ SUBJECT = "suggestions"
 
 
 async def resolve_applied(tx: Tx, view: View, subject: str, seal: str) -> None:
-    """Resolve the threads whose suggestions the seal applies, and record the seal in them. `subject`: names
-    the proposal and its threads. Called in the transaction that moves the head."""
+    """Resolve the threads whose suggestions the seal applies, and record the seal in them. `subject`: a text
+    with the number of the proposal and the ids of the threads. Called in the transaction that moves the
+    head."""
     what, *rest = subject.split(" ")
     if what != SUBJECT:
         return

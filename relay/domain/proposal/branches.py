@@ -35,8 +35,9 @@ def register(node: Node) -> None:
 
 
 async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """Update proposals after the head of this branch moved to `head`. The open proposals of the branch get a
-    new version, waiting merges into it are dropped, and trials of other merges into it are queued."""
+    """Update proposals after the head of this branch moved to `head`. Open proposals of the branch get a new
+    version. Signed merges into the branch that wait are dropped. For open proposals into the branch, new
+    trial merges are queued."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})

@@ -1,5 +1,5 @@
-"""Finds where the lines of threads are on the live frontier of the head. There typed edits move the lines
-before they are sealed.
+"""Finds where the lines of threads are on the live frontier of a proposal's head branch. On the frontier,
+typed edits move the lines before they are sealed.
 
 The positions are computed for callers with the role write, from the sealed and the live text, and are not
 stored. The work counts against the caller's budget for texts.

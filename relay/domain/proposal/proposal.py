@@ -261,7 +261,8 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
-    """Record the issues that merging the proposal will close, which the text names as in `closes #12`."""
+    """Record which issues merging the proposal will close. The text of the proposal names them, as in `closes
+    #12`."""
     issues = sorted({int(digits) for digits in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
     await tx.many(
         rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": issue} for issue in issues]

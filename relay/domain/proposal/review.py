@@ -36,8 +36,8 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
     """Review the newest version of a proposal
 
-    Also publishes the caller's draft comments on lines. The verdict of an account with a role replaces its
-    last verdict.
+    Also publishes the caller's draft comments on lines. A new verdict of an account with a role in the
+    repository replaces the account's last verdict.
     """
     posting.require_short(body.body, "/body")
     me = view.me.account_id

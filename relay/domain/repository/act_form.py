@@ -1,5 +1,5 @@
-"""The fields of the forms on a repository's pages, functions that read them, and the form that was
-refused.
+"""The fields of the forms on a repository's pages, and functions that read them. Also has `Attempt`, a form
+that was refused.
 """
 
 from __future__ import annotations

@@ -182,8 +182,8 @@ async def delete(view: View) -> Deleted:
 async def restore(caller: Caller, repo_id: str) -> Repo:
     """Restore a deleted repository
 
-    It gets the state from before the deletion. Only the owner may restore it, or an admin if an organisation
-    is the owner. Raises NotFound for all others, and for everybody after 30 days.
+    It gets the state from before the deletion. Only the owner may restore it. If an organisation is the
+    owner, its admins may. Raises NotFound for all others, and for everybody after 30 days.
     """
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
@@ -270,8 +270,8 @@ def _description(text: str) -> str:
 
 
 async def _claim_name(tx: Tx, new: RepoRow) -> None:
-    """Raise NameTaken if an alias reserves the name for another repository. If the alias has expired, or
-    belongs to this repository, it is deleted."""
+    """Raise NameTaken if an alias (the old name of a renamed repository) reserves the name for another
+    repository. An alias that has expired, or that belongs to this repository, is deleted."""
     holder = await tx.value(rows.ALIAS_OF, owner=new.owner, name=new.name, now=now_ms())
     if holder is not None and holder != new.id:
         raise NameTaken(f"{new.full_name} was renamed a short while ago and its old name is reserved")

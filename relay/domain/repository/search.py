@@ -19,7 +19,7 @@ async def repos(
     caller: Caller, q: str, sort: str | None, cursor: str | None, limit: int | None
 ) -> Page[Repo]:
     """Find repositories that match `q`. `sort`: `trending` sorts by stars and the number of seals in the last
-    month, where those of the last week count four times; `recent` sorts by the last change."""
+    month, where a seal of the last week counts four times; `recent` sorts by the last change."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
     values = {"account": me, "pattern": _pattern(q), "limit": size + 1}

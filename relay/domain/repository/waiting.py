@@ -16,8 +16,8 @@ MINUTES = SECONDS * TIMES // 60
 
 
 def refreshing(reply: Reply, address: str, times: int) -> Reply:
-    """Add to the page a request to reload it. `address`: its address without the counter. `times`: how often
-    it was loaded so far, 0 if the reader has not chosen to wait."""
+    """Add to the page a request to reload it. `address`: the page's address without the counter `wait`.
+    `times`: how often the page was loaded so far, 0 if the reader has not chosen to wait."""
     if not 0 < times < TIMES:
         return reply
     onward = f"{SECONDS}; url={address}&wait={times + 1}"

@@ -115,7 +115,8 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
     """Record the signed seal and move the branch's head
 
-    The head moves by compare-and-swap. The request can be repeated, even after the prepare has expired.
+    The head moves by compare-and-swap. The request can be repeated, even after the time to sign the prepared
+    seal is over.
     """
     states: epochs.States = {}
     rests = is_hex_digest(body.prepare_id) and await are_bytes_held_and_safe(view, body.prepare_id)
@@ -181,8 +182,8 @@ async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
     """Read the seals that this caller prepared with this key for this purpose. Raises PrepareExpired if the
-    time to sign them is over. Raises Forbidden if another key prepared them, and NotFound if the purpose,
-    account or branch is another one."""
+    time to sign them is over. Raises Forbidden if they were prepared with another key, and NotFound if they
+    were prepared for another purpose, account or branch."""
     prepared = await find_prepared(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
@@ -315,8 +316,9 @@ def require_budget(view: View, files: int, blobs: int) -> None:
 
 @dataclass(slots=True, frozen=True)
 class SealsToStore:
-    """Seals to store as prepared. `at`: the number of the live frontier that they seal, or None for explicit
-    trees. `subject`: see `PrepareRow`."""
+    """Seals to store as prepared. `at`: the number of the live frontier that they seal, or None if their
+    trees were given explicitly. `subject`: a text that says what the seals are for, such as a proposal
+    (`PrepareRow`)."""
 
     purpose: Purpose
     ref: RefRow

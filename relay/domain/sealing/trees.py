@@ -1,5 +1,5 @@
-"""Makes seals from explicit trees, for git push, squash, rebase and imports. All seals of one request land
-with one compare-and-swap.
+"""Makes seals from explicit trees: their changes are in the request and do not come from the live frontier.
+Used for git push, squash, rebase and imports. All seals of one request land with one compare-and-swap.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class SealWords:
 
 @dataclass(slots=True)
 class Chain:
-    """Trees that are made one from the other. The directories of earlier trees are kept in memory. `tx`: the
-    transaction in which they are made; None outside of a transaction."""
+    """A chain of trees, each made by changing the one before. The directories of earlier trees are kept in
+    memory. `tx`: the transaction in which the trees are made; None outside of a transaction."""
 
     view: View
     tx: Tx | None

@@ -5,8 +5,8 @@
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
 A row of `chunked_file` exists only for a verified file. The collector deletes the row if no frontier, seal,
-prepare or asset names the file, and the row was not seen for GC_GRACE. For the rows that remain, it keeps the
-objects that `list_all` yields.
+prepared seal or asset names the file, and the row was not touched for GC_GRACE. For the rows that remain, it
+keeps the manifests and chunks, which `list_all` yields.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Every transaction that refers to an object touches it first (`ObjectStore.touch`
 checks that `last_seen` of a row is older than the grace time.
 
 Large files are deleted first, so that the chunks of the remaining ones can be marked. Then the rows that give
-repositories access to objects are deleted, and after them the objects. So `have` never promises a deleted
-object.
+repositories access to objects are deleted, and after them the objects. So a client that asks which objects a
+repository has is never told of a deleted object.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ async def collect(
 
     `grace`: milliseconds for which an unreferenced object is kept after it was last seen. `quiet`:
     milliseconds for which a pack is left alone after it was written. `pause`: seconds to wait for readers of
-    rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable if a tree
-    cannot be read.
+    rewritten packs before the old packs are deleted. If several processes share the database, the next run
+    deletes them. Raises Unavailable if a tree cannot be read.
     """
     began = now_ms()
     marks = Marks()
@@ -104,7 +104,7 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
-    """Delete large files to which no frontier, seal, prepare or asset of any repository refers. With
+    """Delete large files to which no frontier, seal, prepared seal or asset of any repository refers. With
     `dry_run`, only counts them. Returns their number."""
     gone, repo_id, digest = 0, "", b""
     while True:

@@ -37,8 +37,8 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """Find which of `digests` the repository lacks, as objects and as large files. The others are protected
-    from the collector for another day."""
+    """Find which of `digests` the repository lacks, as objects and as large files. Objects that it has are
+    protected from the collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _wait_turn(view, digests), view.write() as tx:
@@ -195,7 +195,7 @@ class _Intake:
     async def _unknown_frames(self, frames: list[Frame]) -> list[Frame]:
         """Select the frames with an object that this repository does not hold yet. Objects of other
         repositories count as unknown too, because otherwise the time that the upload takes would reveal what
-        others have (see `ObjectStore.place`)."""
+        other repositories have (see `ObjectStore.place`)."""
         digests = [row.digest for frame in frames for row in frame.row.objects]
         async with self._view.read() as tx:
             missing = await self._store.find_missing(tx, self._view.repo.id, digests)

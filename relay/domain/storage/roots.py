@@ -2,8 +2,8 @@
 
 Roots are all seals with their trees and files, prepared seals, the current files of live frontiers, the
 genesis texts of their lanes in the current and the kept older epochs, and assets of releases. If only partial
-forks have the tree of a seal, their partial trees are roots instead. Not roots are a file that was deleted
-before any seal, the frontier of a deleted branch, and a checkpoint.
+forks have the tree of a seal, their partial trees are roots instead. Files that were deleted before any seal,
+frontiers of deleted branches, and checkpoints are not roots.
 
 The roots are listed in one snapshot and the trees are read afterwards, which is safe because only the
 collector deletes objects. The collector adds the chunks of large files after it has deleted the unreferenced

@@ -104,8 +104,8 @@ async def encode(
 
 
 async def _describe_push(tx: Tx, repo_id: str, _: int | None, data: Data) -> Data:
-    """The fields of a message about a moved branch or a new ref. `seals` has the newest of the seals that are
-    new on the branch, along first parents, oldest first."""
+    """The fields of a message about a moved branch or a new ref. `seals` has the newest of the seals that the
+    branch did not have before, along first parents; they are sorted oldest first."""
     after, before = data.get("head"), data.get("before")
     message: Data = {
         "ref": data.get("branch") or data.get("name"),

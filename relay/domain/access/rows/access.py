@@ -56,9 +56,10 @@ REMOVE = delete(collaborator).where(_IS)
 
 
 def _select_offers(table: Any, maker: str, *more: Any) -> Any:
-    """A SELECT of the offers in `table`, which has invitations or transfers. Its columns: id, repository (id,
-    owner, name), account (id, handle, kind), sender (id, handle, kind), state, creation time, end time, id of
-    the owner, and the columns `more`. `maker`: the column with the id of the sender."""
+    """A SELECT of the offers in `table`, which is the table of invitations or the table of transfers. Its
+    columns: id, repository (id, owner, name), account (id, handle, kind), sender (id, handle, kind), state,
+    creation time, end time, id of the owner, and the columns `more`. `maker`: the column with the id of the
+    sender."""
     owner, whom, by = account.alias("owner"), account.alias("whom"), account.alias("by_whom")
     over = and_(table.c.state == "pending", table.c.valid_until <= _NOW)
     return (

@@ -2,8 +2,8 @@
 
 An admin has the role owner in all repositories of the organisation. A member has the base role of the
 organisation, or the role given to that member in a repository if it is higher. The role that applies is a row
-of `collaborator`. A row of `through` marks it as coming from an organisation, and keeps a lower role that was
-given before, so that it can be restored.
+of `collaborator`. A row of the table `through` marks this role as coming from an organisation. It also keeps
+the lower role that the account was given before, so that this role can be restored.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ ROLES = (
 
 def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
     """SQL statements that give members of organisations their roles in repositories. `pairs`: conditions that
-    select rows of `member` and `repo`.
+    select a member (a row of `member`) and a repository (a row of `repo`).
 
     An admin gets the role owner. Another member gets the base role if it is higher than the role given
-    before. The statements store the role given before in `through`, then update or insert the rows of
-    `collaborator`.
+    before. The statements first store the role given before in the table `through`, then update or insert the
+    rows of `collaborator`.
     """
     joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
         base_role, base_role.c.org_id == member.c.org_id
@@ -94,7 +94,7 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
 
 def _lower_roles(which: Any) -> tuple[Any, Any, Any]:
     """SQL statements that remove roles through an organisation, and restore the roles that accounts were
-    given before. `which`: a condition on `through` that selects the roles to remove."""
+    given before. `which`: a condition that selects the roles to remove, as rows of the table `through`."""
     given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
     theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
     change = (

@@ -51,8 +51,8 @@ def _orgs_administered_by(who: Any) -> Any:
 
 
 def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
-    """The condition that a row of the inbox has this reason and its offer in `table` is still open. Such a
-    row is shown although its account may not see the repository yet."""
+    """The condition that a row of the inbox has this reason, and that its offer (an invitation or a transfer
+    in `table`) is still open. Such a row is shown although its account may not see the repository yet."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
         or_(table.c.account_id == _ME, table.c.account_id.in_(_orgs_administered_by(_ME))),
@@ -63,8 +63,8 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """The condition that leaves out inbox rows about offers that are decided. It holds for rows with another
-    reason, and for rows about a repository for which `table` has a row in the state `state`."""
+    """The condition that leaves out inbox rows about offers that are decided. A row with this reason stays
+    only if `table` has a row for its repository in the state `state`. Rows with another reason all stay."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
@@ -120,7 +120,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of inbox rows, newest first. `filters`: names of the filters."""
+    """The statements of a page of inbox rows, newest first. `filters`: which of the filters in `_FILTERS` to
+    apply."""
     chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 

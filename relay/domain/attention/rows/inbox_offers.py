@@ -75,15 +75,16 @@ _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == fals
 
 @cache
 def keyset_of(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of an account's open invitations, newest first. `filters`: names of the
-    filters."""
+    """The statements of a page of an account's open invitations, newest first. `filters`: which of the
+    filters in `_FILTERS` to apply."""
     return _filter_newest_first(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
     """The statements of a page of invitations that the account made and that were declined, newest first.
-    Organisations that the account has left are not included. `filters`: names of the filters."""
+    Organisations that the account has left are not included. `filters`: which of the filters in `_FILTERS` to
+    apply."""
     return _filter_newest_first(_ANSWERS, filters)
 
 

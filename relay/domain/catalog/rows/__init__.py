@@ -1,1 +1,1 @@
-"""SQL statements on listings, publications, dependencies and advisories."""
+"""SQL statements on listings, dependencies and advisories."""

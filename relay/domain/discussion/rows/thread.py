@@ -20,8 +20,8 @@ _ID: Any = bindparam("thread")
 
 
 class ThreadRow(msgspec.Struct, frozen=True):
-    """A thread. The fields `at_…` say where its lines were in the seal `carried_to`. In another seal the
-    lines must be searched again."""
+    """A thread. The fields `at_…` say where its lines were in the seal `carried_to`. For any other seal, the
+    position of the lines must be searched again."""
 
     id: str
     author_id: str
@@ -75,9 +75,9 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str], paths: bool = False) -> Keyset:
-    """The statements of a page of threads, oldest first. `filters`: names of the filters. `paths`: select
-    only the columns with paths. The parameter `me` of the statements is the caller's account, whose own
-    drafts are included."""
+    """The statements of a page of threads, oldest first. `filters`: which of the filters in `_FILTERS` to
+    apply. `paths`: select only the columns with paths. The parameter `me` of the statements is the caller's
+    account; drafts of other accounts are left out."""
     start = _PATHS if paths else _SHOWN
     return Keyset(start.where(*(_FILTERS[name] for name in sorted(filters))), "created_at", "id")
 

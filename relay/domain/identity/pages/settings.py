@@ -32,7 +32,7 @@ class TokenForm(Sent, frozen=True):
 
 
 class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
-    """The query of the page of settings. `again`: whether the page says that the form sent last had no effect
+    """The query of the page of settings. `again`: whether the page says that the last form had no effect
     because the session had ended. `unlinked`: the provider that has just been unlinked."""
 
     tab: str = "tokens"

@@ -56,7 +56,7 @@ class ArrivalForm(Sent, frozen=True):
 
 @route("GET", "/assets/style.css", operation="page.static", media="text/css")
 async def style() -> Reply:
-    """The stylesheet of these pages"""
+    """The stylesheet of the relay's pages"""
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE, compress=True)
 
 

@@ -19,8 +19,8 @@ HERE = "/cli/authorize"
 
 
 class AuthorizeQuery(Model, frozen=True):
-    """The query of the approval page. `again`: whether the page says that the decision sent last had no
-    effect because the session had ended."""
+    """The query of the approval page. `again`: whether the page says that the last decision had no effect
+    because the session had ended."""
 
     user_code: str | None = None
     again: bool = False

@@ -85,8 +85,8 @@ async def _read_counted(tx: Tx) -> dict[str, Sums]:
 
 
 def _sum_by_account(repos: Mapping[str, Repo]) -> dict[str, Sums]:
-    """Add up the usage of each owner's repositories. Returns the sums by account id, in the order of
-    NAMES."""
+    """Add up the usage of each owner's repositories. Returns the sums by account id; each is a tuple with one
+    number for each of NAMES."""
     sums_of: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for repo in repos.values():
         size, objects, deleted = repo.real

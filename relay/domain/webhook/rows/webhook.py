@@ -61,8 +61,8 @@ class DeliveryRow:
 
 
 class ToSend(NamedTuple):
-    """The data of one attempt of a delivery. `alive`: id of the repository, or None if requests about the
-    repository are refused."""
+    """The data of one attempt of a delivery. `alive`: id of the repository, or None if it is deleted or
+    suspended."""
 
     state: str
     attempts: int
