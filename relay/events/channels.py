@@ -31,7 +31,7 @@ def refusal(level: int) -> SvcError:
 
 
 class Channels:
-    """The channels of one process to their listeners."""
+    """The channels that are open in one process, with their listeners."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

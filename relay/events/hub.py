@@ -45,8 +45,8 @@ Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]
 
 
 class Hub:
-    """The hub of one process. `rights`: a function that reads the levels at which accounts may see
-    repositories. If None, they are read from the database."""
+    """Delivers the events of the log to the listeners of one process. `rights`: a function that reads the
+    levels at which accounts may see repositories. If None, they are read from the database."""
 
     def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db

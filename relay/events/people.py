@@ -84,8 +84,8 @@ def conn_of(branch_id: str, replica: int) -> str:
 
 
 class People:
-    """The people of one process. `listeners`: a function that returns the open channels of a branch. `tell`:
-    a function that sends a message to other processes."""
+    """Knows who is present on the branches that have listeners in one process. `listeners`: a function that
+    returns the open channels of a branch. `tell`: a function that sends a message to other processes."""
 
     def __init__(self, listeners: Callable[[str], Iterable[Channel]], tell: Callable[[str], None]) -> None:
         self._listeners = listeners

@@ -31,9 +31,9 @@ class _NewRepository(Exception):
 
 
 async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
-    """Run `act` in a transaction that locks the organisation, all its repositories, and what `names` names
-    for locking. If the organisation gets another repository meanwhile, tries again. Raises Conflict after
-    TRIES attempts."""
+    """Run `act` in a transaction that locks the organisation, all its repositories and `names`, which are
+    further names to lock (see `Database.write`). If the organisation gets another repository meanwhile, tries
+    again. Raises Conflict after TRIES attempts."""
     for _ in range(TRIES):
         async with caller.read() as tx:
             locked = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}

@@ -1,3 +1,3 @@
-"""Rules of listings, dependencies and their repositories, advisories, artifacts of seals, and builds of the
-client.
+"""Rules of listings, of the dependencies and dependents of repositories, of advisories, of artifacts of
+seals, and of builds of the client.
 """

@@ -123,7 +123,7 @@ async def find_unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, li
 
 
 async def record_report(tx: Tx, view: View, name: str, run_id: str) -> None:
-    """Store which run of a check is its last, and add the check itself if it is new."""
+    """Store which run of a check is its newest, and add the check itself if it is new."""
     of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
     if await tx.run(rows.REPORT, **of_check, new_run=run_id) == 0:
         await _insert_check(tx, view, name, False, run_id)

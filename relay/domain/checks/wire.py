@@ -1,4 +1,4 @@
-"""Converts the row of a run to its form in answers."""
+"""Converts the row of a run to the form in which answers contain it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ NOT_COMPARED = Patch(0, 0, "")
 async def compare(view: View, query: CompareQuery) -> Compare:
     """Changes of head since the merge base
 
-    Names are branches, tags or seal ids. A branch without a seal is not found.
+    Names are branches, tags or seal ids. A branch without a seal is answered with 404.
     """
     base, head = query.base, query.head
     at = 0

@@ -84,8 +84,8 @@ async def list_seals(
 
 async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
-    newest first. The cursor names the seals at which both histories began, so that pages fit together while
-    refs move."""
+    newest first. The cursor names the seals at which both histories began, so that the pages belong together
+    even if refs move meanwhile."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
@@ -161,7 +161,7 @@ async def _load_page(
     first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
     """Load a page of the walk. Returns (seals, cursor of the next page); the cursor is None at the end. It
-    names the seal where the walk began, so that pages fit together while refs move."""
+    names the seal where the walk began, so that the pages belong together even if refs move meanwhile."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -422,7 +422,7 @@ def wire_entry(path: str, file: TreeEntry) -> TreeFile:
 async def blob(view: View, sha: str, path: str) -> Blob:
     """A file at a seal with its content
 
-    Content over the inline limit is left out.
+    The content is left out if it is too large for the answer.
     """
     row = await sealed.seal(view, sha)
     file = await sealed.find_entry(view, row.root, path)

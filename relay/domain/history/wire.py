@@ -1,4 +1,4 @@
-"""Converts the row of a seal to its form in answers."""
+"""Converts the row of a seal to the form in which answers contain it."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ class BegunSignIn:
 
 @dataclass(frozen=True, slots=True)
 class SignInOutcome:
-    """The result of a sign-in. `session`: the new session. `flow`: set instead if a new person must choose a
-    handle first; it is the content of the cookie until then. Neither is set if a provider was linked to an
-    account."""
+    """The result of a sign-in. `session`: the new session, if the person is signed in now. `flow`: the new
+    content of the cookie, if the person is new and must choose a handle first. Both are None if a provider
+    was linked to an account."""
 
     return_to: str
     session: NewSession | None = None

@@ -1,8 +1,9 @@
 """Handles proposals whose head is in another repository: a fork, or the parent of this repository.
 
-When a version is added, the base gets its own rows for the proposed seals (`forking.holding`). So everybody
-who sees the base can read and merge the proposal, and it stays when the fork is deleted. A job records moves
-and the deletion of the branch, in a transaction that locks both repositories.
+When a version is added, the repository of the base gets its own rows for the proposed seals
+(`forking.holding`). So everybody who sees that repository can read and merge the proposal, and it stays when
+the fork is deleted. A job records moves and the deletion of the branch, in a transaction that locks both
+repositories.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ Act = Literal["write", "create", "move", "delete", "merge"]
 @dataclass(slots=True, frozen=True)
 class Standing:
     """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`: number
-    of reviewers whose last verdict approves. `fresh`: number of those who approved the current change.
-    `refused`: number of reviewers whose last verdict requests changes. `checks`: whether every required check
-    of the head seal has passed."""
+    of reviewers whose last verdict approves. `fresh`: how many of these reviewers approved the current
+    change. `refused`: number of reviewers whose last verdict requests changes. `checks`: whether every
+    required check of the head seal has passed."""
 
     approvals: int = 0
     fresh: int = 0

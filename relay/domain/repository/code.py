@@ -89,7 +89,7 @@ class PagedLines:
 class ShownFile(PagedLines):
     """A file as a page shows it. `lines`: the lines of a text as HTML, beginning with line `first`. `count`:
     the number of lines of the whole text. `whole`: False if the page has only one line, and that line is cut.
-    `html`: rendered Markdown. For files that are neither text nor Markdown, both are empty."""
+    `html`: rendered Markdown. For a file that is neither text nor Markdown, `lines` and `html` are empty."""
 
     PAGE: ClassVar[int] = PAGE_LINES
     name: str

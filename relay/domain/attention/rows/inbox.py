@@ -152,9 +152,9 @@ _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
-    """A statement that adds rows with this reason to inboxes. `people`: `account` joined with the table that
-    selects the accounts. `which`: further conditions. `seen`: only accounts that see the repository get a
-    row."""
+    """A statement that adds rows with this reason to inboxes. `people`: the table `account`, joined with a
+    table that selects the accounts to notify. `which`: further conditions. `seen`: only accounts that see the
+    repository get a row."""
     rows = (
         select(
             account.c.id,

@@ -46,7 +46,8 @@ def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]
     """A SELECT of invitations as rows of an inbox. `about`: the column whose id becomes part of the row's id.
     `other`: the column with the account that invited or declined.
 
-    The sort key has the same names and types as the key of the inbox, so that one cursor serves both lists.
+    The sort key has the same names and types as the key of the inbox, so that one cursor serves the rows of
+    the inbox and these invitations.
     """
     return (
         select(

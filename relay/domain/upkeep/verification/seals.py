@@ -51,7 +51,7 @@ async def _find_generations(tx: Tx, ids: set[str]) -> dict[str, int]:
 
 async def _find_lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
     """For each of these repositories, find the repositories from which it may have copied seals. Each
-    repository also counts itself."""
+    repository is also in its own set."""
     lineages = {repo_id: {repo_id} for repo_id in ids}
     for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
         lineages[repo_id].add(of_id)
