@@ -187,8 +187,8 @@ class Jobs:
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
-        """Claim due jobs of this kind, and return their rows. Claims at most `slots`, and of each lane at
-        most as many as may still run at a time."""
+        """Claim due jobs of this kind, and return their rows. Claims at most `slots` jobs in all, and of each
+        lane only as many as the pace of the kind allows to run at a time."""
         each, lease = self._paces[kind].each, now + LEASE
         if each is None:
             return await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=lease, limit=slots)

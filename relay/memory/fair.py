@@ -1,9 +1,9 @@
 """Shares the processor time for work on texts fairly between accounts.
 
 Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget. An
-account that has used its budget waits until the budget is refilled. All such accounts together share one more
-budget. While a slice runs, other threads can hardly run. So a long slice is followed by a pause of the same
-length.
+account that has used its budget waits until the budget is refilled. All accounts that have used their own
+budget share one more budget. While a slice runs, other threads can hardly run. So a long slice is followed by
+a pause of the same length.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Lanes:
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
         """Put back into the cache a borrowed lane that was only read. Does nothing if the cache has got
-        another one meanwhile."""
+        another version of the lane meanwhile."""
         if key not in self._lanes:
             self.keep(key, stand, lane, size)
 

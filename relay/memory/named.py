@@ -56,7 +56,7 @@ class Named:
 
 
 class NamedTrees(Recent[Key, Named]):
-    """A cache of the `Named` of the most recently used trees. `most`: limit in bytes for all."""
+    """A cache of the `Named` of the most recently used trees. `most`: limit in bytes for all of them."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__(most, attrgetter("size"))

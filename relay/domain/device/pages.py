@@ -132,8 +132,9 @@ async def _show(
     step: PairingStep | None = None,
     cursor: str | None = None,
 ) -> Reply:
-    """Answer with the page of devices. `qr`: the text of the code of an unfinished pairing. `step`: the state
-    of that pairing. `cursor`: where the list of devices continues."""
+    """Answer with the page of devices. `error`, `note`: a refusal or a message to show. `qr`: the text of the
+    code of an unfinished pairing. `step`: the state of that pairing. `cursor`: where the list of devices
+    continues."""
     admit(OPERATIONS["device.list"], caller)
     listed = await devices.page(caller, caller.me.account_id, PageQuery(cursor=cursor))
     return page(

@@ -91,8 +91,8 @@ async def delete(view: View, name: str) -> None:
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
     """Copy the labels of another repository
 
-    The caller must see that repository. A label that exists already stays as it is. With `force` it is
-    changed to match.
+    The caller must see that repository. A label that exists already stays as it is. With `force` it gets the
+    colour and description of the copied label.
     """
     owner, _, repo_name = body.source.lower().partition("/")
     async with view.write() as tx:

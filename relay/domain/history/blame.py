@@ -50,7 +50,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _SpentWork:
-    """The work that one request has done so far: versions and lines that were compared."""
+    """The work that one request has done so far: how many versions and lines were compared."""
 
     versions: int = 0
     lines: int = 0
@@ -141,7 +141,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
     """Find the owners of the file's lines at the seal (the seals that they come from). These are the owners
-    in the last version that changed the file, searched along the first parents of the seal."""
+    in the file's newest version, searched along the first parents of the seal."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)

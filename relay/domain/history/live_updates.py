@@ -221,8 +221,9 @@ def _is_same_author(author: AuthorChanges, other: AuthorChanges) -> bool:
 
 
 async def _find_range(tx: Tx, view: View, seal_id: str) -> Range | None:
-    """Find which live updates the seal contains. Returns None for a seal whose tree a client sent (an
-    explicit tree), and for an old seal without stored updates. Raises NotFound for an unknown seal."""
+    """Find which live updates the seal contains. Returns None for a seal that was not made from the live
+    frontier (such as a merge), and for an old seal without stored updates. Raises NotFound for an unknown
+    seal."""
     await sealed.seal(view, seal_id, tx)
     row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
     return Range(*row) if row else None

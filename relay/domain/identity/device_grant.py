@@ -85,8 +85,8 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
 
 
 async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
-    """Find the pending sign-in with this user code. Raises NotFound for an unknown code, and Gone if the
-    sign-in is decided or has expired. Wrong guesses are counted."""
+    """Find the pending sign-in with the code that the user typed. Raises NotFound for an unknown code, and
+    Gone if the sign-in is decided or has expired. Wrong guesses are counted."""
     require_approver(caller)
     _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
     _GUESSES.count(caller.node.limiter, caller.me.account_id)

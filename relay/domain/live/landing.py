@@ -1,12 +1,12 @@
-"""Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
-carried over it.
+"""Landing: a seal that was not made from the live frontier (such as a merge) becomes the head of a live
+branch, and unsealed edits are carried over it.
 
 For each path that the seal changed, the landing follows the lane protocol (docs/design/004):
 
 - If the frontier has the old sealed bytes, it gets the new bytes.
 - If the live text was edited, the seal's change is merged into it like a captured edit.
 - If the seal deletes a file that has a live edit, the edited file stays.
-- Any other live version moves to a conflict name.
+- Any other live version is kept under the name of a conflict copy.
 
 All writes use a replica id of the relay.
 """
@@ -292,8 +292,8 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
 async def _conflict_names(
     loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
 ) -> dict[str, str]:
-    """Find a free conflict name for every file that differs from its sealed state. Returns the names by
-    path."""
+    """Find a free name for a conflict copy of every file that differs from its sealed state. Returns the
+    names by path."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     unnamed = [
         path

@@ -222,8 +222,8 @@ async def _land_drafts(
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
-    """Mark the proposal as merged, and close the issues that it names. Other proposals that are based on its
-    branch `head` get the base of this proposal as their new base."""
+    """Mark the proposal as merged, and close the issues that it names. Other proposals that are based on the
+    merged branch `head` get the base of this proposal as their new base."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
     await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)

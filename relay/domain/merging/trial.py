@@ -1,9 +1,9 @@
 """Trial merges: compute whether an open proposal whose base has moved would conflict, and in which files.
 
 The result is stored for a pair of head and base. The first caller who reads the proposal causes the
-computation and pays for it, because that caller may read both trees. For branches of this repository a job
-computes it already after the commit that moved the base. For a proposal from a fork nothing is computed until
-somebody reads it.
+computation and pays for it, because that caller may read both trees. If the head is a branch of this
+repository, a job computes the result earlier, right after the commit that moved the base. For a proposal from
+a fork nothing is computed until somebody reads it.
 """
 
 from __future__ import annotations

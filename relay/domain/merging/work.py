@@ -1,5 +1,5 @@
-"""Computes three-way merges of trees without locking the repository. The bases are the nearest common
-ancestors.
+"""Computes three-way merges of trees without locking the repository. The bases of a merge are the nearest
+common ancestors of the two seals.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ def register(node: Node) -> None:
 
 
 async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
-    """Update proposals after the head of this branch moved to `head`. Open proposals of the branch get a new
-    version. Signed merges into the branch that wait are dropped. For open proposals into the branch, new
-    trial merges are queued."""
+    """Update proposals after the head of this branch moved to `head`. Open proposals whose head is this
+    branch get a new version. Signed merges into this branch that wait are dropped. For open proposals whose
+    base is this branch, new trial merges are queued."""
     await auto.base_moved(tx, view, branch_id)
     if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
@@ -53,8 +53,8 @@ async def follow_move(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 
 async def follow_deletion(tx: Tx, view: View, branch_id: str) -> None:
-    """Update proposals after this branch was deleted. Proposals of the branch are closed. Proposals that are
-    based on it get another base, or are closed."""
+    """Update proposals after this branch was deleted. Proposals whose head it was are closed. Proposals whose
+    base it was get another base, or are closed."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
             await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)

@@ -126,8 +126,8 @@ async def upload(
 ) -> Asset:
     """Store an asset of a release. It becomes reachable only when its body has arrived completely and matches
     the signature of the request. `manifest`: the body lists the chunks of the asset. `replaces`: BLAKE3 of
-    the asset of this name that is deleted in the same step. If the name has another asset, AssetExists is
-    raised before the body is read."""
+    the asset of this name that is deleted in the same step. If the release has a different asset of this
+    name, AssetExists is raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:

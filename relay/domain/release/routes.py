@@ -38,8 +38,8 @@ serves(release.ASSETS, operation="asset.list", name="release.list_assets")(relea
 async def upload_asset(view: View, v: str, query: AssetUpload, request: Request, upload: Upload) -> Asset:
     """Upload an asset as the body of the request; its media type is the Content-Type
 
-    With `manifest` the body lists the chunks of the asset. With `replaces` the new asset replaces the one of
-    its name in the same step.
+    With `manifest` the body lists the chunks of the asset. With `replaces` the new asset replaces the asset
+    of the same name in the same step.
     """
     media = media_type(request.headers.get("content-type"))
     return await releases.upload(view, v, query.name, media, upload, query.manifest, query.replaces)

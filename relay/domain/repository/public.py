@@ -22,7 +22,8 @@ ANY = "apps"  # the plural is accepted for every kind
 
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:
     """Find the coordinates of the repository at this address, also at its address from before a rename.
-    Returns (coordinates, kind). `kind` is the repository's kind if the address has another one, else None."""
+    Returns (coordinates, kind). `kind` is the repository's kind if the address names another kind, else
+    None."""
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:

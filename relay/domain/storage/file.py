@@ -82,7 +82,7 @@ async def receive(view: View, upload: Upload) -> ReceivedFile:
 async def receive_listed(view: View, upload: Upload) -> ReceivedFile:
     """Receive a file above the size limit of blobs, whose chunks are stored already. The body is its chunk
     manifest. Raises TooLarge above the size limit of assets, PayloadMissing with the chunks to send first,
-    and DigestMismatch if the chunks are not that file."""
+    and DigestMismatch if the chunks do not give the file that the manifest names."""
     if upload.length is None:
         raise BadRequest("a manifest is sent with a Content-Length")
     if upload.length > CHUNK_MANIFEST:

@@ -72,8 +72,9 @@ async def fetch(view: View, digests: Sequence[bytes], require_named: RequireName
     """Make a pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository
     lacks one.
 
-    Directories of trees are never included, because they name files that the caller may not see. For a caller
-    with hidden paths, `require_named` refuses all objects that the caller may not see.
+    Directories of trees are never included, because they name files that the caller may not see.
+    `require_named`: a function that raises an error if the caller has hidden paths and may not see one of the
+    objects.
     """
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
@@ -172,7 +173,7 @@ class _Intake:
                 await self._store.admit(tx, placed, self._view.repo.id, digests)
 
     def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
-        """Yields (frames, digests) in portions, at least one. First come new frames with the digests of their
+        """Yields at least one portion, as (frames, digests). First come new frames with the digests of their
         objects, then the digests of objects that the repository has already."""
         placed: list[FrameAt] = []
         digests: list[bytes] = []

@@ -37,8 +37,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
     """Send the payload's bytes. Raises NotFound if only other repositories have it. A digest does not say at
-    which path a file is. So for a caller with hidden paths, `require_named` refuses payloads that are not
-    visible in a seal."""
+    which path a file is. So `require_named`, a function, raises an error if the caller has hidden paths and
+    the payload is not a visible file of a seal."""
     require_plaintext(view)
     digest = unhex(name)
     await require_named([digest])

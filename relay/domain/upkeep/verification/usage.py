@@ -42,8 +42,8 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
 
 
 async def repair(db: Database) -> int:
-    """Correct the recorded usage. Returns how many accounts were wrong. Locks their repositories for
-    writing."""
+    """Correct the recorded usage. Returns how many accounts were wrong. Locks the repositories of these
+    accounts for writing."""
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _read_counted(tx)
     owned: dict[str, list[str]] = defaultdict(list)
