@@ -3,7 +3,7 @@
 One reader follows the log. It is woken after commits in this and other processes, and every few seconds. It
 hands each event to the peers that subscribed to the event's repository. While many transactions write, events
 of different repositories may appear out of order. So the reader starts again from the horizon, below which no
-new event can appear, and peers skip events that they already had (design/relay, Events and sockets).
+new event can appear, and peers skip events that they already had (docs/design/008, Events and sockets).
 
 The rights of a peer are read when it subscribes, and before it gets an event that changes who sees the
 repository. Every few seconds, the rights of all peers are read with one query. A peer that lost access by an

@@ -1,4 +1,4 @@
-"""Functions on texts that `relay.memory.workers` calls in its process, each for many texts at once."""
+"""Functions on texts that `relay.memory.workers` calls in the worker process, each for many texts at once."""
 
 from __future__ import annotations
 

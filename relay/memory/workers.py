@@ -1,7 +1,7 @@
 """Compares texts and makes archives in a separate process. Accounts take turns.
 
-Threads are not enough, because while one of them compares, the interpreter serves requests for only a share
-of the time. Small work stays on a thread, because sending it to the process would cost more.
+A thread is not enough, because while it compares texts, the interpreter has less time to serve requests.
+Small work stays on a thread, because sending it to the process would cost more.
 """
 
 from __future__ import annotations

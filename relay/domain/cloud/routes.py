@@ -1,5 +1,5 @@
-"""Routes of cloud compute. The gate refuses callers who may not launch machines. All others are told what
-this node lacks for that.
+"""Routes of cloud compute. The gate refuses callers who may not launch machines. All other callers are told
+which parts this node lacks to launch one.
 """
 
 from __future__ import annotations

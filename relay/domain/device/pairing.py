@@ -2,7 +2,7 @@
 
 1. The signed-in device draws a code, and the new device scans it.
 2. The signed-in device opens the commitment in its code.
-3. The new device confirms the digits that both show, by signing its registration.
+3. The new device confirms the digits that both devices show, by signing its registration.
 4. The signed-in device confirms the digits too; this request registers the key.
 
 So the right to add a device is checked in the request that uses it.

@@ -1,12 +1,12 @@
 """The bare git repositories that git reads: one folder for each repository below `git/` of the data folder.
 
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
-    REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
+    REPO.git/seals      id, commit and tree of each seal whose objects are all in the packs
     REPO.git/current    a digest of the refs in packed-refs
     REPO.git/joined     the names of packs that have deltas
     REPO.git/read       changed with each request of a reader
     REPO.lock           held by the process that builds
-    REPO.readers        held, shared, for each reader
+    REPO.readers        held as a shared lock, once for each reader
 
 All of it can be deleted at any time; a new build from the seals gives the same ids. A file is changed by
 renaming a complete new file over it, so that a killed process leaves either the old or the new state. Locks

@@ -98,8 +98,8 @@ class _Proof:
 
 async def _visibility_of(view: View, root: bytes) -> Visible:
     """Make a function that returns whether the caller sees a path of this tree. A directory of which the
-    repository has only entry digests is visible only in whole views, which need these digests to compute the
-    digest of the next tree."""
+    repository has only entry digests is hidden in filtered views. In whole views it is visible, because they
+    need these digests to compute the digest of the next tree."""
     if view.policy is None:
         return lambda path, kind: True
     directories: set[str] = set()
@@ -146,8 +146,8 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
     """Collect the digests of the files in a tree that the caller may see. `key`: names the tree. Returns
-    (named, others). `named`: these digests, cached for the next request unless the tree is very large.
-    `others`: those of `digests` that none of these files has."""
+    (named, others). `named`: the digests of all these files, cached for the next request unless the tree is
+    very large. `others`: those of `digests` that none of these files has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

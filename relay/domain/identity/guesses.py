@@ -1,8 +1,8 @@
 """Limits on guessing passwords and pairing codes.
 
 Failed tries count for handle and address together, so that nobody can keep a user from signing in at another
-address. Against guesses from many addresses they also count for the handle alone. That limit does not apply
-to networks where the account signed in recently, so it never affects users at their usual places
+address. Against guesses from many addresses they also count for the handle alone. This second limit does not
+apply to networks where the account signed in recently, so it never affects users at their usual places
 (SECURITY.md, docs/design/005).
 """
 

@@ -173,8 +173,8 @@ class Landing:
     _to_land: list[tuple[str, Change]] = field(default_factory=list)
 
     def begin(self, changes: Changes) -> None:
-        """Put the changes in order, with deletions first, because a directory may become a file or a file a
-        directory."""
+        """Put the changes in order, with deletions first, because a file may take the path of a directory, or
+        a directory the path of a file."""
         self._sorted = sorted(self.frontier.rows)
         ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
         self._to_land = [(path, changes[path]) for path in ordered]

@@ -51,7 +51,7 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """Rows of the live frontier, all or since a number, and the replica id of the working copy
+    """Rows of the live frontier, all or those changed since a number, and the replica id of the working copy
 
     A new replica id is the only thing written. Everything else is read from one snapshot of the branch.
     """

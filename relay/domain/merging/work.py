@@ -216,8 +216,8 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> MergeResult:
         """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`.
-        `apart`: refuse to merge files that both sides changed. Raises MergeConflict, whose message names the
-        command `way_out`."""
+        `apart`: refuse to merge files that both sides changed. Raises MergeConflict. `way_out`: the command
+        that its message names as the way to resolve the conflict."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)

@@ -1,4 +1,4 @@
-"""Finds the lines of threads in the newest version.
+"""Finds the lines of a proposal's threads in its newest version.
 
 This reads files. So it is done after the commit that moved the head, by a job or for the first reader. It
 starts at the seal where the lines were last found, and follows them through its descendants. If the new head

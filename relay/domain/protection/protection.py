@@ -84,7 +84,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
 
     The acts are `write` (a live update or a seal), `create`, `move` and `delete` of the ref, and `merge` of a
     proposal into this branch. For `merge`, `standing` is the state of the proposal, read in the same
-    transaction. Without it, as for a merge without a proposal, every requirement counts as missing.
+    transaction. Without `standing`, as for a merge without a proposal, every requirement counts as missing.
 
     Call this inside the transaction that changes the ref or its live frontier, after answering repeated
     requests. Call it also in `prepare`, so that nobody signs a seal that is refused afterwards. For a preview

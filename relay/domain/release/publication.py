@@ -1,5 +1,5 @@
-"""Rules of signed publications. A writer signs a release with its assets. The signature is removed when one
-of these changes.
+"""Rules of signed publications. A writer signs a release with its assets. When an asset is added, replaced or
+removed, the signature is deleted.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ async def record_seal(
 
 def bytes_of(built: Built) -> int:
     """The total size in bytes of the files of a new tree. Returns 0 if the tree existed before, because its
-    size was then checked before."""
+    size was checked when it was made."""
     if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)

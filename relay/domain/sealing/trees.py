@@ -242,7 +242,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
     """Make the tree entry of a change; None for a deletion. A file of an app may be a blob up to the size of
-    a frame, because earlier versions stored larger files as blobs, and a rebase keeps entries unchanged."""
+    a frame, because earlier versions of the relay stored larger files as blobs, and a rebase keeps entries
+    unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):

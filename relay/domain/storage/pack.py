@@ -204,7 +204,8 @@ class _Intake:
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
         """Verify the complete frames. Returns (frames, digests of their text objects). Texts are detected
-        now, because updates will soon need to know. Incompressible objects do not count as text."""
+        now, because the live updates that follow need to know which objects are text. Incompressible objects
+        do not count as text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

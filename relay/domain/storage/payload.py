@@ -62,8 +62,8 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
 
 
 async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """Send the chunk manifest of the large file `name`. A caller may read it who may read the file with
-    `get`."""
+    """Send the chunk manifest of the large file `name`. Every caller who may read the file with `get` may
+    read it."""
     require_plaintext(view)
     await require_named([unhex(name)])
     raw = await chunked.read_manifest(view, name)

@@ -48,8 +48,8 @@ async def check_ready(node: Node) -> Health:
 
 async def node_ready(node: Node) -> Health:
     """Check the readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space
-    it is degraded and reports `space: low`; pushes are then refused, while reading, deleting and signing in
-    work."""
+    it is degraded and reports `space: low`; pushes are then refused, but clients can still read, delete and
+    sign in."""
     checks: dict[str, Check] = {
         "database": _check_database,
         "sync": _sync,

@@ -1,5 +1,5 @@
-"""Checks large files: each manifest must be readable, and its repository must hold every chunk that it
-lists.
+"""Checks large files: the manifest of each file must be readable, and the file's repository must hold every
+chunk that the manifest lists.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 def _split_lots(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
-    """Splits the directories into lots, each of which is read at once. Directories that are not stored come
-    first."""
+    """Splits the directories into lots. The directories of a lot are read together. Directories that are not
+    stored come first."""
     by_digest: dict[bytes, list[_Wanted]] = {}
     for directory in lot:
         by_digest.setdefault(directory.digest, []).append(directory)
