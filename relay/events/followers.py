@@ -42,7 +42,7 @@ class Follower:
 
 
 class Followers:
-    """The followers of one process."""
+    """Runs the followers in one process."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -67,7 +67,7 @@ class LeaseLost(Exception):
 
 
 class Jobs:
-    """The jobs of one process."""
+    """Runs the jobs of the table in one process."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

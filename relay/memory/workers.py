@@ -27,7 +27,7 @@ LONGEST = 60.0  # seconds that one call may take, also on a machine that is busy
 
 
 class TextWorker:
-    """One process, started by the first call that needs it."""
+    """The process that compares texts. The first call that needs it starts it."""
 
     def __init__(self, share: Share) -> None:
         self._share = share

@@ -39,7 +39,7 @@ def plain_lines(text: str) -> list[str]:
 
 
 def with_plain_breaks(text: str) -> str:
-    """Replace all other kinds of line breaks in the text by newlines."""
+    """Replace all kinds of line breaks other than newlines by newlines."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

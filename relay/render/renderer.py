@@ -51,7 +51,8 @@ class Renderer:
         return html[0] if html else None
 
     async def source(self, text: str, name: str) -> list[str] | None:
-        """Render the lines of a file of this name as HTML. Returns None as `markdown` does."""
+        """Render the lines of a file of this name as HTML. Returns None if the text is too long, or cannot be
+        rendered in time."""
         if len(text) > SOURCE_BYTES or text.count("\n") > SOURCE_LINES:
             return None
         return (await self._render(SourceJob(text, name))).html

@@ -26,7 +26,7 @@ from relay.domain.identity import audit
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:
-    """Organisations that the caller is a member of, by handle"""
+    """Organisations that the caller is a member of, sorted by handle"""
     async with caller.read() as tx:
         return await paging.read_page(tx, rows.MINE, query, _to_wire, who=caller.me.account_id)
 

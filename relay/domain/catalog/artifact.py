@@ -1,4 +1,4 @@
-"""Artifacts of a seal, as the caller sees its tree."""
+"""Artifacts (binary files) of a seal, as far as the caller sees them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.domain.history import sealed
 
 
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
-    """The binary files of a seal, by path"""
+    """The binary files of a seal, sorted by path"""
     size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
     seal = await sealed.seal(view, seal_id)
     view.node.streams.require(view.payer)

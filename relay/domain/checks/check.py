@@ -21,7 +21,7 @@ from relay.domain.checks.wire import to_wire
 
 
 async def page(view: View, query: PageQuery) -> Page[Check]:
-    """Checks that are enabled or have reported, by name"""
+    """Checks that are enabled or have reported, sorted by name"""
     async with view.read() as tx:
         return await paging.read_page(tx, rows.PAGE, query, _row_to_wire, of_repo=view.repo.id)
 

@@ -26,10 +26,7 @@ from relay.domain.discussion.rows import label as rows
 
 
 async def page(view: View, query: PageQuery) -> Page[Label]:
-    """Labels by name
-
-    Sorted regardless of case.
-    """
+    """Labels, sorted by name regardless of case"""
     async with view.read(near=True) as tx:
         return await paging.read_page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
 

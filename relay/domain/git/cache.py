@@ -90,7 +90,8 @@ class Cache:
         return self.folder.is_dir()
 
     def read_fingerprint(self) -> str | None:
-        """Read the fingerprint of the refs that the cache has. None if the cache was never built."""
+        """Read the fingerprint (a digest) of the refs that the cache has. None if the cache was never
+        built."""
         return _read_text(self.folder / "current")
 
     def refusal(self) -> str | None:

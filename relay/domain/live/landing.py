@@ -240,7 +240,7 @@ class Landing:
         return self._sorted[first:last]
 
     def _move(self, row: LaneRow) -> None:
-        """Move the lane to its conflict name. It keeps its number and log."""
+        """Move the lane to the name of its conflict copy. It keeps its number and log."""
         self.frontier.remove(row, self.replica)
         moved = row.with_change(self.replica, self.frontier.next())
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))

@@ -317,7 +317,7 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
 
 
 def _build_text(sources: dict[LaneKey, Source]) -> bytes:
-    """Build the text of the only lane in `sources`. Called on the thread for lanes."""
+    """Build the text of the only lane in `sources`. Runs on the thread that works on lanes."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
@@ -330,7 +330,7 @@ def _begin(work: Batch, bench: Workbench) -> Batch:
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
-    """Store the new answers, until the device says that it has received them."""
+    """Store the answers of the batch that are new, until the device says that it has received them."""
     if not done.fresh:
         return
     await tx.many(

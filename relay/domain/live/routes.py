@@ -41,7 +41,7 @@ serves_text(live.PROOF_CONTEXT, operation="live.proof_context")(live_text.proof_
     errors=(409, 507),
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
-    """Send signed updates, or one, and get an answer to each; an acknowledged update is durable"""
+    """Send one or several signed updates and get an answer to each; an acknowledged update is durable"""
     return await live_text.accept(view, branch, body.batch())
 
 

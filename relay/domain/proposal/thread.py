@@ -183,7 +183,7 @@ async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate
 
 
 async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
-    """Whether the seal is between the merge base and the newest head, along first parents."""
+    """Whether the seal is between the merge base and the head of the newest version, along first parents."""
     at: str | None = newest.head_seal
     for _ in range(LINE_MAX):
         if at is None or at == newest.merge_base:

@@ -43,7 +43,7 @@ class Standing:
 
 
 async def page(view: View, query: PageQuery) -> Page[Protection]:
-    """Protection rules by pattern"""
+    """Protection rules, sorted by pattern"""
     async with view.read() as tx:
         return await paging.read_page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
 

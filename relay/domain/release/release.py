@@ -112,10 +112,7 @@ async def delete(view: View, version: str) -> None:
 
 
 async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
-    """Assets of a release by name
-
-    Sorted regardless of case.
-    """
+    """Assets of a release, sorted by name regardless of case"""
     async with view.read() as tx:
         row = await _find(tx, view, version)
         return await paging.read_page(tx, rows.ASSET_PAGE, query, _asset_of_row, of_release=row.id)

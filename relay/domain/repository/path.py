@@ -23,7 +23,7 @@ from relay.domain.repository.rows import path as rows
 
 
 async def page(view: View, query: PageQuery) -> Page[PathRule]:
-    """Rules for paths, by path"""
+    """Rules for paths, sorted by path"""
     async with view.read() as tx:
         return await paging.read_page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
 

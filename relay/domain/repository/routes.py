@@ -55,7 +55,7 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> Coord
 
 @serves(ref.LIST, operation="ref.list", name="ref.list_refs")
 async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
-    """Branches and tags by name"""
+    """Branches and tags, sorted by name"""
     return await refs.page(view, query.type, query.cursor, query.limit)
 
 
@@ -110,5 +110,5 @@ serves(repo.FORKS, operation="fork.list", name="repo.list_forks", flag="TR_FORK_
 
 @serves(repo.SEARCH, operation="repo.search", name="search.search_repos", flag=REPOSITORIES, cost=5)
 async def search_repos(caller: Caller, query: SearchQuery) -> Page[Repo]:
-    """Repositories by name and description, trending first"""
+    """Search for repositories by name and description; trending ones come first"""
     return await search.repos(caller, query.q, query.sort, query.cursor, query.limit)

@@ -121,7 +121,7 @@ class Chain:
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
-    """Compute seals from explicit trees: the bytes to sign"""
+    """Compute seals from trees that the request gives: the bytes to sign"""
     changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.find_branch(tx.one, view.repo.id, body.branch)
