@@ -222,8 +222,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Raise an error if the service has not made a check that the gate leaves to services. Called before
-        each commit."""
+        """Raise an error if the service has not checked that the caller is the author
+        (`View.require_author`), although it must. Called before each commit."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if an earlier request has spent the nonce of this request. Called for requests that
@@ -284,8 +284,8 @@ class View(Caller):
 
     def require_allowed(self) -> None:
         """Raise an error unless the table of rights allows the operation for this caller and state of the
-        repository. Where the table allows it only to an author, the service must prove authorship
-        (`require_author`)."""
+        repository. If only the author of a thing, such as a comment, is allowed to change it, the service
+        must check that afterwards (`require_author`)."""
         may = self.operation
         me = self.principal
         if me is not None and me.is_guest and not may.guest:

@@ -43,7 +43,7 @@ _decoder: msgspec.msgpack.Decoder[Item | None] = msgspec.msgpack.Decoder(Item | 
 
 @dataclass(slots=True)
 class Rows:
-    """A table of the file; its `rows` must be read before the next table."""
+    """A table in the file of a backup. Its `rows` must be read before the next table is."""
 
     name: str
     columns: list[str]

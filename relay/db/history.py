@@ -47,7 +47,7 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
     """The ids of the seals that `start` selects, of their parents, and so on, down to the generation in the
-    parameter `floor`."""
+    parameter `floor`. A seal's generation is one more than the highest of its parents'."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -85,12 +85,14 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step of a walk from seals to their parents and merge sources. Returns (the walk joined with these,
-    whether the step of a row went to a merge source).
+    """One step of a walk from seals to their parents and merge sources, whose rows get the alias `above`.
+    Returns (FROM clause: the walk joined with these seals, column: whether the seal `above` was reached as a
+    merge source).
 
-    Both kinds of step are in one FROM, because a recursion may have only one. PostgreSQL needs LATERAL, to
-    look up parents and sources for each seal instead of reading both tables whole. SQLite has no LATERAL;
-    there, two rows of the walk step from each seal.
+    Parents and merge sources are in one FROM clause, because the recursive part of a query may have only one.
+    PostgreSQL needs LATERAL, to look up parents and sources for each seal instead of reading both tables
+    whole. SQLite has no LATERAL; there, each row of the walk is doubled: one copy is joined with the parents,
+    the other with the merge sources.
     """
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
@@ -144,8 +146,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """The seals of a walk that changed a path, and those without parents: (id, generation, root of the
-    tree)."""
+    """The seals of a walk that changed the path in the parameter `path` or a path below it, and those without
+    parents: (id, generation, root of the tree)."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

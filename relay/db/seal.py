@@ -51,7 +51,8 @@ class SealRow:
 
 
 class SealDraft(msgspec.Struct, frozen=True, array_like=True):
-    """A seal before it is signed. `changes`: (path, kind or None, digest, size)."""
+    """A seal before it is signed. `changes`: the changed files as (path, kind, digest, size); the kind of a
+    removed file is None."""
 
     id: str
     payload: bytes
