@@ -31,9 +31,10 @@ def flow_name(config: Config) -> str:
 
 def read_cookie(request: Request, name: str) -> str | None:
     """The value of the cookie `name`; None if the request has no such cookie, or an empty one. The name is
-    compared byte for byte with the raw head: a reader of text trims Unicode spaces, and would accept a cookie
-    `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if the cookie comes twice,
-    because it is not known which of them this node set."""
+    compared with the bytes of the request's head. A comparison of decoded text would ignore Unicode spaces
+    around the name. So another site of this domain could set a cookie named U+2003 `__Host-session`, and it
+    would be accepted. Raises Unauthorized if the cookie comes twice, because only one of the two can be this
+    node's."""
     name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")

@@ -90,7 +90,8 @@ def _upgrade(url: str) -> None:
 
 
 def run_alembic(revision: str, **attributes: Any) -> None:
-    """Migrate a schema up to `revision`. `attributes`: `url` or `connection`, as `env` takes them."""
+    """Migrate a schema up to `revision`. `attributes`: `url` or `connection`, by which `relay.migrations.env`
+    reaches the database."""
     from alembic import command
     from alembic.config import Config as AlembicConfig
 

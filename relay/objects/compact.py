@@ -128,8 +128,9 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The frames with which a lot of old frames is replaced. A frame whose objects are all referenced is kept
-    as stored. The referenced objects of the other frames are put into new frames."""
+    """The new frames for the referenced objects of the frames in `lot`. `stored`: the stored bytes of these
+    frames; `held`: the referenced objects by the offset of their frame. A frame whose objects are all
+    referenced is kept as stored. The referenced objects of all other frames are framed again."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []

@@ -1,4 +1,4 @@
-"""Groups reads of objects and stored frames into lots and ranges."""
+"""Groups reads of objects and stored frames, so that each read gets several of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def is_plain(entry: Located) -> bool:
 
 
 def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """Yields the objects in lots. Each lot has at most SHOWN_OBJECTS neighbours of one pack. Either all of
-    them are plain (`is_plain`) or none is."""
+    """Yields the objects in lots, in the given order. A lot has at most SHOWN_OBJECTS objects, all of the
+    same pack. Either all of them are plain (`is_plain`) or none is."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):

@@ -136,9 +136,9 @@ class Providers:
         verifier: str,
         issuer: str | None,
     ) -> ConfirmedPerson:
-        """Exchange the code that the browser brought back for the person to whom the provider issued it.
-        `issuer`: the issuer that came with the code. Raises Unauthorized if the provider confirms no person,
-        and Unavailable if it does not answer."""
+        """Ask the provider who signed in, by the code that the browser brought back from it. Returns this
+        person. `issuer`: the issuer that came with the code. Raises Unauthorized if the provider confirms no
+        person, and Unavailable if it does not answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
             raise _vouches_for_nobody(provider)
         form = {
@@ -280,7 +280,7 @@ class Providers:
         self, provider: Provider, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> bytes:
         """Send a request to the provider and return the body of its answer. Raises Unauthorized if the
-        provider refuses a code, and Unavailable for any other failure."""
+        provider refuses the code of a sign-in, and Unavailable for any other failure."""
         try:
             answer = await self._outbound.send(
                 method, url, headers, body, seconds=REQUEST_SECONDS, keep=OIDC_ANSWER

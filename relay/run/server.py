@@ -4,8 +4,9 @@ nothing.
     async with serving(config, socket) as node: ...
 
 At the end of the context, `/readyz` answers 503, no new connections are accepted, running requests finish
-within a time limit, and sockets close. Then hub, jobs, objects, database and signer close. Sanic's worker
-manager is not used, because it left orphaned processes when it was killed.
+within a time limit, and sockets close. Then the hub (`relay.events.hub`), the jobs, the object store, the
+database and the connection to the signer close. Sanic's worker manager is not used, because it left orphaned
+processes when it was killed.
 """
 
 from __future__ import annotations
