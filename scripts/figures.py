@@ -126,8 +126,8 @@ def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
 
 
 def forwards(route: Route) -> bool:
-    """Whether the route's handler is in a table of routes and only calls a function of the rules with its own
-    parameters."""
+    """Whether the route's handler is in a `routes.py` and only passes its own parameters to another
+    function."""
     file = ROOT / f"{route.handler.__module__.replace('.', '/')}.py"
     if file.name != "routes.py":
         return False
@@ -156,7 +156,7 @@ def functions_of(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def binds_found(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a variable or parameter of the function is called `found`."""
+    """Whether a variable or parameter of the function is called `found`, a name that says little."""
     return any(
         (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found")
         or (isinstance(node, ast.arg) and node.arg == "found")

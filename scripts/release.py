@@ -190,7 +190,8 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Yields the project's requirements with extras, such as httpx[socks], for the wanted distributions."""
+    """Yields those requirements of the project that name extras, such as `httpx[socks]`, and whose
+    distribution is in `wanted`."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:
@@ -212,7 +213,7 @@ def _plain(name: str) -> str:
 
 
 def _require_starts(program: Path, version: str, home: Path) -> None:
-    """Raise NotBuilt unless the program runs without this environment."""
+    """Raise NotBuilt unless the program starts without the packages and variables of this environment."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     told = subprocess.run(
         [sys.executable, "-I", "-S", str(program), "--help"],

@@ -1,4 +1,5 @@
-"""Tries statements of the specification from outside: `python -m scripts.rows [PART...]`.
+"""Checks what the service specification states, by commands of svc and HTTP requests: `python -m scripts.rows
+[PART...]`.
 
 Each part is a file of this folder, `PART.rows`, and runs with its own relay. `env NAME=VALUE` sets a variable
 of the relay, and a part with `edition NAME` runs only with a build of that edition. alice, bob and carol are
@@ -9,8 +10,8 @@ signed in with `svc`, each with a folder of their own; anon has no session. Each
 COMMAND is the words of `svc`; or, after `$ `, a line for the shell in the person's folder; or a method and a
 path, for a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is `has
 REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` stores stdout for `{NAME}` in
-later lines. IDS name the statements that the step shows, with spaces between; `-` stands for a step that only
-prepares others.
+later lines. IDS are the ids of the specification's statements that the step proves, with spaces between; `-`
+stands for a step that only prepares others.
 
 Prints `ID holds` or `ID fails: HOW` for each id, and exits with 1 if a step failed.
 """

@@ -2,10 +2,11 @@
 
     python -m scripts.bench.collaboration [--issues 100000] [--requests 300] [--write]
 
-The lists of a repository with 100,000 issues are compared with those of one with 1,000 issues: the first
-page, and each filter. For each filter both repositories have the same number of hits, spread over all their
-issues. Requests are prepared before the first one is sent. Figures are microseconds of CPU of the relay's
-whole process tree, with SQLite. The query plans shown are SQLite's own.
+The lists of a repository with 100,000 issues are compared with those of a repository with 1,000 issues: the
+first page without a filter, and with filters such as a label or an author. Each filter selects the same
+number of issues in both repositories, spread over all of them. Requests are prepared before the first one is
+sent. Figures are microseconds of CPU of the relay's whole process tree, with SQLite. The query plans shown
+are SQLite's own.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """Insert `count` issues by AUTHORS people. Each filter selects HITS of them."""
+    """Insert `count` issues by AUTHORS people. Each measured filter, such as a label, selects HITS of the
+    issues."""
     now, every = int(time.time() * 1000), count // HITS
     with database(data) as db:
         people(db, "author", AUTHORS, me)

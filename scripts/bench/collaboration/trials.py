@@ -3,8 +3,8 @@
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
 The figures are medians of the rounds. One is the relay's CPU from the seal until it has nothing to do, less
-the CPU of the same without a proposal. The other is how long another account's reads of the repository take
-meanwhile. Main and the branches change files as in `merging`.
+its CPU for a seal on a branch without proposals. The other is how long another account's reads of the
+repository take meanwhile. Main and the branches change files as in `scripts.bench.collaboration.merging`.
 """
 
 from __future__ import annotations
