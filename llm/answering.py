@@ -42,8 +42,8 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …). The file's header and
-    the chat template show it."""
+    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …). It follows from the
+    header of the model's file and from the chat template."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]

@@ -22,9 +22,9 @@ _TEXTS = 2048
 async def embed(
     runners: Runners, call: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
 ) -> dict[str, Any]:
-    """Compute the embeddings of these texts. Returns the answer of /api/embed. `dimensions`: length of the
-    vectors; None for the length that the model makes. `began`: when the request came (`time.monotonic_ns`).
-    Raises Refused."""
+    """Compute the embeddings of these texts. Returns the answer of /api/embed. `call`: the body of the
+    request. `dimensions`: length of the vectors; None for the length that the model makes. `began`: when the
+    request came (`time.monotonic_ns`). Raises Refused."""
     keep = wire.seconds(call.keep_alive)
     context = wire.context_of({**installed.record.parameters, **(call.options or {})})
     if len(texts) > _TEXTS:

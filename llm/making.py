@@ -1,4 +1,5 @@
-"""Stores uploaded blobs, and makes models from blobs and from other models: /api/blobs and /api/create."""
+"""Stores uploaded blobs (files of models), and makes models from blobs and from other models: /api/blobs and
+/api/create."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Caller:
     @property
     def payer(self) -> str:
         """The key of whoever pays for the work of this request: the account id of a user. For guests and
-        anonymous callers it is their network, because one person may be many of them."""
+        anonymous callers it is their network, because one person may act as many guests."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -143,10 +143,11 @@ class Caller:
         """A context with a write transaction that locks `names` and the caller's account (for a `View`: its
         repository instead).
 
-        The transaction spends the request's nonce, so that a replay changes nothing, and reads state and role
-        again under the lock. For a request with an Idempotency-Key it stays open until `conclude` stores the
-        answer in it; if the request was carried out before, AnsweredBefore is raised. `effect=False`: commit
-        at once; the rows are not the effect of the request and stay even if the request fails.
+        The transaction spends the request's nonce, so that a replay changes nothing, and repeats the gate's
+        checks of session, repository and role under the lock. For a request with an Idempotency-Key the
+        transaction stays open until `conclude` stores the answer in it; if the request was carried out
+        before, AnsweredBefore is raised. `effect=False`: commit at once; the rows are not the effect of the
+        request and stay even if the request fails.
         """
         await self.conclude(None)
         held = self.node.db.write(*self._lock_names(), *names)

@@ -2,8 +2,8 @@
 
 The database is copied first and the packs second, because packs only grow while the collector is paused.
 Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; no
-file is changed. After an interruption the older backup, if there was one, is still whole. The next attempt
-reuses the packs that were copied.
+file of it is changed. After an interruption the older backup, if there was one, is still whole. The next
+attempt reuses the packs that were copied.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ Say = Callable[[str], None]
 
 async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     """Back a node up into the folder `target`, which is empty or holds an older backup. Packs that the folder
-    holds already are reused. The caller pauses the collector. A cancel leaves the older backup. Raises
-    Invalid for a target inside the data folder, and Unavailable when something cannot be read or written."""
+    holds already are reused. The caller pauses the collector. If the call is cancelled, the older backup
+    stays whole. Raises Invalid for a target inside the data folder, and Unavailable when something cannot be
+    read or written."""
     try:
         with _lock_folder(target, data):
             return await _make(data, db, packs, target, say)

@@ -1,10 +1,11 @@
 """SQL statements that walk sealed history.
 
-The history of a seal consists of its parents and merge sources, and of their histories. Merge sources count
-only if the repository has them. History is listed from the newest to the oldest seal, in an order that never
-changes: a seal comes before all its ancestors. For this order each seal has a listed time, which is never
-before that of an ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk
-down to a time returns every newer seal.
+The history of a seal consists of its parents and merge sources, and of their histories. A merge source of a
+seal is a seal that was merged into it, other than by a squash or a rebase. It counts only if the repository
+has it. History is listed from the newest to the oldest seal, in an order that never changes: a seal comes
+before all its ancestors. For this order each seal has a listed time, which is never before that of an
+ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk down to a time
+returns every newer seal.
 """
 
 from __future__ import annotations

@@ -265,8 +265,8 @@ def _to_token_repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _rounded_now(second: int) -> datetime:
-    """The time, rounded to the second at which tokens end, so that requests within one second share a cached
-    check."""
+    """The time in whole seconds, with which the end of a token is compared. So the result of this check can
+    be cached and used for all requests within one second."""
     return datetime.fromtimestamp(second, UTC)
 
 

@@ -25,7 +25,7 @@ def refresh_name(config: Config) -> str:
 
 
 def flow_name(config: Config) -> str:
-    """The name of the cookie for a sign-in by an identity provider that is not finished."""
+    """The name of the cookie for an unfinished sign-in by an identity provider."""
     return "__Host-login" if config.secure else "tr_login"
 
 
@@ -54,7 +54,7 @@ def read_cookie(request: Request, name: str) -> str | None:
 
 
 def session_cookie(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
-    """The Set-Cookie value for the capability token, which is text."""
+    """The Set-Cookie value for the session. `token`: its capability token as text."""
     return _cookie(config, session_name(config), token, "/", "Lax", seconds)
 
 
@@ -64,8 +64,8 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
 
 
 def flow_cookie(config: Config, token: str, seconds: int) -> str:
-    """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the browser comes
-    back from another site, the provider's."""
+    """The Set-Cookie value for an unfinished sign-in by an identity provider. SameSite is Lax, because the
+    browser comes back from another site, the provider's."""
     return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 

@@ -119,8 +119,8 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for attempts to guess a secret: at most `most` attempts at once, refilled within `seconds`.
-    `what`: the counted attempts in words, for docs/reference/limits.md."""
+    """A limit for attempts to guess a secret: at most `most` attempts at once; after `seconds` without one,
+    as many are allowed again. `what`: the counted attempts in words, for docs/reference/limits.md."""
 
     ALL: ClassVar[dict[str, Attempts]] = {}
 

@@ -126,7 +126,7 @@ class Route:
 
     @property
     def about_repo(self) -> bool:
-        """Whether the gate reads the repository `{id}` of its path."""
+        """Whether the route's path names a repository as `{id}`, which the gate then reads."""
         return self.operation.about == "repository"
 
 

@@ -49,8 +49,8 @@ class StrictRequest(Request):
     """A request that records whether its head was well formed. `relay.http.app` answers 400 if it was not,
     and 431 if it is `crowded`: then it has more than FIELDS header fields, which are not read.
 
-    A target that cannot be parsed is replaced by `*`, because an error in this constructor would end the
-    connection without an answer.
+    A request target (path and query) that cannot be parsed is replaced by `*`, because an error in this
+    constructor would end the connection without an answer.
     """
 
     __slots__ = ("crowded", "well_formed")

@@ -76,11 +76,11 @@ class Packs(Protocol):
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
     ) -> None:
-        """Call `use` with the bytes of the ranges, in order and off the event loop. A piece is valid only
-        during its call. Raises PackGone before the first call, never later."""
+        """Call `use` with the bytes of the ranges, in order, piece by piece and off the event loop. A piece
+        is valid only during the call that gets it. Raises PackGone before the first call, never later."""
 
     def list_packs(self) -> AsyncIterator[PackInfo]:
-        """Yields every stored pack, including those that no index refers to."""
+        """Yields every stored pack, including those that the database does not know."""
 
     async def delete(self, names: Collection[str]) -> None:
         """Delete the packs with these names; missing packs are ignored."""

@@ -86,8 +86,8 @@ class _Plan:
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """Make a pack with as many of these objects, in the given order, as fit. The caller may reach all of
-    them. `lease` holds the memory of the pack until the answer was sent."""
+    """Make a pack with as many of these objects, in the given order, as fit. Whether the client may read them
+    must have been checked before. `lease` holds the memory of the pack until the answer was sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)

@@ -49,7 +49,7 @@ STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most 
 
 @dataclass(slots=True, frozen=True)
 class FrameAt:
-    """A frame that was written: its row of a pack's table, and its position."""
+    """A frame that was written: its row for a pack's table of contents, and its position."""
 
     row: FrameRow
     place: PackPosition
@@ -338,8 +338,9 @@ class ObjectStore:
         return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
-        """Call `use` with the bytes of these objects, in order and off the event loop. A piece is valid only
-        during its call. Neighbouring uncompressed objects are passed in large pieces without a copy."""
+        """Call `use` with the bytes of these objects, in order, piece by piece and off the event loop. A
+        piece is valid only during the call that gets it. Neighbouring uncompressed objects are passed in
+        large pieces without a copy."""
         for lot in split_lots(located):
             if not self._verify and is_plain(lot[0]):
                 [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
@@ -350,8 +351,8 @@ class ObjectStore:
             await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-        """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbours are
-        read together. The packs are not deleted before the end."""
+        """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbouring
+        frames are read together. The packs are not deleted before the end."""
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:

@@ -136,8 +136,8 @@ async def serving(
 @contextlib.asynccontextmanager
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
     """A context that starts a signer for a development node and yields it. Yields None for any other node,
-    and if another process already serves the folder's keys. The signer may not be ready yet, so that the node
-    opens meanwhile."""
+    and if another process already serves the folder's keys. The signer may still be starting; the node opens
+    meanwhile."""
     if not config.dev or (config.shared and await is_served(config.data)):
         yield None
         return

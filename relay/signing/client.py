@@ -1,4 +1,5 @@
-"""The client of the token signer in the web process. It requests tokens and never sees a private key."""
+"""The client by which a relay uses the token signer, a process of its own. It requests tokens and never sees
+a private key."""
 
 from __future__ import annotations
 

@@ -128,9 +128,9 @@ class Front:
         return True
 
     def _drop_one(self) -> None:
-        """End the oldest connection that has not signed in, of the address range (`network`) that has the
-        most such connections. So a flood of connections ends its own ones, and clients that sign in promptly
-        are spared."""
+        """Find the address range (`network`) with the most connections that have not signed in, and end the
+        oldest of these connections. So a flood of connections ends its own ones, and clients that sign in
+        promptly are spared."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
         oldest = next(connection for connection in self._unproven if connection.network == crowded)

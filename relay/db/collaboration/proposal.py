@@ -108,7 +108,8 @@ _NEWEST = and_(
 
 
 def _with_all(start: Any) -> Any:
-    """A query of proposals with their subjects, authors, newest versions and bases."""
+    """The FROM clause `start` (proposals), joined with the tables of their titles and texts, authors, newest
+    versions and bases."""
     return (
         start.join(subject, _OF_SUBJECT)
         .join(account, account.c.id == subject.c.author_id)
