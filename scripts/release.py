@@ -67,8 +67,8 @@ def main() -> int:
 
 
 def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: str = __version__) -> Build:
-    """Build the program, and write it and the list with it into `folder`. Returns the build. The build is
-    signed with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
+    """Build the program, and write it into `folder`, with the list that now contains this build. Returns the
+    build. The build is signed with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
     commit = stamp.commit()
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         raise NotBuilt("a build names the commit of its sources; build in a checkout of git")

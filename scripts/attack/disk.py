@@ -62,7 +62,8 @@ def _code(answer: httpx.Response) -> str:
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:
-    """Read, sign in and delete with another account. Returns the names of the steps that failed."""
+    """Read a file of `repo` as of `seal`, sign in as its owner, delete the repository `doomed`, and ask
+    `/readyz`. Returns the names of the steps that failed."""
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as anybody:
         done = {
             "read": anybody.get(f"{repo.url}/raw/{seal}/a.txt").content == b"one\n",

@@ -142,7 +142,7 @@ def mean(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def measure_here(base: Path, written: Written) -> None:
-    """Measure reading the operations, and opening the document as one of this device."""
+    """Measure reading the operations, and opening the document when it is stored on this device only."""
     operations: Sequence[bytes] = [update.operations for update, _ in written.updates]
     opened = YjsDocument(HEAD_WRITER, operations).content()
     if opened != written.content:

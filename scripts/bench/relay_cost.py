@@ -246,7 +246,7 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
     """Measure updates that create and edit files. Returns name of the figure → microseconds of CPU for one
-    update. The relay is restarted before the cold edits."""
+    update. Before the last figure the relay is restarted, so that it has no text in memory ("cold")."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):

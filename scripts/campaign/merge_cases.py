@@ -1,4 +1,4 @@
-"""Reads the files that both sides of a merge commit changed from a local git repository."""
+"""Reads, from a local git repository, the files that both sides of a merge commit changed."""
 
 from __future__ import annotations
 

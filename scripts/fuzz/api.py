@@ -248,8 +248,8 @@ class World:
             one.close()
 
     def session(self, caller: str) -> tuple[requests.Session, requests.auth.AuthBase | None]:
-        """How `caller` sends requests. Returns (session with the caller's cookies and headers, object that
-        signs the requests or None)."""
+        """How `caller` (one of CALLERS, such as "guest") sends requests. Returns (session with the caller's
+        cookies and headers, object that signs the requests or None)."""
         session = requests.Session()
         session.trust_env = False
         if caller in ("guest", "browser"):

@@ -54,8 +54,8 @@ class Watching(Watcher):
 
 
 async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[list[float], int, float]:
-    """Measure the watchers. Returns (seconds of each watcher in each round, number of requests while nothing
-    happened, CPU seconds of the relays for a round)."""
+    """Measure `watchers` clients that wait for checks. Returns (seconds until each client showed the status
+    in each round, number of requests while nothing happened, CPU seconds of the relays for a round)."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)

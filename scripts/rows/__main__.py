@@ -87,7 +87,8 @@ class World:
         return done.returncode, done.stdout, done.stdout + done.stderr
 
     def step(self, line: str, loud: bool) -> tuple[list[str], str]:
-        """Run one line of a part. Returns (ids of the line, how it failed or "")."""
+        """Run one line of a part. `loud`: print the command with its output. Returns (ids of the line, how it
+        failed or "")."""
         ids, who, expected, command, *checks = re.split(r"\s\|\s", line.strip())
         name, _, rest = command.partition("= ")
         keep = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else ""
@@ -109,7 +110,8 @@ class World:
 
 
 def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
-    """Run a part with its own relay. Yields (ids, how it failed or "") for each step."""
+    """Run a part with its own relay. `loud`: print each command with its output. Yields (ids, how it failed
+    or "") for each step."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
     if any(line.startswith("edition ") and line.split()[1] != EDITION for line in lines):
         print(f"{part.stem} is not played: this build is {EDITION}", flush=True)

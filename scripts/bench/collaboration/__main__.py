@@ -76,7 +76,8 @@ def database(data: Path) -> Iterator[sqlite3.Connection]:
 
 
 def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
-    """Insert `count` accounts as copies of the account `like`."""
+    """Insert `count` accounts as copies of the account `like`. Their ids and handles are `name`-0, `name`-1
+    and so on."""
     db.executemany(
         "INSERT OR IGNORE INTO account SELECT ?1, kind, ?1, email, name, password_hash, phase, operator, "
         "created_at, disabled_at FROM account WHERE id = ?2",
@@ -134,7 +135,8 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, float]:
-    """Measure the first page of each list. Returns name of the list → microseconds of CPU."""
+    """Measure the first page of the list of issues with each of the filters in FILTERS. Returns name of the
+    filter → microseconds of CPU."""
     figures = {}
     for name, query in FILTERS.items():
         request = caller.get(issues.LIST.target(id=repo_id) + query)

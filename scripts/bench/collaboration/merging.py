@@ -51,8 +51,8 @@ def edited(data: bytes, line: int) -> bytes:
 
 
 def sides(count: int, many: int, branches: int) -> tuple[Files, Files, list[Files]]:
-    """(files of the base, changes of main, changes of each branch). The base has `count` files, of which main
-    and each branch edit `many`."""
+    """Make the versions to merge. Returns (files of the base, changes of main, changes of each branch). The
+    base has `count` files, of which main and each branch edit `many`."""
     rng = random.Random(1)
     base = {f"dir{n % 40}/sub{n % 7}/file{n}.txt": text(rng) for n in range(count)}
     names = rng.sample(sorted(base), many)

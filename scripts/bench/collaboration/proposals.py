@@ -123,8 +123,8 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_ids: list[str], count: int) -> dict[str, list[float]]:
-    """Measure a page of each list in each repository, in turns. Returns name of the list → microseconds of
-    CPU in each repository."""
+    """Measure a page of the list of proposals with each of the filters in FILTERS, in each repository in
+    turn. Returns name of the filter → microseconds of CPU in each repository."""
     figures = {}
     for name, query in FILTERS.items():
         asked = [caller.get(proposals.LIST.target(id=one) + query) for one in repo_ids]

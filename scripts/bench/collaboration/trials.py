@@ -65,8 +65,8 @@ def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple
 
 
 def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
-    """Seal a file onto main, and read until the trial merges are over. Returns (id of the new seal, seconds
-    of each read)."""
+    """Seal a file onto main, and read the repository with the account `other` meanwhile and for a second
+    after. Returns (id of the new seal, seconds of each read)."""
     waits: list[float] = []
     over = threading.Event()
 
