@@ -105,9 +105,9 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 async def _copy_pack(
     packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, BackupPack]
 ) -> tuple[BackupPack, int]:
-    """Copy a pack into the folder unless the folder has it. Returns (pack, number of bytes copied). A file of
-    the pack's final name and size is always complete, because it was renamed to that name after it was
-    written."""
+    """Copy a pack into the folder unless the folder has it. `earlier_packs`: the packs of the older backup by
+    file name. Returns (pack, number of bytes copied). A file of the pack's final name and size is always
+    complete, because it was renamed to that name after it was written."""
     pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:

@@ -48,7 +48,7 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
     """The ids of the seals that `start` selects, of their parents, and so on, down to the generation in the
-    parameter `floor`. A seal's generation is one more than the highest of its parents'."""
+    SQL parameter `floor`. A seal's generation is one more than the highest of its parents'."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -74,7 +74,7 @@ def ordered_at(table: FromClause) -> ColumnElement[int]:
 
 def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
     """The ids of the seals that `start` selects and of all seals in their history, back to the time in the
-    parameter `since`."""
+    SQL parameter `since`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     above: Any = seal.alias("above")
     up, merged = _up(walk, above, dialect)
@@ -114,8 +114,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """The seals reached from the seal in the parameter `head` by first parents alone, with the head itself:
-    rows of (seal id, number of steps from `head`), at most `steps` steps."""
+    """The seal in the SQL parameter `head`, its first parent, the first parent of that, and so on, for as
+    many steps as the SQL parameter `steps` says: rows of (seal id, number of steps from `head`)."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (
@@ -147,8 +147,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """The seals of a walk that changed the path in the parameter `path` or a path below it, and those without
-    parents: (id, generation, root of the tree)."""
+    """The seals of a walk that changed the path in the SQL parameter `path` or a path below it, and those
+    without parents: (id, generation, root of the tree)."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

@@ -56,7 +56,8 @@ class Credentials:
     async def identify(
         self, caller: Caller, request: Request, incoming: Incoming, body: bytes, params: dict[str, str]
     ) -> None:
-        """Identify the sender and set the principal of `caller`.
+        """Identify the sender and set the principal of `caller`. `params`: the parameters in the request's
+        path by name.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
         stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other

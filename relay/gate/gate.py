@@ -150,8 +150,8 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
 
 
 async def _run_handler(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
-    """Run the handler and return its answer. If the request has an Idempotency-Key, the answer is stored in
-    the transaction with the request's effect."""
+    """Run the handler and return its answer. `filled`: the handler's arguments by name. If the request has an
+    Idempotency-Key, the answer is stored in the transaction with the request's effect."""
 
     async def attempt() -> SentAnswer:
         answer = await encode(request, route, await route.handler(**filled))
@@ -177,7 +177,8 @@ async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[f
 
 
 async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
-    """Open the WebSocket and run the handler. The socket closes when the handler returns or fails."""
+    """Open the WebSocket and run the handler. `filled`: the handler's other arguments by name. The socket
+    closes when the handler returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))

@@ -190,9 +190,10 @@ def route(
     `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
     rights. Raises KeyError for an unknown operation, and TypeError if the operation is about a repository and
     the path names none. `flag`: the feature flag that must be on, otherwise the route always answers 404;
-    operations on a repository have TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of
-    refusals besides those that every such route has; `others`: statuses of success besides `status`.
-    `max_body`: bytes. `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON.
+    operations on a repository have TR_REPOS_ENABLED unless another flag is given. `returns`: the type of the
+    handler's result. `errors`: statuses of refusals besides those that every such route has; `others`:
+    statuses of success besides `status`. `max_body`: bytes. `stream`: the handler reads the body itself
+    (`upload`). `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON.
     `per_minute`: a strict limit for each address. `forms`: the body may also come from an HTML form. `gzip`:
     the body may be compressed; `max_body` limits its unpacked size. `password`: the route reads the
     repository {owner}/{name} for git, so the token may come as a password, no request needs a signature, and

@@ -150,7 +150,8 @@ def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_O
 
 
 async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
-    """Point the rows of objects to their new frames. Objects that were deleted meanwhile stay deleted."""
+    """Point the rows of objects to their new frames. `placed`: the new frames; `where`: the objects' places
+    in the pack `old_pack`, by digest. Objects that were deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
         mine = [frame for frame in placed if frame.place.pack == name]

@@ -311,7 +311,7 @@ class ObjectStore:
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
         """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
         large frames. `groups`: each group has objects of one frame. Returns the bytes by digest. Frames of at
-        most `keep` bytes are cached."""
+        most `keep` bytes are cached. `heavy`: as for `read_located`."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -324,7 +324,8 @@ class ObjectStore:
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
     ) -> dict[bytes, bytes]:
-        """The objects of one portion of the pack `name`. Frames of at most `keep` bytes are cached."""
+        """The objects in `part`, some frames of the pack `name`, by digest. Frames of at most `keep` bytes
+        are cached. `heavy`: as for `read_located`."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
         use = partial(unpack_frames, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
@@ -375,8 +376,8 @@ def _weigh(group: list[Located], keep: int) -> int:
 def _to_index_rows(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Make the index rows for those objects of a frame that are not in `indexed`. Their digests are added to
-    `indexed`."""
+    """Make the index rows for those objects of a frame that are not in `indexed`, and add their digests to
+    it. `directories`: the objects are tree directories."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for entry in frame.row.objects:

@@ -110,7 +110,9 @@ class Providers:
     async def start(
         self, provider: Provider, redirect_uri: str, state: str, nonce: str, verifier: str
     ) -> str:
-        """The address at the provider to which the browser is sent. Raises Unavailable."""
+        """The address at the provider to which the browser is sent. `redirect_uri`: the address to which the
+        provider sends it back. `state`, `nonce` and `verifier`: random values of this sign-in, as OpenID
+        Connect and PKCE define them. Raises Unavailable."""
         challenge = b64u(hashlib.sha256(verifier.encode()).digest())
         query = {
             "response_type": "code",
@@ -137,8 +139,9 @@ class Providers:
         issuer: str | None,
     ) -> ConfirmedPerson:
         """Ask the provider who signed in, by the code that the browser brought back from it. Returns this
-        person. `issuer`: the issuer that came with the code. Raises Unauthorized if the provider confirms no
-        person, and Unavailable if it does not answer."""
+        person. `redirect_uri`, `nonce`, `verifier`: as for `start`. `issuer`: the issuer that came with the
+        code. Raises Unauthorized if the provider confirms no person, and Unavailable if it does not
+        answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
             raise _vouches_for_nobody(provider)
         form = {

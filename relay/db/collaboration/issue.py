@@ -78,7 +78,7 @@ AMOUNT = 1000  # rows beside which it does not matter which filter leads
 
 def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
     """A query that counts the rows of the table `link` that belong to the repository and satisfy the
-    conditions. It stops counting at AMOUNT."""
+    conditions. It stops counting at AMOUNT rows."""
     of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
     return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
 
@@ -86,8 +86,8 @@ def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
     """The statement that counts the issues that the filter `name` selects. `name`: one of LEADERS, such as
-    "label". `stated`: count only issues in the state that the parameter `state` names. The statement takes
-    the same parameters as those of `keyset_of`."""
+    "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other SQL
+    parameters are those of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
