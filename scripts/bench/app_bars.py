@@ -135,13 +135,14 @@ class Timed(Watched):
         return 1000 * time.clock_gettime((~self.pid << 3) | 2)  # as clock_getcpuclockid makes it
 
     def least(self, keys: Sequence[str], quiet: float = 0.15) -> tuple[int, float]:
-        """Type the keys one after the other. Returns (highest number of bytes for one key, lowest CPU
-        milliseconds of one key)."""
+        """Type the keys one after the other. A key is done when the app has sent nothing for `quiet` seconds.
+        Returns (highest number of bytes for one key, lowest CPU milliseconds of one key)."""
         costs = [self.one(key, quiet) for key in keys]
         return max(sent for sent, _ in costs), min(cpu for _, cpu in costs)
 
     def one(self, key: str, quiet: float) -> tuple[int, float]:
-        """Type one key. Returns (bytes sent by the app, CPU milliseconds)."""
+        """Type one key, and wait until the app has sent nothing for `quiet` seconds. Returns (bytes sent by
+        the app, CPU milliseconds)."""
         before = self.cpu
         sent = self.keys(key, quiet) + self.still(quiet)
         return sent, self.cpu - before

@@ -72,7 +72,8 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
 
 
 def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, float]:
-    """Milliseconds of CPU of one merge by git, as (the first time that it is made, the second time)."""
+    """Milliseconds of CPU of one merge by git, as (the first time that it is made, the second time). `base`,
+    `ours`, `theirs`: as `sides` returns them."""
 
     def git(*words: str) -> None:
         subprocess.run(
@@ -107,7 +108,8 @@ def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
 
 
 def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
-    """Create a repository with a proposal for each branch. Returns (its id, the newest seal of main)."""
+    """Create a repository with a proposal for each branch. `base`, `ours`, `theirs`: as `sides` returns them.
+    Returns (its id, the newest seal of main)."""
     repo_id = api.send(repos.CREATE, RepoCreate(name=name)).id
     head = seal(api, repo_id, "main", base, None)
     for number, files in enumerate(theirs):
@@ -128,9 +130,10 @@ def await_trials(api: Api, repo_id: str) -> None:
 
 
 def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, ...]:
-    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. Returns the
-    figures for (the first merge after the relay's start, a merge that was not tried since the start, a merge
-    that the relay has tried since main moved, the same merge again)."""
+    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. `base`, `ours`,
+    `theirs`: as `sides` returns them. Returns the figures for (the first merge after the relay's start, a
+    merge that was not tried since the start, a merge that the relay has tried since main moved, the same
+    merge again)."""
     data = folder / "relay"
     with Relay(data) as relay:
         api, _ = signed_in(folder, relay.origin)
