@@ -223,8 +223,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Raise an error if the service has not checked that the caller is the author
-        (`View.require_author`), although it must. Called before each commit."""
+        """Raise an error if the caller may perform the operation only as an author, and the service has not
+        checked the authorship (`View.require_author`). Called before each commit."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if an earlier request has spent the nonce of this request. Called for requests that
@@ -285,8 +285,9 @@ class View(Caller):
 
     def require_allowed(self) -> None:
         """Raise an error unless the table of rights allows the operation for this caller and state of the
-        repository. If only the author of a thing, such as a comment, is allowed to change it, the service
-        must check that afterwards (`require_author`)."""
+        repository. If the caller lacks the role, but the table also allows the operation to the author of a
+        thing, such as a comment, nothing is raised. The service must then check the authorship
+        (`require_author`)."""
         may = self.operation
         me = self.principal
         if me is not None and me.is_guest and not may.guest:

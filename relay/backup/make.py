@@ -1,9 +1,9 @@
 """Makes a backup while relays serve.
 
 The database is copied first and the packs second, because packs only grow while the collector is paused.
-Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; no
-file of it is changed. After an interruption the older backup, if there was one, is still whole. The next
-attempt reuses the packs that were copied.
+Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; none
+of its files is ever changed. After an interruption the older backup, if there was one, is still whole. The
+next attempt reuses the packs that were copied.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables in the file of a backup, in its order. Raises Invalid if the file is none that `write`
-    makes."""
+    """The tables in the file of a backup, in its order. Raises Invalid for a file that `write` has not
+    made."""
     items = _items(path)
     item = next(items, None)
     while item is not None:

@@ -114,8 +114,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """The seal in the SQL parameter `head`, its first parent, the first parent of that, and so on, for as
-    many steps as the SQL parameter `steps` says: rows of (seal id, number of steps from `head`)."""
+    """The seal in the SQL parameter `head`, its first parent, the first parent of that, and so on, for at
+    most as many steps as the SQL parameter `steps` says: rows of (seal id, number of steps from `head`)."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (

@@ -59,7 +59,7 @@ class Router(Generic[T]):
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
         """Find the declared path that matches `path`; of several, the one with the most literal segments.
-        Returns (what was registered for it by method, parameters), or None if none matches."""
+        Returns (method → what was registered for this path, path parameters), or None if no path matches."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 

@@ -30,9 +30,9 @@ def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
 def find_runs(
     ranges: Sequence[tuple[FrameKey, int]], enough: int
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yields the reads by which stored frames are read, as (pack, [(offset, length), …]), each of about
-    `enough` bytes. `ranges`: the frames, as (key, length). Adjacent frames are read together; longer frames
-    are split."""
+    """Group stored frames into reads of about `enough` bytes each. `ranges`: the frames, as (key, length).
+    Yields the reads, as (pack, [(offset, length), …]). Adjacent frames are read together; longer frames are
+    split."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in _cut(ranges, enough):
         if merged and (name != pack or size >= enough):

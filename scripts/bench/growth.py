@@ -51,7 +51,7 @@ class Looker:
         self.values[BYTES][self.side.name][self.size] = (now - before) / 1e6
 
     def all(self) -> None:
-        """Run every task except the first push: status, push, clone, pull, log and blame."""
+        """Run every task except the first push: status, a push of edits, clone, pull, log and blame."""
         side, folder = self.side, self.folder
         turns = range(self.rounds)
         self.note("status", [side.status(folder) for _ in turns])

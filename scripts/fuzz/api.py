@@ -5,9 +5,9 @@
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
 them are often replaced by existing ones, so that requests reach the handlers. Each request is sent without a
 session, as a guest, from the owner's terminal or browser, or with a forged token. An answer must have a
-status, a content type and a body that the document names, and every answer 404 must be the same, so that it
-does not tell what exists. The relay gets this script's environment, so DATABASE_URL and S3_… can name its
-stores.
+status, a content type and a body that the document names, and every answer 404 must have one of three fixed
+bodies, so that it does not tell what exists. The relay gets this script's environment, so DATABASE_URL and
+S3_… can name its stores.
 """
 
 from __future__ import annotations
