@@ -4,7 +4,7 @@
         view.require("write")
         async with view.write() as tx: ...
 
-The gate creates them for each request. A job that merges later for a caller creates them again
+The gate creates both for each request. A job that merges later for a caller creates them again
 (`relay.domain.merging.auto`).
 """
 

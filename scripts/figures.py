@@ -142,8 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module belongs to a subject and contains rules. The SQL statements, the table of routes and
-    the pages of a subject contain none."""
+    """Whether a module is one with the rules of a subject: any of its modules except those with SQL
+    statements, with the table of routes, and with pages."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)

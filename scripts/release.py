@@ -160,8 +160,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the program file, path) of the files of all distributions that the client needs: those
-    that its packages import, and those that these depend on."""
+    """Yields (name in the program file, path) of the files of all distributions that the client needs: the
+    ones that its packages import, and all their dependencies."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})

@@ -229,7 +229,7 @@ class _StrictHttp(Http):
 
     async def answer(self, response: HTTPResponse) -> None:
         """Send a whole answer, header and body in one write. Only header names and values that need it are
-        cleaned, because Sanic's cleaning of all of them took 20 µs of a small answer."""
+        cleaned. Sanic cleans all of them, which took 20 µs of a small answer."""
         headers = response.headers
         printable = all(map(str.isprintable, headers.values()))
         if self.expecting_continue or response.status in (204, 304) or not printable:

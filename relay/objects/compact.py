@@ -3,8 +3,8 @@
 First new frames are made durable, then one transaction points the objects to them, then the old file is
 deleted. A crash in between leaves bytes that no row refers to, which a later run deletes. Only packs without
 writes since `before` are touched, because running uploads may have frames in younger packs. A process does
-not know which packs other processes are sending to clients. So if others share the database, the old file is
-deleted only by the next run.
+not know which packs other processes are sending to clients. So if other processes share the database, the old
+file is deleted only by the next run.
 """
 
 from __future__ import annotations

@@ -131,7 +131,8 @@ def _to_row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    """Extract objects and put them into new frames, while only one portion of them is in memory."""
+    """Extract objects and put them into new frames. They are read in portions, of which only one is in memory
+    at a time. `groups`: each group has objects of one frame."""
     writer = PackWriter()
     frames: list[Frame] = []
     for part in split_batches(groups, PORTION, _size_of):

@@ -177,9 +177,9 @@ class ObjectStore:
     ) -> list[FrameAt]:
         """Write frames for the objects that the repository does not hold yet, and return the frames; `admit`
         then makes the objects reachable. Objects that only other repositories hold are written again, because
-        the time of an upload would otherwise reveal what others store; the collector deletes the copies.
-        `repo_id` None: skip all objects that are stored. Call this before the transaction, so that other
-        writers of the database do not wait for the disk."""
+        the time of an upload would otherwise reveal what other repositories have; the collector deletes the
+        copies. `repo_id` None: skip all objects that are stored. Call this before the transaction, so that
+        other writers of the database do not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))

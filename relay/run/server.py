@@ -230,8 +230,8 @@ async def _over_ssh(
 
 
 async def _drain(connections: set[Any]) -> None:
-    """Let running answers finish for a while. Idle connections are closed at once, and those that still run
-    at the end are closed by force."""
+    """Let running answers finish for a while. Idle connections are closed at once. Connections whose answers
+    still run at the end are closed by force."""
     loop = asyncio.get_running_loop()
     until = loop.time() + DRAIN_SECONDS
     while connections and loop.time() < until:

@@ -230,9 +230,9 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether an account has this key. A client may ask this for many keys, even for those of others,
-        before it signs with one. The last key that it asked about is the one that it signs in with, because
-        asyncssh checks the signature right after this answer and then calls `auth_completed`."""
+        """Whether an account has this key. A client may ask this for many keys, even for keys of other
+        people, before it signs with one. The last key that it asked about is the one that it signs in with,
+        because asyncssh checks the signature right after this answer and then calls `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

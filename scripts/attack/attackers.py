@@ -232,9 +232,10 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
 
 
 def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
-    """An attack that proposes merges of `files` texts that both branches changed, in a public repository.
-    Twelve guests then look at the proposals, because the relay tries a merge when somebody first looks at its
-    proposal."""
+    """An attack that makes proposals in a public repository whose merges are costly: head and base have
+    changed the same `files` texts. `base(n)`: the text number n; `change(text, n)`: the text as branch number
+    n changes it. Twelve guests then look at the proposals, because the relay tries a merge when somebody
+    first looks at its proposal."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)

@@ -53,7 +53,7 @@ IDLE = Bar(0, 4)  # a second
 
 
 def dense(number: int, size: int) -> str:
-    """A Markdown text of `size` characters with all kinds of markup. Each number gives another text."""
+    """A Markdown text of `size` characters with all kinds of markup. Each `number` gives another text."""
     block = (
         f"## Part {{n}} of {number}\n\n"
         "It **stalls** when `queue.take()` waits for a *lock* that @bob holds, see #12 and "
@@ -69,7 +69,7 @@ def dense(number: int, size: int) -> str:
 
 
 def source(number: int, mark: str) -> bytes:
-    """A Python file of 240 lines, some of which contain `mark`. Each number gives another file."""
+    """A Python file of 240 lines, some of which contain `mark`. Each `number` gives another file."""
     return b"".join(
         f"def part_{n}(rows: list[str], wait: float = {n}.5) -> str | None:\n"
         f'    """Part {n} of {number}."""\n'

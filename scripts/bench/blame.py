@@ -3,8 +3,8 @@
     python -m scripts.bench.blame [--rounds 5] [--lines 10000] [--seals 500] [--write]
 
 The figures are CPU of client and relay together. Cold: the relay has cached nothing about this file, because
-its table of cached results is emptied before each round. Warm: blame ran before, then one more seal was made.
-The results of svc and git are compared line by line.
+the relay's table of cached results is emptied before each round. Warm: blame ran before, then one more seal
+was made. The results of svc and git are compared line by line.
 """
 
 from __future__ import annotations

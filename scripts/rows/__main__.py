@@ -11,7 +11,7 @@ COMMAND is the words of `svc`; or, after `$ `, a line for the shell in the perso
 path, for a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is `has
 REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` stores stdout for `{NAME}` in
 later lines. IDS are the ids of the specification's statements that the step proves, with spaces between; `-`
-stands for a step that only prepares others.
+stands for a step that only prepares other steps.
 
 Prints `ID holds` or `ID fails: HOW` for each id, and exits with 1 if a step failed.
 """

@@ -48,8 +48,8 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """Returns a function that makes an SQL condition on the table it is given, an index of words: that the
-    row's word equals the SQL parameter `name`."""
+    """Returns a function. The function takes a table that is an index of words, and returns the SQL condition
+    that a row's word equals the SQL parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 
