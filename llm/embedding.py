@@ -79,7 +79,7 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that is not longer is
+    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that has no more numbers is
     returned unchanged, and so is every vector if `dimensions` is None."""
     if dimensions is None or dimensions >= len(vector):
         return vector

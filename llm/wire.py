@@ -145,7 +145,8 @@ def require(value: str | None, member: str) -> str:
 
 def seconds(value: float | str | None) -> float:
     """The seconds for which a model stays loaded without requests. `value`: seconds, or a duration such as
-    `5m` or `1h30m`. A negative value means for ever, None the default. Raises Refused for other values."""
+    `5m` or `1h30m`. A negative value means for ever; None means the default. Raises Refused for other
+    values."""
     if value is None:
         return KEEP_SECONDS
     if isinstance(value, str):

@@ -347,7 +347,7 @@ class View(Caller):
             self.policy = Policy(number, dict(map(tuple, rules)))
 
     def sees(self, path: str) -> bool:
-        """Whether the caller sees a file at this path, in any seal."""
+        """Whether the caller may see files at this path. This is the same for all seals."""
         return self.policy is None or self.policy.sees(path)
 
     def require_whole(self) -> None:

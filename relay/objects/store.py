@@ -57,8 +57,8 @@ class FrameAt:
 
 class ObjectStore:
     """Packs and their index. `packs`: where they are stored; by default files of the data folder, each of
-    which is closed at `pack_file_bytes`. `verify`: compare every object with its digest when it is read.
-    `quota`: limits of repositories' owners; None for no limit."""
+    which is closed once it has `pack_file_bytes` bytes. `verify`: compare every object with its digest when
+    it is read. `quota`: limits of repositories' owners; None for no limit."""
 
     def __init__(
         self,

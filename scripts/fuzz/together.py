@@ -57,7 +57,8 @@ def together(repo: Repository) -> Names:
 
 
 def organisation(http: Any) -> Names:
-    """Create an organisation of the caller. Returns path parameter → its handle, as `together` does."""
+    """Create an organisation of the caller. Returns its handle under `org`, the name of the path parameter in
+    which requests send it."""
     handle = f"o{secrets.token_hex(6)}"
     return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
 
