@@ -29,7 +29,8 @@ class Work(msgspec.Struct, kw_only=True):
 
     `chat`: whether the lines of the answer have the form of /api/chat. `truncate`: whether to shorten a
     prompt that is too long. `before`: tokens of an earlier conversation that the prompt continues.
-    `keeps_context`: whether the last line contains all tokens so far."""
+    `keeps_context`: whether the last line of the answer contains all tokens of the conversation, so that the
+    client can continue it."""
 
     path: str
     body: dict[str, Any]
@@ -41,8 +42,8 @@ class Work(msgspec.Struct, kw_only=True):
 
 
 def capabilities(installed: Installed) -> list[str]:
-    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …). The file's header and
-    the chat template show it."""
+    """What the model can do, in Ollama's words (`completion`, `tools`, `embedding` …). It follows from the
+    header of the model's file and from the chat template."""
     header = installed.about.header
     template = template_of(installed)
     abilities = ["embedding"] if embeds_only(header) else ["completion"]
@@ -278,8 +279,8 @@ class _AnswerLines:
 
 
 async def _follow(work: Work, runner: Runner) -> list[int]:
-    """Replace the chat in the request by its prompt in tokens, after the tokens of an earlier conversation.
-    Returns all tokens of the prompt."""
+    """Replace the chat in the request by a prompt in tokens: the tokens of the earlier conversation, then
+    those of the chat. Returns the prompt."""
     prompt = work.before + await _render_chat(work, runner)
     for name in ("messages", "chat_template_kwargs"):
         work.body.pop(name, None)
@@ -291,7 +292,8 @@ async def _follow(work: Work, runner: Runner) -> list[int]:
 
 
 async def _render_chat(work: Work, runner: Runner) -> list[int]:
-    """The tokens of a chat. The model's template turns its messages into text first."""
+    """The tokens of the chat in the request. The model's template first turns the chat's messages into
+    text."""
     template_input = {
         name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
     }

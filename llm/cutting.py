@@ -28,7 +28,7 @@ def _room(body: dict[str, Any], runner: Runner) -> int:
 
 
 async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten a chat in place until it fits the context. The oldest messages are dropped first, then the
+    """Shorten the chat in `body` until it fits the context. The oldest messages are dropped first, then the
     beginning of the last message; system messages stay. Returns the numbers of tokens before and after."""
     room = _room(body, runner)
     before = count = await _count(body, runner)
@@ -59,8 +59,8 @@ async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
 
 
 async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
-    """Shorten the prompt of a request without a chat in place, by dropping its beginning. Returns the numbers
-    of tokens before and after."""
+    """Shorten the prompt in `body`, which has no chat, by dropping the prompt's beginning. Returns the
+    numbers of tokens before and after."""
     prompt = body.get("prompt")
     tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
     room = _room(body, runner)

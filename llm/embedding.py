@@ -22,9 +22,9 @@ _TEXTS = 2048
 async def embed(
     runners: Runners, call: Call, installed: Installed, texts: list[str], dimensions: int | None, began: int
 ) -> dict[str, Any]:
-    """Compute the embeddings of these texts. Returns the answer of /api/embed. `dimensions`: length of the
-    vectors; None for the length that the model makes. `began`: when the request came (`time.monotonic_ns`).
-    Raises Refused."""
+    """Compute the embeddings of these texts. Returns the answer of /api/embed. `call`: the body of the
+    request. `dimensions`: length of the vectors; None for the length that the model makes. `began`: when the
+    request came (`time.monotonic_ns`). Raises Refused."""
     keep = wire.seconds(call.keep_alive)
     context = wire.context_of({**installed.record.parameters, **(call.options or {})})
     if len(texts) > _TEXTS:
@@ -79,7 +79,7 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that is not longer is
+    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that has no more numbers is
     returned unchanged, and so is every vector if `dimensions` is None."""
     if dimensions is None or dimensions >= len(vector):
         return vector

@@ -22,7 +22,7 @@ def clean_environment(
     environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
 ) -> dict[str, str]:
     """The variables of `environment` that a program of the server may see. `network`: include variables for
-    the network, such as proxies, for programs that download models. `ollama`: include these, and the
-    variables of ollama."""
+    the network, such as proxies, for programs that download models. `ollama`: include the variables for the
+    network and those of ollama."""
     prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))
     return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

@@ -329,9 +329,9 @@ class Front:
         work: Work | None,
         empty: dict[str, Any],
     ) -> HTTPResponse | None:
-        """Answer a request that uses a model. `work`: the text to generate. If it is None, the model is only
-        loaded, or unloaded if `keep_alive` is 0, and the answer is `empty`. Returns the response; None if it
-        was streamed."""
+        """Answer a request that uses a model. `call`: the body of the request. `work`: the request to the
+        engine. If it is None, no text is generated: the model is only loaded, or unloaded if `keep_alive` is
+        0, and the answer has the members in `empty`. Returns the response; None if it was streamed."""
         keep = wire.seconds(call.keep_alive)
         context = wire.context_of({**installed.record.parameters, **(call.options or {})})
         if work is None:

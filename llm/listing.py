@@ -37,9 +37,9 @@ def details(installed: Installed) -> dict[str, Any]:
 
 
 def digest(installed: Installed) -> str:
-    """The digest by which clients recognise a model. It is that of the model's file, or of its record if the
-    record adds something to the file. So two names of one file with different parameters have different
-    digests."""
+    """The digest by which clients recognise a model. If the model's name stands for a file alone, it is the
+    digest of the file. If the name adds something, such as parameters, it is the digest of the `Record` in
+    which the name is stored. So two names of one file with different parameters have different digests."""
     record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model

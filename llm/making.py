@@ -1,4 +1,5 @@
-"""Stores uploaded blobs, and makes models from blobs and from other models: /api/blobs and /api/create."""
+"""Stores uploaded blobs (files of models), and makes models from blobs and from other models: /api/blobs and
+/api/create."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -
 
 
 def record_of(request: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
-    """Make the record of the model that a body of /api/create describes. `find`: returns the installed model
-    with a name. Raises Refused."""
+    """Make the `Record` (what a model's name stands for) of the model that a body of /api/create describes.
+    `find`: returns the installed model with a given name. Raises Refused."""
     for name in ("quantize", "adapters"):
         if getattr(request, name):
             raise Refused(501, f"{name}: making models this way is not in this version of svc")
@@ -124,7 +125,8 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
-    """Store `record` under the name `target`. Yields the lines of the answer, which report the progress."""
+    """Make `target` the name of the model that `record` describes. Yields the lines of the answer, which
+    report the progress."""
     for digest in record.digests:
         yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)

@@ -1,8 +1,8 @@
-"""The command `python -m llm.puller NAME`: downloads a model for POST /api/pull, with the SVC_HOME in which
-the server was started.
+"""The command `python -m llm.puller NAME`: downloads a model for POST /api/pull, with the server's SVC_HOME.
 
-It prints the lines of the answer, for each blob at most ten a second. It ends when its standard input closes,
-even if the front was killed. The next pull continues with the bytes received so far.
+It prints the lines of the answer: for each blob (file of the model) at most ten lines a second. It ends when
+its standard input closes, even if the front was killed. The next pull continues with the bytes received so
+far.
 """
 
 from __future__ import annotations

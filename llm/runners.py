@@ -47,7 +47,7 @@ def embeds_only(header: Header) -> bool:
 
 class Runner:
     """The process of one loaded model. `plan`: how the model was loaded. `busy`: number of requests that use
-    it now. `keep`: seconds for which it stays loaded without requests."""
+    it now. `keep`: seconds for which the model stays loaded without requests."""
 
     def __init__(self, installed: Installed, plan: memory.Plan, context: int | None) -> None:
         self.installed, self.plan, self._asked = installed, plan, context
@@ -182,9 +182,9 @@ class Runners:
 
     @asynccontextmanager
     async def lend(self, installed: Installed, context: int | None, keep: float) -> AsyncIterator[Runner]:
-        """A context that yields a runner with the model loaded, and counts as a request to it. `context`: the
-        length of context that is needed, in tokens; None for any. `keep`: seconds for which the model stays
-        loaded afterwards without requests. Raises Refused."""
+        """A context that yields a runner with the model loaded. Until the context ends, the runner counts as
+        busy. `context`: the length of context that is needed, in tokens; None for any. `keep`: seconds for
+        which the model stays loaded afterwards without requests. Raises Refused."""
         runner = await self._acquire(installed, context)
         try:
             runner.keep = keep

@@ -145,7 +145,8 @@ def require(value: str | None, member: str) -> str:
 
 def seconds(value: float | str | None) -> float:
     """The seconds for which a model stays loaded without requests. `value`: seconds, or a duration such as
-    `5m` or `1h30m`. A negative value means for ever, None the default. Raises Refused for other values."""
+    `5m` or `1h30m`. A negative value means for ever; None means the default. Raises Refused for other
+    values."""
     if value is None:
         return KEEP_SECONDS
     if isinstance(value, str):
@@ -222,8 +223,8 @@ def context_of(options: dict[str, Any]) -> int | None:
 
 
 def format_of(shape: Any) -> dict[str, Any]:
-    """The member `response_format` of a request to the engine, made from the member `format` of a body.
-    Returns {} if the body names no format. Raises Refused for a wrong value."""
+    """The member `response_format` of a request to the engine, made from `shape`, the member `format` of a
+    body. Returns {} if the body names no format. Raises Refused for a wrong value."""
     if shape is None or shape == "":
         return {}
     if shape == "json":

@@ -4,7 +4,7 @@
         view.require("write")
         async with view.write() as tx: ...
 
-The gate creates them for each request. A job that merges later for a caller creates them again
+The gate creates both for each request. A job that merges later for a caller creates them again
 (`relay.domain.merging.auto`).
 """
 
@@ -109,7 +109,7 @@ class Caller:
     @property
     def payer(self) -> str:
         """The key of whoever pays for the work of this request: the account id of a user. For guests and
-        anonymous callers it is their network, because one person may be many of them."""
+        anonymous callers it is their network, because one person may act as many guests."""
         if self.principal is None or self.principal.is_guest:
             return self.network
         return self.principal.account_id
@@ -143,10 +143,11 @@ class Caller:
         """A context with a write transaction that locks `names` and the caller's account (for a `View`: its
         repository instead).
 
-        The transaction spends the request's nonce, so that a replay changes nothing, and reads state and role
-        again under the lock. For a request with an Idempotency-Key it stays open until `conclude` stores the
-        answer in it; if the request was carried out before, AnsweredBefore is raised. `effect=False`: commit
-        at once; the rows are not the effect of the request and stay even if the request fails.
+        The transaction spends the request's nonce, so that a replay changes nothing, and repeats the gate's
+        checks of session, repository and role under the lock. For a request with an Idempotency-Key the
+        transaction stays open until `conclude` stores the answer in it; if the request was carried out
+        before, AnsweredBefore is raised. `effect=False`: commit at once; the rows are not the effect of the
+        request and stay even if the request fails.
         """
         await self.conclude(None)
         held = self.node.db.write(*self._lock_names(), *names)
@@ -222,8 +223,8 @@ class Caller:
         return row
 
     def _require_proven(self) -> None:
-        """Raise an error if the service has not made a check that the gate leaves to services. Called before
-        each commit."""
+        """Raise an error if the caller may perform the operation only as an author, and the service has not
+        checked the authorship (`View.require_author`). Called before each commit."""
 
     async def refuse_replay(self) -> None:
         """Raise NotBound if an earlier request has spent the nonce of this request. Called for requests that
@@ -284,7 +285,8 @@ class View(Caller):
 
     def require_allowed(self) -> None:
         """Raise an error unless the table of rights allows the operation for this caller and state of the
-        repository. Where the table allows it only to an author, the service must prove authorship
+        repository. If the caller lacks the role, but the table also allows the operation to the author of a
+        thing, such as a comment, nothing is raised. The service must then check the authorship
         (`require_author`)."""
         may = self.operation
         me = self.principal
@@ -345,7 +347,7 @@ class View(Caller):
             self.policy = Policy(number, dict(map(tuple, rules)))
 
     def sees(self, path: str) -> bool:
-        """Whether the caller sees a file at this path, in any seal."""
+        """Whether the caller may see files at this path. This is the same for all seals."""
         return self.policy is None or self.policy.sees(path)
 
     def require_whole(self) -> None:

@@ -370,8 +370,8 @@ def _read_s3(env: Environment) -> S3 | None:
 
 
 def _read_tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
-    """(certificate, key) if the node itself terminates TLS. None behind a proxy, where neither file
-    exists."""
+    """(certificate file, key file) if the node itself terminates TLS. None if no such files are configured or
+    at the default place, as behind a proxy."""
     named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")
     if dev and not any(named):
         return None

@@ -104,8 +104,8 @@ class Once:
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
     async def find(self, look: Look) -> StoredAnswer | None:
-        """The stored answer to this request; None if there is none. Raises Invalid when the key was used for
-        another request."""
+        """The stored answer to this request; None if there is none. `look`: reads a row from the database.
+        Raises Invalid when the key was used for another request."""
         if self.key is None:
             return None
         row = await look(rows.ONE, account_id=self.account_id, key=self._name(), now=now_ms())

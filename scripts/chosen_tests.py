@@ -4,7 +4,7 @@ python -m scripts.chosen_tests
 
 `./scripts/check` sets the git ref `refs/checked/whole` when all checks have passed. If it exists, the chosen
 files are those that the changes since then can reach, the nearest first, as many as fit the time. Without it,
-they are all files that are quick. The files left out are printed on stderr, with the command that runs them.
+all quick test files are chosen. The files left out are printed on stderr, with the command that runs them.
 
 A test file reaches a source file that it imports, directly or through others. A test that starts programs
 (`svc`, the relay, the app) reaches all their sources, but from farther away than any import.

@@ -126,8 +126,8 @@ def folders_of(noun: str, subjects: Iterable[str]) -> set[Path]:
 
 
 def forwards(route: Route) -> bool:
-    """Whether the route's handler is in a table of routes and only calls a function of the rules with its own
-    parameters."""
+    """Whether the route's handler is in a `routes.py` and only passes its own parameters to another
+    function."""
     file = ROOT / f"{route.handler.__module__.replace('.', '/')}.py"
     if file.name != "routes.py":
         return False
@@ -142,8 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module belongs to a subject and contains rules. The SQL statements, the table of routes and
-    the pages of a subject contain none."""
+    """Whether a module is one with the rules of a subject: any of its modules except those with SQL
+    statements, with the table of routes, and with pages."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)
@@ -156,7 +156,7 @@ def functions_of(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def binds_found(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a variable or parameter of the function is called `found`."""
+    """Whether a variable or parameter of the function is called `found`, a name that says little."""
     return any(
         (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found")
         or (isinstance(node, ast.arg) and node.arg == "found")

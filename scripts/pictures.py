@@ -303,7 +303,7 @@ def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
 
 
 class Screen(pyte.Screen):
-    """A terminal's screen that knows which text is faint, which pyte's forgets."""
+    """A terminal's screen that remembers which text is faint. pyte's own screen does not."""
 
     def select_graphic_rendition(self, *attrs: int, **given: bool) -> None:
         """Set colours and styles for what is written next. `attrs`: numbers of the escape sequence."""

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Variable(NamedTuple):
-    """The description of a variable. `default`: its value, or the effect, if it is not set. `strict`: whether
-    `relay serve` cannot start without it."""
+    """The description of a variable. `default`: what applies if the variable is not set, a value or an
+    effect. `strict`: whether `relay serve` without `--dev` refuses to start if it is not set."""
 
     default: str
     meaning: str
@@ -238,8 +238,8 @@ class _Asked(Mapping[str, str]):
 
 
 def relay_variables() -> tuple[set[str], set[str]]:
-    """(the variables that the relay's configuration reads, those of them whose value may also come from a
-    file)."""
+    """Returns (all variables that the relay's configuration reads, the variables whose value may also come
+    from a file)."""
     from relay import config
 
     given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket", "TR_SSH_PORT": "0"})

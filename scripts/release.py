@@ -67,8 +67,8 @@ def main() -> int:
 
 
 def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: str = __version__) -> Build:
-    """Build the program, and write it and the list with it into `folder`. Returns the build. The build is
-    signed with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
+    """Build the program, and write it into `folder`, with the list that now contains this build. Returns the
+    build. The build is signed with `key`, and trusts that key and `next_key`. Raises NotBuilt."""
     commit = stamp.commit()
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         raise NotBuilt("a build names the commit of its sources; build in a checkout of git")
@@ -160,8 +160,8 @@ def _packages(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
-    """Yields (name in the program file, path) of the files of all distributions that the client needs: those
-    that its packages import, and those that these depend on."""
+    """Yields (name in the program file, path) of the files of all distributions that the client needs: the
+    ones that its packages import, and all their dependencies."""
     owners = metadata.packages_distributions()
     imported = {name for package in CLIENT for name in _imported(sources / package)}
     wanted = sorted({owner for name in imported for owner in owners.get(name, ()) if owner.lower() != "svc"})
@@ -190,7 +190,8 @@ def _needed(sources: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _extras(project: str, wanted: set[str]) -> Iterator[str]:
-    """Yields the project's requirements with extras, such as httpx[socks], for the wanted distributions."""
+    """Yields those requirements of the project that name extras, such as `httpx[socks]`, and whose
+    distribution is in `wanted`."""
     for text in metadata.distribution(project).requires or ():
         one = Requirement(text)
         if one.extras and _plain(one.name) in wanted and one.marker is None:
@@ -212,7 +213,7 @@ def _plain(name: str) -> str:
 
 
 def _require_starts(program: Path, version: str, home: Path) -> None:
-    """Raise NotBuilt unless the program runs without this environment."""
+    """Raise NotBuilt unless the program starts without the packages and variables of this environment."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     told = subprocess.run(
         [sys.executable, "-I", "-S", str(program), "--help"],

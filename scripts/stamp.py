@@ -24,8 +24,8 @@ EDITIONS: tuple[str, ...] = typing.get_args(edition.Edition)
 
 
 def stamped(source: str, name: str, commit: str, built_at: str) -> str:
-    """The text of `relay/base/edition.py` with these constants. `source`: the text before. Raises ValueError
-    if the edition does not exist, or the text lacks one of the constants."""
+    """The text of `relay/base/edition.py` with the given constants. `source`: the text before; `name`: the
+    edition. Raises ValueError if the edition does not exist, or the text lacks one of the constants."""
     if name not in EDITIONS:
         raise ValueError(f"there is no edition {name}; the editions are {', '.join(EDITIONS)}")
     for constant, value in (("EDITION", name), ("COMMIT", commit), ("BUILT_AT", built_at)):

@@ -21,7 +21,7 @@ def reason(error: OSError) -> str:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of the file; -1 if it does not exist."""
+    """The size of the file in bytes; -1 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

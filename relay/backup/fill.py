@@ -83,8 +83,8 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
 
 async def _renumber_events(connection: Any, table: Rows) -> None:
     """Insert events with new ids. The new ids keep the order of the events and are lower than every id that
-    this server will assign. The old ids could collide with those, because SQLite or another server assigned
-    them."""
+    this server will assign. The old ids were assigned by SQLite or another server, so this server could
+    assign the same ones again."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
     others = ",".join(_quote(column) for column in table.columns if column != "id")

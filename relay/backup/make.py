@@ -1,9 +1,9 @@
 """Makes a backup while relays serve.
 
 The database is copied first and the packs second, because packs only grow while the collector is paused.
-Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; no
-file is changed. After an interruption the older backup, if there was one, is still whole. The next attempt
-reuses the packs that were copied.
+Renaming `manifest.json` into place completes a backup. Only then are files of the older backup deleted; none
+of its files is ever changed. After an interruption the older backup, if there was one, is still whole. The
+next attempt reuses the packs that were copied.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ Say = Callable[[str], None]
 
 async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
     """Back a node up into the folder `target`, which is empty or holds an older backup. Packs that the folder
-    holds already are reused. The caller pauses the collector. A cancel leaves the older backup. Raises
-    Invalid for a target inside the data folder, and Unavailable when something cannot be read or written."""
+    holds already are reused. The caller pauses the collector. If the call is cancelled, the older backup
+    stays whole. Raises Invalid for a target inside the data folder, and Unavailable when something cannot be
+    read or written."""
     try:
         with _lock_folder(target, data):
             return await _make(data, db, packs, target, say)
@@ -104,9 +105,9 @@ async def _copy_database(db: Database, to: Path) -> tuple[list[tuple[str, int]],
 async def _copy_pack(
     packs: Packs, folder: Path, name: str, size: int, earlier_packs: dict[str, BackupPack]
 ) -> tuple[BackupPack, int]:
-    """Copy a pack into the folder unless the folder has it. Returns (pack, number of bytes copied). A file of
-    the pack's final name and size is always complete, because it was renamed to that name after it was
-    written."""
+    """Copy a pack into the folder unless the folder has it. `earlier_packs`: the packs of the older backup by
+    file name. Returns (pack, number of bytes copied). A file of the pack's final name and size is always
+    complete, because it was renamed to that name after it was written."""
     pack = BackupPack(name, size, "")
     to = folder / pack.file
     if files.size_of(to) == size:

@@ -78,7 +78,8 @@ def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
 
 
 async def _restore_packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
-    """Restore the packs. Packs that an earlier attempt stored in the bucket are reused."""
+    """Restore the packs that the manifest `contents` lists: into the data folder `making`, which is not in
+    its place yet, or into the bucket. Packs that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         expected = {pack.name: pack for pack in contents.packs}

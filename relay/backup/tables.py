@@ -1,7 +1,7 @@
 """The file of a backup that holds every row of a database, for every kind of database (version 2 of backups).
 
 file = zstd( item… )                     item = u32 length, big-endian ‖ msgpack
-item = {"table": …, "columns": […]}      a table begins; after the tables that it refers to
+item = {"table": …, "columns": […]}      a table begins; tables that it refers to come before it
      | [[value, …], …]                   some of its rows
      | nil                               the end
 value = nil | boolean | integer of 64 bits | text | bytes
@@ -43,7 +43,7 @@ _decoder: msgspec.msgpack.Decoder[Item | None] = msgspec.msgpack.Decoder(Item | 
 
 @dataclass(slots=True)
 class Rows:
-    """A table of the file; its `rows` must be read before the next table."""
+    """A table in the file of a backup. Its `rows` must be read before the next table is."""
 
     name: str
     columns: list[str]
@@ -73,7 +73,8 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables of a file, in the order of the file. Raises Invalid for another kind of file."""
+    """The tables in the file of a backup, in its order. Raises Invalid for a file that `write` has not
+    made."""
     items = _items(path)
     item = next(items, None)
     while item is not None:
@@ -92,7 +93,8 @@ def _begin(table: Table) -> Begin:
 
 
 class _Items:
-    """Writes compressed items to a file. Its method `rows` may be called on a thread, one call at a time."""
+    """Writes items, as the module describes them, to the file of a backup. Its method `rows` may be called on
+    a thread, one call at a time."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing

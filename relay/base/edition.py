@@ -1,5 +1,5 @@
-"""The edition and version of this build. The build script writes these constants; nothing at run time changes
-them.
+"""The edition and version of this build. The build script writes the constants of this module; nothing at run
+time changes them.
 
 There are three editions: `self-hosted-community`, `self-hosted-business` and `managed`. A node refuses to
 start if TR_EDITION names another edition than this build (service specification, Operation).

@@ -32,8 +32,9 @@ _ON, _OFF = frozenset({"1", "true", "on", "yes"}), frozenset({"0", "false", "off
 
 
 def parse_switch(name: str, value: str | None, default: bool) -> bool:
-    """Whether the switch is on. Raises Invalid unless the value is on or off in one of the accepted
-    spellings, in any case."""
+    """Whether the environment variable `name` switches something on. `value`: its value; if it is None or
+    empty, the result is `default`. Raises Invalid unless the value is a spelling of on or off, such as `yes`
+    or `0`."""
     if value is None or value == "":
         return default
     word = value.strip().lower()
@@ -58,7 +59,8 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on. While repositories are off, the flags TR_REPO_*, forks and the time machine
-        count as off too. Raises KeyError for an unknown flag, which is a bug of the caller."""
+        """Whether the flag is on. If TR_REPOS_ENABLED is off, the flags TR_REPO_*, TR_FORK_ENABLED and
+        TR_TIME_MACHINE_ENABLED count as off too. Raises KeyError for an unknown flag, which is a bug of the
+        caller."""
         of_repos = name.startswith("TR_REPO_") or name in ("TR_FORK_ENABLED", TIME_MACHINE)
         return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])

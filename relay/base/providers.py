@@ -58,8 +58,8 @@ class Provider:
 
 
 class _ProviderEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """A provider as the file describes it. Without `client_secret_file` the relay is a public client of the
-    provider."""
+    """A provider as the file that TR_OIDC_PROVIDERS names describes it. Without `client_secret_file` the
+    relay is a public client of the provider."""
 
     name: str
     client_id: str

@@ -1,5 +1,6 @@
-"""Lets requests share long checks: a second request for the same check waits for the running check. A check
-continues when the requests that wait for it time out, so a client that asks again later gets its result."""
+"""Lets requests share long work, such as verifying a large file: a second request for the same work waits for
+the task that already does it. The task continues when the requests that wait for it time out, so a client
+that asks again later gets its result."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """Runs one task for each key. The task continues when the requests that wait for it time out. `patience`:
-    seconds that a request waits. `of_one`, `of_all`: the most tasks at a time, for one owner and in total.
-    `busy`: message for a request that waited too long."""
+    """Runs at most one task for each key. The task continues when the requests that wait for it time out.
+    `patience`: seconds that a request waits. `of_all`: the most tasks at a time; `of_one`: the most for keys
+    with the same first member, such as one repository's id. `busy`: message for a request that waited too
+    long."""
 
     def __init__(
         self,
@@ -33,9 +35,9 @@ class SingleFlight:
         self._running: dict[Key, asyncio.Task[None]] = {}
 
     async def join(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the check of `key`. The coroutine `work` is run if no check of this key is running. Raises
-        what the check raises, and Unavailable with a time to retry if the check takes too long or too many
-        checks run."""
+        """Wait for the task of `key`. If none is running, a task that runs the coroutine `work` is started.
+        Raises what the task raises, and Unavailable with a time to retry if the task takes too long or too
+        many are running."""
         task = self._running.get(key)
         if task is None and self._is_full(key[0]):
             work.close()

@@ -40,5 +40,5 @@ _BULK = ThreadPoolExecutor(max_workers=max(1, _cores() - 1), thread_name_prefix=
 
 async def run_in_pool(call: Callable[..., T], *arguments: object) -> T:
     """Run `call` on a thread of the pool for work that keeps a core busy: packing, unpacking, hashing. A call
-    takes milliseconds at most, because others wait for the same pool."""
+    takes milliseconds at most, because other calls wait for the same pool."""
     return await asyncio.get_running_loop().run_in_executor(_BULK, call, *arguments)

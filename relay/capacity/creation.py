@@ -1,8 +1,8 @@
 """Limits how many things of one kind an account creates within an hour, in all repositories together. They
 are counted in the transaction that creates them, so that refused and failed requests do not count.
 
-The write transaction of a view counts the operations in `COUNTED`. Services count everything else by calling
-`count`.
+For the operations in `COUNTED`, `View.write` counts one resource. Services count all other resources by
+calling `count`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ COUNTED: Final[Mapping[str, str]] = {
 
 
 async def count(tx: Tx, account_id: str, what: str, limits: Mapping[str, int], new: int = 1) -> None:
-    """Count `new` resources of the kind `what`, one of DEFAULTS. Raises RateLimited above the limit."""
+    """Count `new` resources of the kind `what`, a key of DEFAULTS, such as "labels". Raises RateLimited if
+    the account exceeds the limit for this kind."""
     if new <= 0:
         return
     limit, now = limits[what], now_ms()

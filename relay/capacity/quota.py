@@ -87,8 +87,8 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
-    """Raise QuotaExceeded if storing these objects, as (digest, bytes), would exceed the owner's quota.
-    Nothing is written."""
+    """Raise QuotaExceeded if storing some objects would exceed the owner's quota. `sizes`: the objects, as
+    (digest, size in bytes). Nothing is written."""
     usage = await tx.one(rows.OF_OWNER, of_repo=repo_id)
     used = rows.to_row(usage) if usage else _empty_usage("")
     try:

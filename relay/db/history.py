@@ -1,10 +1,11 @@
 """SQL statements that walk sealed history.
 
-The history of a seal consists of its parents and merge sources, and of their histories. Merge sources count
-only if the repository has them. History is listed from the newest to the oldest seal, in an order that never
-changes: a seal comes before all its ancestors. For this order each seal has a listed time, which is never
-before that of an ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk
-down to a time returns every newer seal.
+The history of a seal consists of its parents and merge sources, and of their histories. A merge source of a
+seal is a seal that was merged into it, other than by a squash or a rebase. It counts only if the repository
+has it. History is listed from the newest to the oldest seal, in an order that never changes: a seal comes
+before all its ancestors. For this order each seal has a listed time, which is never before that of an
+ancestor, and a rank, which is higher than that of an ancestor with the same time. So a walk down to a time
+returns every newer seal.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
     """The ids of the seals that `start` selects, of their parents, and so on, down to the generation in the
-    parameter `floor`."""
+    SQL parameter `floor`. A seal's generation is one more than the highest of its parents'."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -73,7 +74,7 @@ def ordered_at(table: FromClause) -> ColumnElement[int]:
 
 def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
     """The ids of the seals that `start` selects and of all seals in their history, back to the time in the
-    parameter `since`."""
+    SQL parameter `since`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     above: Any = seal.alias("above")
     up, merged = _up(walk, above, dialect)
@@ -85,12 +86,14 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step of a walk from seals to their parents and merge sources. Returns (the walk joined with these,
-    whether the step of a row went to a merge source).
+    """One step of a walk from seals to their parents and merge sources, whose rows get the alias `above`.
+    Returns (FROM clause: the walk joined with these seals, column: whether the seal `above` was reached as a
+    merge source).
 
-    Both kinds of step are in one FROM, because a recursion may have only one. PostgreSQL needs LATERAL, to
-    look up parents and sources for each seal instead of reading both tables whole. SQLite has no LATERAL;
-    there, two rows of the walk step from each seal.
+    Parents and merge sources are in one FROM clause, because the recursive part of a query may have only one.
+    PostgreSQL needs LATERAL, to look up parents and sources for each seal instead of reading both tables
+    whole. SQLite has no LATERAL; there, each row of the walk is doubled: one copy is joined with the parents,
+    the other with the merge sources.
     """
     if dialect == "postgresql":
         parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
@@ -111,8 +114,8 @@ def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElem
 
 
 def _first_parents() -> CTE:
-    """The seals reached from the seal in the parameter `head` by first parents alone, with the head itself:
-    rows of (seal id, number of steps from `head`), at most `steps` steps."""
+    """The seal in the SQL parameter `head`, its first parent, the first parent of that, and so on, for at
+    most as many steps as the SQL parameter `steps` says: rows of (seal id, number of steps from `head`)."""
     top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
     line = top.cte("line", recursive=True)
     step = (
@@ -144,8 +147,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """The seals of a walk that changed a path, and those without parents: (id, generation, root of the
-    tree)."""
+    """The seals of a walk that changed the path in the SQL parameter `path` or a path below it, and those
+    without parents: (id, generation, root of the tree)."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

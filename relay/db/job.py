@@ -1,5 +1,6 @@
-"""SQL statements on jobs. A worker takes a job by a lease; if the worker dies, the job becomes free when the
-lease ends. The value of the lease identifies the holder, and changes with each renewal."""
+"""SQL statements on jobs. A worker takes a job by a lease, which ends at a certain time. If the worker dies,
+the job is free from that time. The value of the lease identifies the holder, and changes with each
+renewal."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def page_size(limit: int | None) -> int:
 async def read_page(
     tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any
 ) -> Page[T]:
-    """Read the page that `query` asks for. `rows`: the keyset with the statements of the list. `params`: the
-    other parameters of these statements."""
+    """Read the page that `query` asks for. `rows`: the keyset with the statements of the list. `to_wire`:
+    turns a row into an item of the page. `params`: the other parameters of these statements."""
     size = page_size(query.limit)
     if query.cursor is None:
         page_rows = await tx.all(rows.first, **params, limit=size + 1)

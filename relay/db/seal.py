@@ -51,7 +51,8 @@ class SealRow:
 
 
 class SealDraft(msgspec.Struct, frozen=True, array_like=True):
-    """A seal before it is signed. `changes`: (path, kind or None, digest, size)."""
+    """A seal before it is signed. `changes`: the changed files as (path, kind, digest, size); the kind of a
+    removed file is None."""
 
     id: str
     payload: bytes
@@ -65,8 +66,8 @@ class SealDraft(msgspec.Struct, frozen=True, array_like=True):
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
     """Seals that were prepared for a branch and wait for a signature. `purpose`: the operation that may land
-    them; `subject`: the number of their proposal, or None; `at_seq`: number of the last live update in
-    them."""
+    them; `subject`: the number of the proposal that they belong to, or None; `at_seq`: number of the last
+    live update in them."""
 
     id: str
     purpose: Purpose

@@ -2,9 +2,10 @@
 device key alone.
 
 The verification of a token is cached by its digest. Whether the session and account of the token are still
-active is read from the database for every request. Changes with a token, and every request with only a device
-key, are signed (`localstore.core.identity.request_signature`). The Caller keeps the nonce of a signed change,
-and the effect of the change spends it.
+active is read from the database for every request. A request must be signed
+(`localstore.core.identity.request_signature`) if it changes something by a token, or is made by a device key
+alone. The Caller keeps the nonce of a signed change. The transaction with the effect of the change spends the
+nonce.
 """
 
 from __future__ import annotations
@@ -55,13 +56,14 @@ class Credentials:
     async def identify(
         self, caller: Caller, request: Request, incoming: Incoming, body: bytes, params: dict[str, str]
     ) -> None:
-        """Identify the sender and set the principal of `caller`.
+        """Identify the sender and set the principal of `caller`. `params`: the parameters in the request's
+        path by name.
 
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
         stale cookie is ignored on open routes, because browsers send cookies unasked, and refused on other
-        routes. Raises Forbidden for a token that is restricted to something else, and for a change by cookie
-        from another site. Routes for git ignore cookies; for them, a repository outside a token's
-        restrictions is missing.
+        routes. Raises Forbidden for a token whose restrictions do not allow this request, and for a change by
+        cookie that another site caused. Routes for git ignore cookies. If a token's restrictions exclude the
+        repository, these routes answer as if it did not exist.
         """
         headers = request.headers
         if "authorization" in headers:
@@ -155,8 +157,8 @@ class Credentials:
         return verdict
 
     async def _authorize_seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
-        """Verify the token `text` on a route for git, and set `caller.sight`. A repository outside the
-        token's restrictions counts as missing. Returns the verified token. Raises Unauthorized."""
+        """Verify the token `text` on a route for git, and set `caller.sight`. If the token's restrictions
+        exclude the repository, it counts as missing. Returns the verified token. Raises Unauthorized."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         row = await named.row_at(
             self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id
@@ -264,8 +266,8 @@ def _to_token_repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _rounded_now(second: int) -> datetime:
-    """The time, rounded to the second at which tokens end, so that requests within one second share a cached
-    check."""
+    """The time in whole seconds, with which the end of a token is compared. So the result of this check can
+    be cached and used for all requests within one second."""
     return datetime.fromtimestamp(second, UTC)
 
 

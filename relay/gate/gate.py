@@ -150,7 +150,8 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
 
 
 async def _run_handler(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
-    """Run the handler; with an Idempotency-Key, store its answer together with the effect."""
+    """Run the handler and return its answer. `filled`: the handler's arguments by name. If the request has an
+    Idempotency-Key, the answer is stored in the transaction with the request's effect."""
 
     async def attempt() -> SentAnswer:
         answer = await encode(request, route, await route.handler(**filled))
@@ -176,7 +177,8 @@ async def _retry_aborted(attempt: Callable[[], Awaitable[T]], pauses: Sequence[f
 
 
 async def _converse(route: Route, request: Request, caller: Caller, filled: dict[str, Any]) -> SentAnswer:
-    """Open the WebSocket and run the handler. The socket closes when the handler returns or fails."""
+    """Open the WebSocket and run the handler. `filled`: the handler's other arguments by name. The socket
+    closes when the handler returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
@@ -234,8 +236,9 @@ def _turn_of(request: Request) -> str | None:
 
 
 def admit(operation: Operation, caller: Caller) -> Caller:
-    """Return the caller if it may perform the operation, which is not about a repository. Raises
-    IdentityLevel for a guest who may not, and Forbidden for a token where a browser session is needed."""
+    """Return the caller if it may perform the operation. Only for operations that are not about a repository.
+    Raises IdentityLevel if the operation needs an account and the caller is a guest, and Forbidden if it
+    needs a browser session and the caller has a token."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":

@@ -239,8 +239,8 @@ class _WrongMethod(Exception):
 
 
 def _with_templates(templates: Templates, folders: tuple[str, ...], handle: Handle) -> Handle:
-    """A handler that calls `handle` after the templates are compiled. They are compiled on a thread, so that
-    the event loop is not blocked."""
+    """A handler that calls `handle` after the templates in `folders` are compiled. They are compiled on a
+    thread, so that the event loop is not blocked."""
 
     async def answer(request: Request, params: Mapping[str, str]) -> SentAnswer:
         await templates.ready(folders)

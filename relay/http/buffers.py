@@ -68,7 +68,8 @@ class Buffers:
 
 
 class Passing(Protocol):
-    """A turn of a request to use the CPU, which can be given away and taken again."""
+    """The permission of a request to use the CPU (its turn), which can be given to another request and taken
+    again."""
 
     def release(self) -> None: ...
     async def take_again(self) -> None: ...
@@ -77,8 +78,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory reserved for one request; call `release` when the answer is sent. `turn`: the request's turn
-    to use the CPU, if it has one; it is given to other requests while the lease waits for memory. `walked`:
-    CPU seconds of the turn that a walk of a tree has used."""
+    to use the CPU, if it has one. While the lease waits for memory, other requests get the turn. `walked`:
+    how many CPU seconds of the turn were used to walk through a tree."""
 
     buffers: Buffers
     address: str

@@ -1,5 +1,5 @@
-"""Data that is kept about a request while it is handled. The log line, the counters and the release of its
-memory use it."""
+"""Data that is kept about a request while it is handled. It is needed for the log line and the counters, and
+to release the request's memory."""
 
 from __future__ import annotations
 

@@ -25,15 +25,16 @@ def refresh_name(config: Config) -> str:
 
 
 def flow_name(config: Config) -> str:
-    """The name of the cookie for a sign-in by an identity provider that is not finished."""
+    """The name of the cookie for an unfinished sign-in by an identity provider."""
     return "__Host-login" if config.secure else "tr_login"
 
 
 def read_cookie(request: Request, name: str) -> str | None:
     """The value of the cookie `name`; None if the request has no such cookie, or an empty one. The name is
-    compared byte for byte with the raw head: a reader of text trims Unicode spaces, and would accept a cookie
-    `U+2003 __Host-session` of another site of this domain. Raises Unauthorized if the cookie comes twice,
-    because it is not known which of them this node set."""
+    compared with the bytes of the request's head. A comparison of decoded text would ignore Unicode spaces
+    around the name. So another site of this domain could set a cookie named U+2003 `__Host-session`, and it
+    would be accepted. Raises Unauthorized if the cookie comes twice, because only one of the two can be this
+    node's."""
     name_bytes, values = name.encode("ascii"), []
     for line in request.head.split(b"\r\n")[1:]:
         field, _, content = line.partition(b":")
@@ -53,7 +54,7 @@ def read_cookie(request: Request, name: str) -> str | None:
 
 
 def session_cookie(config: Config, token: str, seconds: int = limits.ACCESS_TOKEN) -> str:
-    """The Set-Cookie value for the capability token, which is text."""
+    """The Set-Cookie value for the session. `token`: its capability token as text."""
     return _cookie(config, session_name(config), token, "/", "Lax", seconds)
 
 
@@ -63,8 +64,8 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
 
 
 def flow_cookie(config: Config, token: str, seconds: int) -> str:
-    """The Set-Cookie value for a sign-in that is not finished. SameSite is Lax, because the browser comes
-    back from another site, the provider's."""
+    """The Set-Cookie value for an unfinished sign-in by an identity provider. SameSite is Lax, because the
+    browser comes back from another site, the provider's."""
     return _cookie(config, flow_name(config), token, "/", "Lax", seconds)
 
 

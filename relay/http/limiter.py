@@ -41,8 +41,8 @@ class _Bucket:
 
 class Limiter:
     """The token buckets, in the memory of this process. `clock`: returns seconds and never goes back.
-    `enabled`: if False (TR_RATE_LIMITS), no rate is limited, including those that are counted in the
-    database."""
+    `enabled`: if False (TR_RATE_LIMITS), nothing is limited; limits that are counted in the database, such as
+    that on comments, are then off too."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self.enabled = enabled
@@ -106,7 +106,8 @@ class Limiter:
         return max(0.0, -bucket.tokens / rate.per_second)
 
     def frames(self, session_id: str, address: str, count: int) -> float:
-        """Count frames from the client of a socket. Returns the seconds that the socket has to wait."""
+        """Count WebSocket frames that a client has sent. Returns how many seconds its socket has to wait
+        before it reads more."""
         mine = self.debt(f"socket {session_id}", SOCKET, count)
         return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
@@ -118,8 +119,8 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for attempts to guess a secret: at most `most` attempts at once, refilled within `seconds`.
-    `what`: the counted attempts in words, for docs/reference/limits.md."""
+    """A limit for attempts to guess a secret: at most `most` attempts at once; after `seconds` without one,
+    as many are allowed again. `what`: the counted attempts in words, for docs/reference/limits.md."""
 
     ALL: ClassVar[dict[str, Attempts]] = {}
 

@@ -78,8 +78,8 @@ def _shapes_of(table: list[Route]) -> list[Any]:
 
 
 def _alternatives(returns: Any) -> tuple[Any, ...]:
-    """The types of an answer. For `A | B` these are A and B separately, because msgspec cannot describe a
-    union of untagged structs."""
+    """The types in the annotation `returns` of an answer. For `A | B` these are A and B separately, because
+    msgspec cannot describe a union of untagged structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 

@@ -1,4 +1,5 @@
-"""Makes answers for errors: application/problem+json (RFC 9457), and the one constant 404."""
+"""Makes answers for errors: application/problem+json (RFC 9457). The answer 404 is always the same bytes,
+whether something is missing or hidden."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
 
 
 def rate_headers(error: SvcError) -> dict[str, str]:
-    """The headers of a 429: Retry-After, RateLimit and RateLimit-Policy as in the current draft, and the
-    three headers of the previous draft. Returns {} for other errors."""
+    """The headers of an answer 429: Retry-After, RateLimit and RateLimit-Policy as in the current IETF draft,
+    and RateLimit-Limit, -Remaining and -Reset of the draft before. Returns {} for other errors."""
     if not isinstance(error, RateLimited):
         return {}
     wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)

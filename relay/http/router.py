@@ -40,8 +40,8 @@ class Router(Generic[T]):
         self._root: _Place[T] = _Place()
 
     def add(self, method: str, path: str, leaf: T) -> None:
-        """Register `leaf` for requests with this method at the declared `path` of a route. Raises ValueError
-        if the method and a path of the same shape are registered already."""
+        """Register `leaf`, which `find` returns, for requests with this method at the declared `path` of a
+        route. Raises ValueError if the method and a path of the same shape are registered already."""
         place = self._root
         methods = None
         for segment in path.split("/")[1:]:
@@ -59,7 +59,7 @@ class Router(Generic[T]):
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
         """Find the declared path that matches `path`; of several, the one with the most literal segments.
-        Returns (leaves by method, parameters), or None if none matches."""
+        Returns (method → what was registered for this path, path parameters), or None if no path matches."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 

@@ -42,8 +42,9 @@ from relay.http.router import parameters_of
 
 @dataclass(slots=True)
 class Reply:
-    """An answer that is not JSON with 200: another status, raw bytes, or a stream of known length (bytes).
-    `section`: returns a stream of the bytes [start, end), for content that can be read from any position."""
+    """An answer other than JSON with the status 200: one with another status, with raw bytes, or with a
+    stream. `length`: bytes of the stream. `section`: returns a stream of the bytes [start, end), for content
+    that can be read from any position."""
 
     body: Any = None
     status: int = 200
@@ -125,7 +126,7 @@ class Route:
 
     @property
     def about_repo(self) -> bool:
-        """Whether the gate reads the repository `{id}` of its path."""
+        """Whether the route's path names a repository as `{id}`, which the gate then reads."""
         return self.operation.about == "repository"
 
 
@@ -187,15 +188,17 @@ def route(
     """Declare a route.
 
     `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
-    rights. An unknown name raises KeyError; an operation on a repository at a path without one raises
-    TypeError. `flag`: the feature flag that must be on, otherwise the route always answers 404; operations on
-    a repository have TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals besides
-    those that every such route has; `others`: statuses of success besides `status`. `max_body`: bytes.
-    `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON. `per_minute`: a strict
-    limit for each address. `forms`: the body may also come from an HTML form. `gzip`: the body may be
-    compressed; `max_body` limits its unpacked size. `password`: the route reads the repository {owner}/{name}
-    for git, so the token may come as a password, no request needs a signature, and refusals are text. `name`:
-    the route's unique name in logs and OpenAPI, by default noun and function.
+    rights. Raises KeyError for an unknown operation, and TypeError if the operation is about a repository and
+    the path names none. `flag`: the feature flag that must be on, otherwise the route always answers 404;
+    operations on a repository have TR_REPOS_ENABLED unless another flag is given. `returns`: the type of the
+    handler's result. `errors`: statuses of refusals besides those that every such route has; `others`:
+    statuses of success besides `status`. `max_body`: bytes. `stream`: the handler reads the body itself
+    (`upload`). `cost`: tokens of the rate limit. `media`: content type of the answer if not JSON.
+    `per_minute`: a strict limit for each address. `forms`: the body may also come from an HTML form. `gzip`:
+    the body may be compressed; `max_body` limits its unpacked size. `password`: the route reads the
+    repository {owner}/{name} for git, so the token may come as a password, no request needs a signature, and
+    refusals are text. `name`: the route's unique name in logs and OpenAPI, by default made of its noun and
+    the handler's name.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -240,9 +243,10 @@ def route(
 
 
 def _sources_of(handler: Handler, path: str) -> dict[str, str]:
-    """The source of each parameter of the handler: parameter name → "body", a path parameter, or a name of
-    FILLED. A Struct gets the body unless it is the query. One parameter may have another name than the path
-    parameter that it gets. Raises TypeError for a parameter without a source."""
+    """What fills each parameter of the handler: parameter name → a name in FILLED, such as "body" or "view",
+    or a path parameter. A parameter whose type is a Struct gets the body, unless it is called `query`. One
+    parameter may have another name than the path parameter that fills it. Raises TypeError for a parameter
+    without a source."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)

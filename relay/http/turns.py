@@ -3,7 +3,7 @@ connection was answered.
 
 A client that waits for its answers leaves time for others. A client that writes thousands of requests at once
 would have all of them answered without a pause, because small answers never wait. So all pipelined requests
-of the process take turns at a bounded pace. Hardly any honest client sends them.
+of the process take turns at a bounded pace. Hardly any honest client sends pipelined requests.
 """
 
 from __future__ import annotations

@@ -53,9 +53,10 @@ def check(url: str) -> None:
 
 
 def upgrade(url: str, served: str | None = None) -> str:
-    """Migrate a database to HEAD and return its revision. A database that is at HEAD or newer is left
-    unchanged; one that is older than BASE is refused. `served`: the URL that relays will use; if it has
-    another role, that role gets the rights to read and write."""
+    """Migrate a database to the revision HEAD, the newest of this build, and return its revision. A database
+    at HEAD or a newer revision is left unchanged. One that is older than BASE, the oldest revision that can
+    be migrated, is refused. `served`: the URL that relays will use; if it has another role, that role gets
+    the rights to read and write."""
     revision = read_revision(url)
     if revision is not None:
         _require_base(revision)
@@ -90,7 +91,8 @@ def _upgrade(url: str) -> None:
 
 
 def run_alembic(revision: str, **attributes: Any) -> None:
-    """Migrate a schema up to `revision`. `attributes`: `url` or `connection`, as `env` takes them."""
+    """Migrate a schema up to `revision`. `attributes`: `url` or `connection`, by which `relay.migrations.env`
+    reaches the database."""
     from alembic import command
     from alembic.config import Config as AlembicConfig
 

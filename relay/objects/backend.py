@@ -1,7 +1,7 @@
 """The interface of stores for packs: files of the data folder, or objects of an S3-compatible store.
 
 Packs are written once and read by ranges. Names are never reused. Bytes are durable after `append` with
-`sync=True`, or after a call of `sync`; only then may the index refer to them.
+`sync=True`, or after a call of `sync`. Only then may the database refer to them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ class PackGone(Unavailable):
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:
-    """Call `call` directly and return its result, because it is short enough for the event loop."""
+    """Call `call` on the event loop and return its result. For calls that are short enough to need no
+    thread."""
     return call(*arguments)
 
 
 def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> None:
-    """Call `use` with each piece as a whole, one after the other."""
+    """Call `use` with each of the pieces in turn."""
     for piece in pieces:
         use(memoryview(piece))
 
@@ -68,17 +69,18 @@ class Packs(Protocol):
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """Call `use` with the stored frames at each (offset, length) and return its result. It may read only
-        parts of the frames. `run`: calls `use`, on a thread or directly. Raises PackGone."""
+        """Call `use` with the frames stored at each (offset, length) of the pack, and return its result.
+        `use` may read each frame only in part. `run`: calls `use`, on a thread or directly. Raises
+        PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
     ) -> None:
-        """Call `use` with the bytes of the ranges, in order and off the event loop. A piece is valid only
-        during its call. Raises PackGone before the first call, never later."""
+        """Call `use` with the bytes of the ranges, in order, piece by piece and off the event loop. A piece
+        is valid only during the call that gets it. Raises PackGone before the first call, never later."""
 
     def list_packs(self) -> AsyncIterator[PackInfo]:
-        """Yields every stored pack, including those that no index refers to."""
+        """Yields every stored pack, including those that the database does not know."""
 
     async def delete(self, names: Collection[str]) -> None:
         """Delete the packs with these names; missing packs are ignored."""

@@ -3,8 +3,8 @@
 First new frames are made durable, then one transaction points the objects to them, then the old file is
 deleted. A crash in between leaves bytes that no row refers to, which a later run deletes. Only packs without
 writes since `before` are touched, because running uploads may have frames in younger packs. A process does
-not know which packs other processes are sending to clients. So if others share the database, the old file is
-deleted only by the next run.
+not know which packs other processes are sending to clients. So if other processes share the database, the old
+file is deleted only by the next run.
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """The frames with which a lot of old frames is replaced. A frame whose objects are all referenced is kept
-    as stored. The referenced objects of the other frames are put into new frames."""
+    """The new frames for the referenced objects of the frames in `lot`. `stored`: the stored bytes of these
+    frames; `held`: the referenced objects by the offset of their frame. A frame whose objects are all
+    referenced is kept as stored. The referenced objects of all other frames are framed again."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
@@ -149,7 +150,8 @@ def _frame_objects(lot: list[_Old], stored: list[bytes], held: dict[int, list[_O
 
 
 async def _point_objects(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
-    """Point the rows of objects to their new frames. Objects that were deleted meanwhile stay deleted."""
+    """Point the rows of objects to their new frames. `placed`: the new frames; `where`: the objects' places
+    in the pack `old_pack`, by digest. Objects that were deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(frame.place.pack for frame in placed):
         mine = [frame for frame in placed if frame.place.pack == name]

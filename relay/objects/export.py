@@ -86,8 +86,8 @@ class _Plan:
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """Make a pack with as many of these objects, in the given order, as fit. The caller may reach all of
-    them. `lease` holds the memory of the pack until the answer was sent."""
+    """Make a pack with as many of these objects, in the given order, as fit. Whether the client may read them
+    must have been checked before. `lease` holds the memory of the pack until the answer was sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)
@@ -131,7 +131,8 @@ def _to_row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    """Extract objects and put them into new frames, while only one portion of them is in memory."""
+    """Extract objects and put them into new frames. They are read in portions, of which only one is in memory
+    at a time. `groups`: each group has objects of one frame."""
     writer = PackWriter()
     frames: list[Frame] = []
     for part in split_batches(groups, PORTION, _size_of):

@@ -1,4 +1,4 @@
-"""Groups reads of objects and stored frames into lots and ranges."""
+"""Groups reads of objects and stored frames, so that each read gets several of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def is_plain(entry: Located) -> bool:
 
 
 def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """Yields the objects in lots. Each lot has at most SHOWN_OBJECTS neighbours of one pack. Either all of
-    them are plain (`is_plain`) or none is."""
+    """Yields the objects in lots, in the given order. A lot has at most SHOWN_OBJECTS objects, all of the
+    same pack. Either all of them are plain (`is_plain`) or none is."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):
@@ -30,8 +30,9 @@ def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
 def find_runs(
     ranges: Sequence[tuple[FrameKey, int]], enough: int
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yields the reads that cover the ranges, as (pack, [(offset, length), …]), each of about `enough` bytes.
-    Adjacent frames are read together, and longer reads are split."""
+    """Group stored frames into reads of about `enough` bytes each. `ranges`: the frames, as (key, length).
+    Yields the reads, as (pack, [(offset, length), …]). Adjacent frames are read together; longer frames are
+    split."""
     pack, merged, size = "", list[tuple[int, int]](), 0
     for (name, offset), length in _cut(ranges, enough):
         if merged and (name != pack or size >= enough):

@@ -72,7 +72,8 @@ class S3Packs:
 
     async def open(self, owner: str) -> None:
         """Open the bucket. `owner`: the name of this node. Raises StartRefused if the bucket does not answer,
-        belongs to another node, or does not support the mode (`native` or `emulated`) that is configured."""
+        belongs to another node, or does not support the configured mode, `native` or `emulated`, by which
+        writing an object twice is prevented."""
         try:
             await self._require_owner(owner)
             if self._create:

@@ -49,7 +49,7 @@ STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most 
 
 @dataclass(slots=True, frozen=True)
 class FrameAt:
-    """A frame that was written: its row of a pack's table, and its position."""
+    """A frame that was written: its row for a pack's table of contents, and its position."""
 
     row: FrameRow
     place: PackPosition
@@ -57,8 +57,8 @@ class FrameAt:
 
 class ObjectStore:
     """Packs and their index. `packs`: where they are stored; by default files of the data folder, each of
-    which is closed at `pack_file_bytes`. `verify`: compare every object with its digest when it is read.
-    `quota`: limits of repositories' owners; None for no limit."""
+    which is closed once it has `pack_file_bytes` bytes. `verify`: compare every object with its digest when
+    it is read. `quota`: limits of repositories' owners; None for no limit."""
 
     def __init__(
         self,
@@ -177,9 +177,9 @@ class ObjectStore:
     ) -> list[FrameAt]:
         """Write frames for the objects that the repository does not hold yet, and return the frames; `admit`
         then makes the objects reachable. Objects that only other repositories hold are written again, because
-        the time of an upload would otherwise reveal what others store; the collector deletes the copies.
-        `repo_id` None: skip all objects that are stored. Call this before the transaction, so that other
-        writers of the database do not wait for the disk."""
+        the time of an upload would otherwise reveal what other repositories have; the collector deletes the
+        copies. `repo_id` None: skip all objects that are stored. Call this before the transaction, so that
+        other writers of the database do not wait for the disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._find_missing(own, repo_id, list(objects))
@@ -311,7 +311,7 @@ class ObjectStore:
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
         """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
         large frames. `groups`: each group has objects of one frame. Returns the bytes by digest. Frames of at
-        most `keep` bytes are cached."""
+        most `keep` bytes are cached. `heavy`: as for `read_located`."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -324,7 +324,8 @@ class ObjectStore:
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
     ) -> dict[bytes, bytes]:
-        """The objects of one portion of the pack `name`. Frames of at most `keep` bytes are cached."""
+        """The objects in `part`, some frames of the pack `name`, by digest. Frames of at most `keep` bytes
+        are cached. `heavy`: as for `read_located`."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
         use = partial(unpack_frames, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:
@@ -338,8 +339,9 @@ class ObjectStore:
         return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
-        """Call `use` with the bytes of these objects, in order and off the event loop. A piece is valid only
-        during its call. Neighbouring uncompressed objects are passed in large pieces without a copy."""
+        """Call `use` with the bytes of these objects, in order, piece by piece and off the event loop. A
+        piece is valid only during the call that gets it. Neighbouring uncompressed objects are passed in
+        large pieces without a copy."""
         for lot in split_lots(located):
             if not self._verify and is_plain(lot[0]):
                 [(name, merged)] = find_runs([(each.frame, each.stored_len) for each in lot], sys.maxsize)
@@ -350,8 +352,8 @@ class ObjectStore:
             await asyncio.to_thread(use_each, use, [data[each.digest] for each in lot])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-        """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbours are
-        read together. The packs are not deleted before the end."""
+        """Yields stored frames, given as (key, length), in order and about a MiB at a time. Neighbouring
+        frames are read together. The packs are not deleted before the end."""
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
@@ -374,8 +376,8 @@ def _weigh(group: list[Located], keep: int) -> int:
 def _to_index_rows(
     frame: FrameAt, indexed: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Make the index rows for those objects of a frame that are not in `indexed`. Their digests are added to
-    `indexed`."""
+    """Make the index rows for those objects of a frame that are not in `indexed`, and add their digests to
+    it. `directories`: the objects are tree directories."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for entry in frame.row.objects:

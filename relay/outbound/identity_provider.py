@@ -110,7 +110,9 @@ class Providers:
     async def start(
         self, provider: Provider, redirect_uri: str, state: str, nonce: str, verifier: str
     ) -> str:
-        """The address at the provider to which the browser is sent. Raises Unavailable."""
+        """The address at the provider to which the browser is sent. `redirect_uri`: the address to which the
+        provider sends it back. `state`, `nonce` and `verifier`: random values of this sign-in, as OpenID
+        Connect and PKCE define them. Raises Unavailable."""
         challenge = b64u(hashlib.sha256(verifier.encode()).digest())
         query = {
             "response_type": "code",
@@ -136,9 +138,10 @@ class Providers:
         verifier: str,
         issuer: str | None,
     ) -> ConfirmedPerson:
-        """Exchange the code that the browser brought back for the person to whom the provider issued it.
-        `issuer`: the issuer that came with the code. Raises Unauthorized if the provider confirms no person,
-        and Unavailable if it does not answer."""
+        """Ask the provider who signed in, by the code that the browser brought back from it. Returns this
+        person. `redirect_uri`, `nonce`, `verifier`: as for `start`. `issuer`: the issuer that came with the
+        code. Raises Unauthorized if the provider confirms no person, and Unavailable if it does not
+        answer."""
         if issuer is not None and issuer.rstrip("/") != provider.answers_as:
             raise _vouches_for_nobody(provider)
         form = {
@@ -280,7 +283,7 @@ class Providers:
         self, provider: Provider, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> bytes:
         """Send a request to the provider and return the body of its answer. Raises Unauthorized if the
-        provider refuses a code, and Unavailable for any other failure."""
+        provider refuses the code of a sign-in, and Unavailable for any other failure."""
         try:
             answer = await self._outbound.send(
                 method, url, headers, body, seconds=REQUEST_SECONDS, keep=OIDC_ANSWER

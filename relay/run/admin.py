@@ -137,8 +137,8 @@ class Admin:
 
 
 async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int | None:
-    """Send the request to the running relay. Returns the exit code, or None if no relay serves this folder.
-    Raises Unavailable if the relay refuses or stops."""
+    """Send the request to the running relay. `say`: called with the lines of the report. Returns the exit
+    code, or None if no relay serves this folder. Raises Unavailable if the relay refuses or stops."""
     try:
         reader, writer = await asyncio.open_unix_connection(data / SOCKET_NAME)
     except OSError:

@@ -4,8 +4,9 @@ nothing.
     async with serving(config, socket) as node: ...
 
 At the end of the context, `/readyz` answers 503, no new connections are accepted, running requests finish
-within a time limit, and sockets close. Then hub, jobs, objects, database and signer close. Sanic's worker
-manager is not used, because it left orphaned processes when it was killed.
+within a time limit, and sockets close. Then the hub (`relay.events.hub`), the jobs, the object store, the
+database and the connection to the signer close. Sanic's worker manager is not used, because it left orphaned
+processes when it was killed.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ async def serving(
 @contextlib.asynccontextmanager
 async def _own_signer(config: Config) -> AsyncIterator[Child | None]:
     """A context that starts a signer for a development node and yields it. Yields None for any other node,
-    and if another process already serves the folder's keys. The signer may not be ready yet, so that the node
-    opens meanwhile."""
+    and if another process already serves the folder's keys. The signer may still be starting; the node opens
+    meanwhile."""
     if not config.dev or (config.shared and await is_served(config.data)):
         yield None
         return
@@ -229,8 +230,8 @@ async def _over_ssh(
 
 
 async def _drain(connections: set[Any]) -> None:
-    """Let running answers finish for a while. Idle connections are closed at once, and those that still run
-    at the end are closed by force."""
+    """Let running answers finish for a while. Idle connections are closed at once. Connections whose answers
+    still run at the end are closed by force."""
     loop = asyncio.get_running_loop()
     until = loop.time() + DRAIN_SECONDS
     while connections and loop.time() < until:

@@ -1,4 +1,5 @@
-"""The client of the token signer in the web process. It requests tokens and never sees a private key."""
+"""The client by which a relay uses the token signer, a process of its own. It requests tokens and never sees
+a private key."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ LENGTH: Final = struct.Struct(">I")
 
 
 class MintRequest(msgspec.Struct, tag="mint", frozen=True):
-    """The request to mint a token. `expires`: whole seconds of Unix time. Ids have 16 bytes, `bound_key` has
-    32 bytes."""
+    """The request to mint a token. `user`, `session`: ids of 16 bytes. `bound_key`: the public key (32 bytes)
+    to which the token is bound. `expires`: whole seconds of Unix time."""
 
     user: bytes
     session: bytes

@@ -3,9 +3,9 @@
     relay signer --data DIR        ->  run(DIR)
 
 It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of one fixed form
-within limits, and it returns the public keys. So whoever controls the web process can obtain tokens, but
-never a key. The file `signer.keys` (0600) has a line `id hex` for each root key. Tokens are minted with the
-last key; tokens of older keys verify until their line is removed.
+within limits, and it returns the public keys. So whoever controls the process that answers HTTP requests can
+obtain tokens, but never a key. The file `signer.keys` (0600) has a line `id hex` for each root key. Tokens
+are minted with the last key; tokens of older keys verify until their line is removed.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _private_umask() -> Iterator[None]:
 
 
 class Child:
-    """A signer that the web process starts itself, for `--dev` and tests."""
+    """A signer that the relay starts itself, for `--dev` and tests."""
 
     def __init__(self, process: asyncio.subprocess.Process, data_dir: Path) -> None:
         self.process, self.data_dir = process, data_dir

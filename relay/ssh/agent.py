@@ -2,8 +2,8 @@
 messages in svc's own formats that the user of this session could have intended.
 
 An ssh-agent signs everything it is given, and the confined process may be controlled by an attacker. So each
-message is parsed here first. It must be one of the listed requests to this relay, or a seal or release of
-this account and key.
+message is parsed here first. It must be a request to this relay for an endpoint in `REQUESTS`, or a seal or
+release of this account and key.
 """
 
 from __future__ import annotations

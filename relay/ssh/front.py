@@ -128,9 +128,9 @@ class Front:
         return True
 
     def _drop_one(self) -> None:
-        """End the oldest connection that has not signed in, of the address range (`network`) that has the
-        most such connections. So a flood of connections ends its own ones, and clients that sign in promptly
-        are spared."""
+        """Find the address range (`network`) with the most connections that have not signed in, and end the
+        oldest of these connections. So a flood of connections ends its own ones, and clients that sign in
+        promptly are spared."""
         held = Counter(connection.network for connection in self._unproven)
         crowded, _ = held.most_common(1)[0]
         oldest = next(connection for connection in self._unproven if connection.network == crowded)
@@ -211,8 +211,8 @@ class _Guest(asyncssh.SSHServer):
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     async def _forward(self) -> bool:
-        """Whether the client may forward its ssh-agent, which only the relay will use. Returns False if
-        agents are not used here."""
+        """Whether the client may forward its ssh-agent, which only the relay will use. Returns False if the
+        client has not signed in yet."""
         if self._agent is None:
             return False
         self._agent.forwarded = True
@@ -230,9 +230,9 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether an account has this key. A client may ask this for keys that it does not own, before it
-        signs with one. The key of the sign-in is the last key that the client asks for: between this answer,
-        the check of the signature and `auth_completed`, asyncssh does nothing else."""
+        """Whether an account has this key. A client may ask this for many keys, even for keys of other
+        people, before it signs with one. The last key that it asked about is the one that it signs in with,
+        because asyncssh checks the signature right after this answer and then calls `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()

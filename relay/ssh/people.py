@@ -66,8 +66,8 @@ class Visit:
 
 
 async def find(node: Node, public: bytes) -> KeyHolder | None:
-    """The holder of a key. Returns None if no account has the key, or if it works only together with a script
-    token."""
+    """The holder of a key. Returns None if no account has the key, or if the key works only together with a
+    script token."""
     row = await node.db.lookup(rows.KEY, id=key_id(public))
     if row is None:
         return None

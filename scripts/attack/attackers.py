@@ -34,9 +34,10 @@ Work = Callable[[str, str, float, int, Event, Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each of its processes. `warm_up`:
-    seconds to wait before the measurement; None to wait until the attack has prepared itself and sets
-    `begun`."""
+    """An attack. `work(url, source, seconds, number, stop, begun)` runs in each of its processes: it attacks
+    the relay at `url` from the address `source` for `seconds` or until `stop` is set; `number` is that of the
+    process. `warm_up`: seconds to wait before the measurement; None to wait until the attack has prepared
+    itself and sets `begun`."""
 
     work: Work
     processes: int = 1
@@ -158,8 +159,8 @@ def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bo
 
 def across(replica: int, count: int) -> bytes:
     """Encode an update of `count` items of a CRDT text. Each item names a right neighbour but no left one, so
-    that the CRDT library walks over all earlier items. The update is within the limits of one update and of a
-    text."""
+    that the CRDT library walks over all earlier items. The relay accepts the update, because its size is
+    within the limits."""
     ladder = inserted(replica, 0, "r" * count)
     return encode(
         [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
@@ -188,9 +189,9 @@ def edits(count: int, pause: float) -> Work:
 
 
 def reads(histories: Callable[[], list[Files]], *paths: str, hidden: str | None = None) -> Work:
-    """An attack that seals histories in a public repository and has twelve guests read `paths` of the
-    repository. In a path, {0} is the id of the first seal and {1} that of the last. `hidden`: a file that the
-    guests cannot see."""
+    """An attack that makes several seals in a public repository, then has twelve guests request `paths` of
+    the relay's API below this repository. In a path, {0} is the id of the first seal and {1} that of the
+    last. `histories`: returns the files of each seal. `hidden`: a file that the guests cannot see."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -231,9 +232,10 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
 
 
 def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
-    """An attack that proposes merges of `files` texts that both branches changed, in a public repository.
-    Twelve guests then look at the proposals, because the relay tries a merge when somebody first looks at its
-    proposal."""
+    """An attack that makes proposals in a public repository whose merges are costly: head and base have
+    changed the same `files` texts. `base(n)`: the text number n; `change(text, n)`: the text as branch number
+    n changes it. Twelve guests then look at the proposals, because the relay tries a merge when somebody
+    first looks at its proposal."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
@@ -257,8 +259,9 @@ def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], 
 def replace(
     repo: Repository, texts: dict[str, bytes], change: Callable[[bytes, int], bytes], at: int, branch: str
 ) -> None:
-    """Remove the texts in one seal, and add changed texts in the next. If one seal changed them, the relay
-    would compare them in the attacker's time, and the attack would begin minutes later."""
+    """Change the texts on a branch by two seals: the first removes them, the second adds them changed by
+    `change(text, at)`. If one seal did both, the relay would compare the texts while it is made, and the
+    attack would begin minutes later."""
     repo.seal(dict.fromkeys(texts, None), branch=branch)
     repo.seal({path: change(text, at) for path, text in texts.items()}, branch=branch)
 

@@ -38,7 +38,8 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 
 def fill(repo: Repository, until: float) -> Counter[str]:
-    """Upload random bytes until the relay refuses them for good. Returns the number of each answer."""
+    """Upload random bytes until the relay refuses them for good. Returns how often each answer came, by
+    status and error code."""
     seen: Counter[str] = Counter()
     refused = 0
     while refused < 5 and time.monotonic() < until:
@@ -61,7 +62,8 @@ def _code(answer: httpx.Response) -> str:
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:
-    """Read, sign in and delete with another account. Returns the names of the steps that failed."""
+    """Read a file of `repo` as of `seal`, sign in as its owner, delete the repository `doomed`, and ask
+    `/readyz`. Returns the names of the steps that failed."""
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as anybody:
         done = {
             "read": anybody.get(f"{repo.url}/raw/{seal}/a.txt").content == b"one\n",

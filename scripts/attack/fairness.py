@@ -122,7 +122,8 @@ def _begun(attack: attackers.Attack, processes: Sequence[BaseProcess], begun: Ev
 
 
 def run(name: str, seconds: float, source: str) -> bool:
-    """Run one attack, and print its row of the table. Returns whether the limits were kept."""
+    """Run the attack `name`, and print its row of the table. `source`: the address from which it comes.
+    Returns whether the limits were kept."""
     attack = attackers.ATTACKS[name]
     with (
         tempfile.TemporaryDirectory(prefix="fairness-") as folder,

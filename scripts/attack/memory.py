@@ -143,7 +143,8 @@ def at_once(url: str, path: str, body: bytes, many: int) -> list[tuple[int, int]
 
 
 def report(name: str, watch: Watch, answers: list[tuple[int, int]], seconds: float) -> bool:
-    """Print the results of an attack. Returns whether the limits were kept."""
+    """Print the results of an attack. `answers`: (status, bytes received) of each of its requests. Returns
+    whether the limits were kept."""
     statuses = sorted(status for status, _ in answers)
     counted = ", ".join(f"{statuses.count(one)}x {one or 'cut'}" for one in dict.fromkeys(statuses))
     median = statistics.median(watch.took) if watch.took else float("inf")

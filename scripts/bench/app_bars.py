@@ -53,7 +53,7 @@ IDLE = Bar(0, 4)  # a second
 
 
 def dense(number: int, size: int) -> str:
-    """A Markdown text of `size` characters with all kinds of markup. Each number gives another text."""
+    """A Markdown text of `size` characters with all kinds of markup. Each `number` gives another text."""
     block = (
         f"## Part {{n}} of {number}\n\n"
         "It **stalls** when `queue.take()` waits for a *lock* that @bob holds, see #12 and "
@@ -69,7 +69,7 @@ def dense(number: int, size: int) -> str:
 
 
 def source(number: int, mark: str) -> bytes:
-    """A Python file of 240 lines, some of which contain `mark`. Each number gives another file."""
+    """A Python file of 240 lines, some of which contain `mark`. Each `number` gives another file."""
     return b"".join(
         f"def part_{n}(rows: list[str], wait: float = {n}.5) -> str | None:\n"
         f'    """Part {n} of {number}."""\n'
@@ -135,13 +135,14 @@ class Timed(Watched):
         return 1000 * time.clock_gettime((~self.pid << 3) | 2)  # as clock_getcpuclockid makes it
 
     def least(self, keys: Sequence[str], quiet: float = 0.15) -> tuple[int, float]:
-        """Type the keys one after the other. Returns (highest number of bytes for one key, lowest CPU
-        milliseconds of one key)."""
+        """Type the keys one after the other. A key is done when the app has sent nothing for `quiet` seconds.
+        Returns (highest number of bytes for one key, lowest CPU milliseconds of one key)."""
         costs = [self.one(key, quiet) for key in keys]
         return max(sent for sent, _ in costs), min(cpu for _, cpu in costs)
 
     def one(self, key: str, quiet: float) -> tuple[int, float]:
-        """Type one key. Returns (bytes sent by the app, CPU milliseconds)."""
+        """Type one key, and wait until the app has sent nothing for `quiet` seconds. Returns (bytes sent by
+        the app, CPU milliseconds)."""
         before = self.cpu
         sent = self.keys(key, quiet) + self.still(quiet)
         return sent, self.cpu - before
@@ -229,7 +230,8 @@ def screens(app: Timed, table: Table, rounds: int) -> None:
 
 
 def lists(app: Timed, table: Table, *, wide: bool) -> None:
-    """Measure keys and previews in the lists of issues, of seals, and of the files of a proposal."""
+    """Measure keys and previews in the lists of issues, of seals, and of the files of a proposal. `wide`: the
+    terminal is wide enough to show previews."""
     app.one("3", 0.5)
     app.expect("Stall 299")
     app.one("G", 0.5)

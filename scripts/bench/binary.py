@@ -4,8 +4,9 @@
 
 The second version has one more byte at the beginning and 20 small edits. CPU is user and system time of the
 process trees of client and server together. svc is the real command against a real relay, signed and
-verified; `scripts/bench/peers.py` describes the other tools. The stored bytes are those of files: packs,
-chunks or segments, for svc packs and database. All tools take turns; the figures are medians.
+verified; `scripts/bench/peers.py` describes the other tools. The stored bytes are the size of the files in
+which each tool stores the data: packs, chunks or segments; for svc also the database. All tools take turns;
+the figures are medians.
 """
 
 from __future__ import annotations

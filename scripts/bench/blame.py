@@ -3,8 +3,8 @@
     python -m scripts.bench.blame [--rounds 5] [--lines 10000] [--seals 500] [--write]
 
 The figures are CPU of client and relay together. Cold: the relay has cached nothing about this file, because
-its table of cached results is emptied before each round. Warm: blame ran before, then one more seal was made.
-The results of svc and git are compared line by line.
+the relay's table of cached results is emptied before each round. Warm: blame ran before, then one more seal
+was made. The results of svc and git are compared line by line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def text(lines: int) -> bytes:
 
 
 def same(svc: Svc, git: Git, folders: dict[str, Path]) -> None:
-    """Raise RuntimeError unless svc and git agree which lines have the same origin."""
+    """Raise RuntimeError unless svc and git agree which lines have the same origin. `folders`: "svc" and
+    "git" → the folder in which each runs."""
     words = [sys.executable, "-P", "-m", "svc", "blame", FILE, "--json", "seal_id"]
     ours = subprocess.run(words, cwd=folders["svc"], env=svc.environment, capture_output=True, check=True)
     owners = [row["seal_id"] for row in json.loads(ours.stdout)]

@@ -5,10 +5,10 @@ a document of this device.
 
 Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. The CRDT library
 would walk through everything that was ever in the text for each edit. So this script encodes the items of the
-words itself, and the library only reads them. Old updates are joined as usual at every 500th edit. With the
-default number of edits there are as many updates as there can be, and the last PUT joins them. CPU of the
-relay is that of its process tree; with PostgreSQL (TEST_DATABASE=postgres) the database is not counted. Times
-are means of 20 rounds.
+words itself, and the library only reads them. Old updates are joined to one as in normal use, at every 500th
+edit. With the default number of edits the document has almost as many updates as it can have; the last of the
+PUTs that are measured joins them. CPU of the relay is that of its process tree; with PostgreSQL
+(TEST_DATABASE=postgres) the database is not counted. Times are means of 20 rounds.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def mean(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def measure_here(base: Path, written: Written) -> None:
-    """Measure reading the operations, and opening the document as one of this device."""
+    """Measure reading the operations, and opening the document when it is stored on this device only."""
     operations: Sequence[bytes] = [update.operations for update, _ in written.updates]
     opened = YjsDocument(HEAD_WRITER, operations).content()
     if opened != written.content:

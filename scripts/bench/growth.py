@@ -33,7 +33,8 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 class Looker:
-    """Runs each task with one tool (`side`) for one size, and records the costs in `values`."""
+    """Runs each task with one tool (`side`: svc or git) for one size of the tree or history, and records the
+    costs in `values`."""
 
     def __init__(self, side: Side, folder: Path, size: int, rounds: int, values: Values) -> None:
         self.side, self.folder, self.size, self.rounds, self.values = side, folder, size, rounds, values
@@ -50,7 +51,7 @@ class Looker:
         self.values[BYTES][self.side.name][self.size] = (now - before) / 1e6
 
     def all(self) -> None:
-        """Run every task except the first push, in the order of a working day."""
+        """Run every task except the first push: status, a push of edits, clone, pull, log and blame."""
         side, folder = self.side, self.folder
         turns = range(self.rounds)
         self.note("status", [side.status(folder) for _ in turns])

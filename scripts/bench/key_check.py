@@ -1,5 +1,5 @@
-"""Measures what `validate` costs for a valid API key, and for invalid ones: unknown, of another account,
-revoked.
+"""Measures what it costs the relay to check an API key: a valid one, an unknown one, one of another account,
+and a revoked one.
 
     python -m scripts.bench.key_check [ROUNDS]
 

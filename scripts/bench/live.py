@@ -150,8 +150,8 @@ def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> 
 def devices(
     base: Path, relay: Relay, repo_id: str, count: int, subscribed: bool, handle: str = "bench"
 ) -> Iterator[Sequence[Listener]]:
-    """A context that yields `count` sockets of this account, whose SVC_HOME is in `base`. `subscribed`: also
-    subscribe them to events."""
+    """A context that yields `count` sockets of the account `handle`, whose SVC_HOME is in `base`.
+    `subscribed`: also subscribe them to events."""
     found: list[Listener] = []
     sessions = list(credentials(base, relay, -(-count // SESSIONS), handle))
     for number in range(count):

@@ -4,9 +4,9 @@
 
 Every request is signed and encoded before the first one is sent, so the client's cost is not in the figures.
 All are sent over one connection that stays open. A request waits for the answer to the previous one, so that
-the relay wakes up for each. Updates are counted in batches of 500 texts of Python source. "cold" means that
-the relay was restarted since it last used the text. The figures are microseconds of user and system time, the
-lowest of the rounds, because other work on the machine only adds to them.
+the relay wakes up for each. Updates are sent in batches of 500, each for another text of Python source.
+"cold" means that the relay was restarted since it last used the text. The figures are microseconds of user
+and system time, the lowest of the rounds, because other work on the machine only adds to them.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def requests_of(relay: Relay, repo_id: str, credential: Credential, count: int) 
 
 def updates_of(relay: Relay, data: Path, repo_id: str, credential: Credential, batches: int) -> Figures:
     """Measure updates that create and edit files. Returns name of the figure → microseconds of CPU for one
-    update. The relay is restarted before the cold edits."""
+    update. Before the last figure the relay is restarted, so that it has no text in memory ("cold")."""
     api = Api(Http(relay.origin, credential))
     files = list(source_files((batches + 1) * UPDATES_PER_BATCH))
     for pack in write_packs((digest(file.text), file.text, False) for file in files):

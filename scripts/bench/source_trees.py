@@ -44,7 +44,7 @@ STORED_AIM = 1.0
 def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures, kept: Bytes) -> None:
     """Run one round with one tool, and add its costs to `figures` and its bytes to `kept`. No files are
     deleted before the end of the run, because ext4 walks past the inodes of deleted files for minutes
-    whenever a file is created. That took up to two seconds of a clone with either tool."""
+    whenever a file is created. That would add up to two seconds to a clone with either tool."""
     folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
     shutil.copytree(tree, folder)
     side.open(folder)
@@ -94,8 +94,8 @@ def written(figures: Figures, kept: Bytes, files: dict[str, int], python: str) -
 
 
 def stored(kept: Bytes) -> str:
-    """A sentence with the bytes that svc and git store in their median rounds, and what these bytes consist
-    of."""
+    """A sentence with the bytes that svc and git store (for each the median of the rounds), and what these
+    bytes consist of."""
     svc, git = (sorted(kept[name], key=_all)[len(kept[name]) // 2] for name in ("svc", "git"))
     ratio = report.against(_all(svc) / _all(git), STORED_AIM)
     packs = report.against(svc["packs"] / _all(git), None)

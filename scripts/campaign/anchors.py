@@ -149,7 +149,8 @@ def measure(seed: int, files: int, rounds: int, each: int = 20, edits: int = 9) 
 def followed(
     text: bytes, spans: Sequence[Span], quotes: Sequence[bytes], log: Sequence[Sequence[Edit]]
 ) -> list[Span]:
-    """The positions of the spans after all edits of a log, applied one after the other."""
+    """The positions of `spans`, which are parts of `text`, after all edits in `log`, applied one after the
+    other. `quotes`: the content of each span, by which it is found again if it was moved."""
     before, found = text, list(spans)
     for edits in log:
         after = apply(text, list(edits))

@@ -2,11 +2,12 @@
 
     python -m scripts.campaign.live [--seconds 300] [--seed 1] [--devices 3] [--database-url URL]
 
-A history is some seconds in which the devices edit texts and bytes, remove and rename files, and change their
-kinds. After it, the script waits until each device is connected live with nothing queued, and checks the
-result. The folders must be equal, and equal to what a device that never wrote pulls from the branch. Each
-written word must be in a file, a conflict copy, the trash, or a file that somebody deleted, and may not be
-doubled. `--database-url`: an empty database; without it, SQLite in a temporary folder is used.
+A history is some seconds in which the devices edit texts and bytes, remove and rename files, and replace
+texts by bytes and the reverse. After it, the script waits until each device is connected live with nothing
+queued, and checks the result. The folders must be equal, and equal to what a device that never wrote pulls
+from the branch. Each written word must be in a file, a conflict copy, the trash, or a file that somebody
+deleted, and may not be doubled. `--database-url`: an empty database; without it, SQLite in a temporary folder
+is used.
 """
 
 from __future__ import annotations

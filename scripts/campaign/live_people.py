@@ -211,9 +211,9 @@ def _document(file: Path) -> str:
 
 
 def faults_of(files: Mapping[str, bytes], written: Iterable[bytes], deleted: bytes) -> tuple[list[str], int]:
-    """Find faults in the words of the files. Returns (words that are lost, doubled, or in another document
-    than the one they were written in; number of documents with two names). `deleted`: contents that people
-    deleted or replaced on purpose."""
+    """Find faults in the words of the files. Each file has a number, by which it is known after it was
+    renamed. Returns (a line for each word that is lost, doubled or in files of two numbers; how many numbers
+    belong to files at several paths). `deleted`: contents that people deleted or replaced on purpose."""
     faults, places = [], dict[bytes, list[str]]()
     names: dict[bytes, set[bytes]] = {}
     for path, content in files.items():

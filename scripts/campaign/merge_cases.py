@@ -1,4 +1,4 @@
-"""Reads the files that both sides of a merge commit changed from a local git repository."""
+"""Reads, from a local git repository, the files that both sides of a merge commit changed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ CONFLICTS, FAILED = range(1, 128), 128  # exit codes of `git merge-file`
 
 
 class Case(NamedTuple):
-    """A file that both sides of a merge commit changed, in its versions. `committed`: the content in the
-    merge commit, None if it has no file at this path."""
+    """A file that both sides of a merge commit changed: its content in the merge base, in the first parent
+    (`theirs`) and in the second (`mine`). `committed`: the content in the merge commit, None if it has no
+    file at this path."""
 
     commit: str
     path: str

@@ -4,11 +4,11 @@
     python -m scripts.campaign.tree_merges --histories 500 --seed 1 --moves
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and now and then
-merge each other. With --moves they also move files, often with edits. Then no line of a new file occurs in
-another file, and texts end with a newline, because git before 2.44 does not count the rest of the last line.
-svc does not follow moved directories, so git is told not to. Histories with several merge bases are counted
-separately, because there only one of svc and git may have a conflict. Without moves, svc must never merge
-them to other files than git.
+merge each other. With --moves they also move files, often with edits. In histories with moves no line of a
+new file occurs in another file, and texts end with a newline. The reason is that git before 2.44 does not
+count a last line without a newline. svc does not follow moved directories, so git is told not to. Histories
+with several merge bases are counted separately, because svc may find a conflict where git finds none, and the
+reverse. If both merge such a history without a conflict, the files must be the same, except with --moves.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 Schemathesis makes requests from the document, some that fit it and some that do not. Names, ids and keys in
 them are often replaced by existing ones, so that requests reach the handlers. Each request is sent without a
 session, as a guest, from the owner's terminal or browser, or with a forged token. An answer must have a
-status, a content type and a body that the document names, and every 404 must be the constant one. The relay
-gets this script's environment, so DATABASE_URL and S3_… can name its stores.
+status, a content type and a body that the document names, and every answer 404 must have one of three fixed
+bodies, so that it does not tell what exists. The relay gets this script's environment, so DATABASE_URL and
+S3_… can name its stores.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def serving(folder: Path, **variables: str) -> Iterator[Served]:
 
 
 class Bound(requests.auth.AuthBase):
-    """Adds the token of a terminal to each request, and a signature if the request changes something."""
+    """Adds the token that svc has in a terminal to each request, and a signature if the request changes
+    something."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -246,8 +248,8 @@ class World:
             one.close()
 
     def session(self, caller: str) -> tuple[requests.Session, requests.auth.AuthBase | None]:
-        """How `caller` sends requests. Returns (session with the caller's cookies and headers, object that
-        signs the requests or None)."""
+        """How `caller` (one of CALLERS, such as "guest") sends requests. Returns (session with the caller's
+        cookies and headers, object that signs the requests or None)."""
         session = requests.Session()
         session.trust_env = False
         if caller in ("guest", "browser"):
@@ -267,8 +269,8 @@ def requests_of(owner: Account, url: str) -> Any:
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
-    """The JSON `value` with some of its members replaced by existing names. `name`: the member of which it is
-    the value."""
+    """The JSON `value` with some of its members replaced by existing names. `name`: the name of the member or
+    parameter that has this value. `names`: by such a name, the existing names that fit."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
@@ -279,8 +281,8 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
 
 
 def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
-    """Send `examples` requests of each mode for one operation. Returns how many were sent. Raises an error
-    for the first wrong answer."""
+    """Send `examples` requests for one operation in each mode: requests that fit the document, and requests
+    that do not. Returns how many were sent. Raises an error for the first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
 

@@ -2,9 +2,10 @@
 
     python scripts/fuzz/ignore.py --seed 1 --cases 5000
 
-One case is a small tree with ignore files of all three names in several folders. git judges each kind of file
-alone and reports its verdict and the deciding line. The rule by which the kinds combine is written here a
-second time, in a few lines. Prints every difference, and exits with 1 if there was one.
+One case is a small tree with ignore files of the names .svcignore, .stignore and .gitignore in several
+folders. git reads only the files of one name at a time, and reports for each path whether it is ignored and
+by which line. The rule by which the three results combine is written here a second time, in a few lines.
+Prints every difference, and exits with 1 if there was one.
 """
 
 from __future__ import annotations
@@ -214,8 +215,8 @@ def git_environment() -> dict[str, str]:
 
 
 def walk(case: Case) -> Iterator[tuple[Scope, str, str, bool]]:
-    """Yields (rules of its folder, path, name, whether it is a directory) of every entry, including entries
-    in ignored folders."""
+    """Yields (ignore rules of the folder, path, name, whether it is a directory) of every entry of the tree,
+    including entries in ignored folders."""
     scopes = {"": root(case.files.get("", {}))}
     for path, is_dir in case.entries.items():
         folder, _, name = path.rpartition("/")

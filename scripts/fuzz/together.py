@@ -13,8 +13,8 @@ TOPIC, PATH = "topic", "t.txt"
 
 
 def together(repo: Repository) -> Names:
-    """Make an issue, a proposal and so on in the repository. Returns the names and ids by which requests
-    refer to these, by parameter or member."""
+    """Make an issue, a proposal and so on in the repository. Returns the names and ids of these things. The
+    keys are the names of the path parameters and JSON members in which requests send them."""
     http, url = repo.http, repo.url
     (start,) = repo.seal({PATH: b"one\ntwo\n"}, branch="main")
     repo.branch(TOPIC, start)
@@ -57,7 +57,8 @@ def together(repo: Repository) -> Names:
 
 
 def organisation(http: Any) -> Names:
-    """Create an organisation of the caller. Returns its name by parameter, as requests use it."""
+    """Create an organisation of the caller. Returns its handle under `org`, the name of the path parameter in
+    which requests send it."""
     handle = f"o{secrets.token_hex(6)}"
     return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
 

@@ -5,8 +5,8 @@
 Both devices append words to files, create files and delete some of their own files. Agents and relay are
 killed with SIGKILL at random moments and started again. In the end both folders must be equal, each word must
 be once in its file (or in a conflict copy), and deleted files must be gone. With --queue both devices also
-comment on an issue through their outbox. Each comment must be there once, and those of a device in their
-order."""
+comment on an issue through their outbox. Each comment must be there once, and the comments of a device in the
+order in which they were queued."""
 
 from __future__ import annotations
 

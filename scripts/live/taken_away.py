@@ -2,9 +2,9 @@
 
     python -m scripts.live.taken_away [--sockets 200] [--rounds 5]
 
-The relay's route removes a member while the owner types without a pause. Each of the member's sockets must be
-refused and receive nothing after that. No socket may receive an update that was sent after the removal was
-answered.
+A collaborator is removed by a request to the relay while the owner types without a pause. Each of the
+collaborator's sockets must be refused and receive nothing after that. No socket may receive an update that
+was sent after the removal was answered.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Reading(threading.Thread):
 
 
 def round_of(base: Path, relay: Relay, api: Api, repo_id: str, typist: Typist, sockets: int) -> list[str]:
-    """Add a member with `sockets` sockets, and remove the member while the owner types. Returns the
-    faults."""
+    """Add a collaborator with `sockets` sockets, and remove the collaborator while the owner types. Returns
+    the faults."""
     handle = f"guest{secrets.token_hex(3)}"
     home = base / handle
     guest = Api(Http(relay.origin, next(credentials(home, relay, 1, handle))))

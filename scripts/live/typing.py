@@ -2,8 +2,9 @@
 
     python -m scripts.live.typing [--seconds 60] [--place apart|near|same] [--way rename|write]
 
-Each word is typed once. In the end both devices must have the same file with every word once. Words in
-conflict copies are counted separately."""
+`--place`: whether they type in distant lines, in neighbouring lines or in the same line. `--way`: whether an
+editor saves by renaming a new file or by writing to the old one. Each word is typed once. In the end both
+devices must have the same file with every word once. Words in conflict copies are counted separately."""
 
 from __future__ import annotations
 

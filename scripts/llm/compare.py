@@ -121,7 +121,8 @@ MEANT: dict[str, str] = {
 
 
 def call(url: str, method: str, path: str, body: Any) -> tuple[int, list[Any]]:
-    """Send a request. Returns (status, the JSON values of the answer's lines, or a list with its text)."""
+    """Send a request. Returns (status, list with the JSON value of each line of the answer). If the answer is
+    not JSON, the list has only its text."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"}, method=method)
     try:

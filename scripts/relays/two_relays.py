@@ -53,8 +53,9 @@ async def check(
     kill_every: float = 1.2,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], Ledger, int]:
-    """Run the relays and clients, then check. Returns (violations, acknowledged work, number of killed
-    relays). `variables`: further environment variables of the relays."""
+    """Run the relays, kill one about every `kill_every` seconds while `people` clients work, then check.
+    Returns (violations, acknowledged work, number of killed relays). `variables`: further environment
+    variables of the relays."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)

@@ -2,10 +2,10 @@
 
     python -m scripts.relays.watchers --watchers 200 --rounds 5
 
-Each client uses the watcher of `svc … --watch` in a thread of its own; half of them are at each relay. In
-every round a run is reported to one relay. Then nothing happens for some seconds, in which no watcher may
-send a request. The exit code is 1 if a status took longer than a second, or if a watcher sent a request in
-that time.
+Each client waits in a thread of its own, as `svc pr checks --watch` does; half of them are at each relay. In
+every round a run is reported to one relay. Then nothing happens for some seconds, in which no client may send
+a request. The exit code is 1 if a status took longer than a second, or if a client sent a request in that
+time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ QUIET = 3.0  # seconds in which nobody asks
 
 
 class Watching(Watcher):
-    """A watcher that records when it showed each state of each check, and how often it read."""
+    """A client that waits for checks, and records when it showed each state of each check and how often it
+    asked the relay."""
 
     def __init__(self, api: Api, repo_id: str, seal: str) -> None:
         self.seen: dict[tuple[str, str, int], float] = {}
@@ -53,8 +54,8 @@ class Watching(Watcher):
 
 
 async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[list[float], int, float]:
-    """Measure the watchers. Returns (seconds of each watcher in each round, number of requests while nothing
-    happened, CPU seconds of the relays for a round)."""
+    """Measure `watchers` clients that wait for checks. Returns (seconds until each client showed the status
+    in each round, number of requests while nothing happened, CPU seconds of the relays for a round)."""
     await asyncio.to_thread(migrations.upgrade, url)
     data = folder / "data"
     data.mkdir(mode=0o700)

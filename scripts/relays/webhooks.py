@@ -6,7 +6,7 @@ killed.
 
 In each round an issue is opened in every repository. In the second part the relay is killed (SIGKILL) during
 deliveries and started again. Each webhook that answers must have each event in the end, under the same id.
-The exit code is 1 if a message took longer than MOST, or an event is missing.
+The exit code is 1 if a message took longer than two seconds (MOST), or an event is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tries statements of the specification from outside: `python -m scripts.rows [PART...]`.
+"""Checks what the service specification states, by commands of svc and HTTP requests: `python -m scripts.rows
+[PART...]`.
 
 Each part is a file of this folder, `PART.rows`, and runs with its own relay. `env NAME=VALUE` sets a variable
 of the relay, and a part with `edition NAME` runs only with a build of that edition. alice, bob and carol are
@@ -9,8 +10,8 @@ signed in with `svc`, each with a folder of their own; anon has no session. Each
 COMMAND is the words of `svc`; or, after `$ `, a line for the shell in the person's folder; or a method and a
 path, for a request without a session. EXPECTED is the exit code, or the status of the answer. CHECK is `has
 REGEX` or `lacks REGEX`, about everything that was printed. `NAME= COMMAND` stores stdout for `{NAME}` in
-later lines. IDS name the statements that the step shows, with spaces between; `-` stands for a step that only
-prepares others.
+later lines. IDS are the ids of the specification's statements that the step proves, with spaces between; `-`
+stands for a step that only prepares other steps.
 
 Prints `ID holds` or `ID fails: HOW` for each id, and exits with 1 if a step failed.
 """
@@ -86,7 +87,8 @@ class World:
         return done.returncode, done.stdout, done.stdout + done.stderr
 
     def step(self, line: str, loud: bool) -> tuple[list[str], str]:
-        """Run one line of a part. Returns (ids of the line, how it failed or "")."""
+        """Run one line of a part. `loud`: print the command with its output. Returns (ids of the line, how it
+        failed or "")."""
         ids, who, expected, command, *checks = re.split(r"\s\|\s", line.strip())
         name, _, rest = command.partition("= ")
         keep = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else ""
@@ -108,7 +110,8 @@ class World:
 
 
 def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
-    """Run a part with its own relay. Yields (ids, how it failed or "") for each step."""
+    """Run a part with its own relay. `loud`: print each command with its output. Yields (ids, how it failed
+    or "") for each step."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
     if any(line.startswith("edition ") and line.split()[1] != EDITION for line in lines):
         print(f"{part.stem} is not played: this build is {EDITION}", flush=True)

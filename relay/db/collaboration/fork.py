@@ -1,5 +1,5 @@
 """SQL statements on the seals and objects that one repository takes over from another: a fork from its
-parent, or a base from the repository of a proposal."""
+parent, or the repository that a proposal is made to from the fork that it comes from."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """Returns a function that takes a table of words and returns a condition for its rows: that the row's
-    word equals the parameter `name`."""
+    """Returns a function. The function takes a table that is an index of words, and returns the SQL condition
+    that a row's word equals the SQL parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 
@@ -77,16 +77,17 @@ AMOUNT = 1000  # rows beside which it does not matter which filter leads
 
 
 def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """A query that counts the rows of `link` in the repository that satisfy the conditions. It stops counting
-    at AMOUNT."""
+    """A query that counts the rows of the table `link` that belong to the repository and satisfy the
+    conditions. It stops counting at AMOUNT rows."""
     of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
     return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
 
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the issues that the filter `name`, one of LEADERS, selects. `stated`: only
-    issues in one state. The statement takes the parameters of `keyset_of`."""
+    """The statement that counts the issues that the filter `name` selects. `name`: one of LEADERS, such as
+    "label". `stated`: count only issues in the state that the SQL parameter `state` names. The other SQL
+    parameters are those of `keyset_of`."""
     if name == "author":
         link, condition = subject, _FILTERS["author"]
     else:
@@ -97,9 +98,9 @@ def count_statement(name: str, stated: bool) -> Select[Any]:
 
 @cache
 def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
-    """The statements that read a page of issues, newest first. `filters`: names of the filters, which are
-    also the names of their parameters. `lead`: the filter whose index the database walks; by default the
-    first of LEADERS that is in `filters`."""
+    """The statements that read a page of issues, newest first. `filters`: names of the filters to apply, such
+    as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter whose index the
+    database walks; by default the first of LEADERS that is in `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
     if linked and lead != "author":
@@ -113,9 +114,10 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT of issues that starts from `link`, the table of the filter whose index the database should
-    walk. `whole`: the filter also fixes kind and state. Otherwise the condition on the repository is written
-    in a form that keeps SQLite from walking the primary key of all rows."""
+    """A SELECT of issues that starts from `link`, the table whose index the database should walk to apply a
+    filter. `whole`: the query also fixes the state, so that the whole index can be used. If it does not,
+    SQLite would walk the primary key instead; the condition on the repository is then written so that it
+    cannot."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

@@ -28,16 +28,16 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 def _without_index(column: Any) -> Any:
     """The text column as an expression for which no index can be used. With the bare column, SQLite, which
-    has no statistics, would choose an index of all open proposals of the repository or base to find a few of
-    them."""
+    has no statistics, would find a few proposals by walking an index of all open proposals of the repository
+    or of the base."""
     return column + ""
 
 
 @dataclass(slots=True, frozen=True)
 class ProposalRow:
     """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
-    version; `merge_base` is valid only if `settled`. `base_now`: current head of the base branch, None if the
-    branch was deleted."""
+    version. `merge_base`: valid only if `settled`, which says that it was computed. `base_now`: current head
+    of the base branch, None if the branch was deleted."""
 
     number: int
     title: str
@@ -108,7 +108,8 @@ _NEWEST = and_(
 
 
 def _with_all(start: Any) -> Any:
-    """A query of proposals with their subjects, authors, newest versions and bases."""
+    """The FROM clause `start` (proposals), joined with the tables of their titles and texts, authors, newest
+    versions and bases."""
     return (
         start.join(subject, _OF_SUBJECT)
         .join(account, account.c.id == subject.c.author_id)
@@ -166,17 +167,18 @@ LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
 
 @cache
 def count_statement(name: str, stated: bool) -> Select[Any]:
-    """The statement that counts the proposals that the filter `name`, one of LEADERS, selects. `stated`: only
-    proposals in one state. The statement takes the parameters of `keyset_of`."""
+    """The statement that counts the proposals that the filter `name` selects. `name`: one of LEADERS, such as
+    "reviewer". `stated`: count only proposals in the state that the SQL parameter `state` names. The other
+    SQL parameters are those of `keyset_of`."""
     link, which = _LINKS[name]
     return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
 
 
 @cache
 def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
-    """The statements that read a page of proposals, newest first. `filters`: names of the filters, which are
-    also the names of their parameters. `lead`: the filter whose index the database walks; by default the
-    first of LEADERS that is in `filters`."""
+    """The statements that read a page of proposals, newest first. `filters`: names of the filters to apply,
+    such as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter whose index
+    the database walks; by default the first of LEADERS that is in `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _PROPOSALS, proposal
     if linked:

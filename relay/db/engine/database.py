@@ -40,7 +40,8 @@ def to_positions(
 
 
 class Compiled:
-    """A statement as SQL text of one dialect, its parameter order and the parameters that are lists."""
+    """A statement compiled for one dialect: the SQL text, the order of its parameters, and which of the
+    parameters are lists."""
 
     __slots__ = ("defaults", "lists", "order", "sql")
 
@@ -126,7 +127,7 @@ class Database(Protocol):
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
         """The first row of the last committed state, read outside of a transaction; None if there is no row.
-        For statements that read a handful of rows by key: SQLite runs them on the event loop."""
+        Only for statements that read a handful of rows by key, because SQLite runs them on the event loop."""
 
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
         """A context with a write transaction. Writers that share one of `names` run one at a time, in all

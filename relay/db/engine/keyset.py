@@ -16,8 +16,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 class Keyset:
     """The statements of a list that is read in pages. `first`: the statement of the first page; `next`: the
-    statement of later pages; both take `limit`. `names`: the parameters of `next`; `blank`: a value of each
-    parameter's type. `order`: selected columns that together are unique; a leading minus means descending."""
+    statement of later pages; both take `limit`. `names`: the parameters of `next`, which take the key of the
+    previous page's last item; `blank`: an empty value of each parameter's type. `order`: names of the columns
+    by which the list is ordered, which together are unique; a leading minus means descending."""
 
     def __init__(self, statement: Select[Any], *order: str) -> None:
         selected: list[Any] = list(statement.selected_columns)

@@ -159,9 +159,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """Give all events new numbers below zero in the same order, adapt the positions of followers, and
-        make listeners load everything again. Needed after a dump of another PostgreSQL cluster was restored,
-        because its stamps may be higher than those of this cluster."""
+        """Give all events new ids below zero in the same order, adapt the positions of followers to them, and
+        make clients that listen load everything again. Needed after a dump of another PostgreSQL cluster was
+        restored, because the ids in it may be higher than the stamps of this cluster (`Tx.stamp`)."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):

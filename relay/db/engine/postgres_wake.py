@@ -1,8 +1,8 @@
-"""Sends messages between the processes of a database by LISTEN and NOTIFY: wake-ups, which are only hints,
-and short texts that are not stored.
+"""Sends messages between the processes of a database by LISTEN and NOTIFY: wake-ups, which say that the event
+log has new rows, and short texts that are not stored. Either may get lost.
 
 Notifications are sent outside of transactions, because inside one the commit takes a lock of the whole
-server. They are sent at most once in COALESCE seconds. After a lost connection, listeners read the log
+server. They are sent at most once in COALESCE seconds. After a lost connection, the process reads the log
 again.
 """
 
@@ -25,8 +25,8 @@ LOG = logging.getLogger(__name__)
 
 
 class Waker:
-    """One connection that listens for and sends notifications of PostgreSQL. `calls`: functions that run when
-    another process has written."""
+    """One connection that listens for and sends notifications of PostgreSQL. `calls`: functions to call when
+    this or another process has written to the event log, or a notification may have been missed."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect

@@ -1,4 +1,4 @@
-"""Tables of documents and their operations."""
+"""Tables of documents and of the updates that changed them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Benchmarks of issues and proposals: what lists, comments, watchers and merges cost the relay."""
+"""Benchmarks of issues and proposals: what lists, comments, events and merges cost the relay."""

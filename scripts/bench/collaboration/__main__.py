@@ -2,10 +2,11 @@
 
     python -m scripts.bench.collaboration [--issues 100000] [--requests 300] [--write]
 
-The lists of a repository with 100,000 issues are compared with those of one with 1,000 issues: the first
-page, and each filter. For each filter both repositories have the same number of hits, spread over all their
-issues. Requests are prepared before the first one is sent. Figures are microseconds of CPU of the relay's
-whole process tree, with SQLite. The query plans shown are SQLite's own.
+The lists of a repository with 100,000 issues are compared with those of a repository with 1,000 issues: the
+first page without a filter, and with filters such as a label or an author. Each filter selects the same
+number of issues in both repositories, spread over all of them. Requests are prepared before the first one is
+sent. Figures are microseconds of CPU of the relay's whole process tree, with SQLite. The query plans shown
+are SQLite's own.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def database(data: Path) -> Iterator[sqlite3.Connection]:
 
 
 def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
-    """Insert `count` accounts as copies of the account `like`."""
+    """Insert `count` accounts as copies of the account `like`. Their ids and handles are `name`-0, `name`-1
+    and so on."""
     db.executemany(
         "INSERT OR IGNORE INTO account SELECT ?1, kind, ?1, email, name, password_hash, phase, operator, "
         "created_at, disabled_at FROM account WHERE id = ?2",
@@ -84,7 +86,8 @@ def people(db: sqlite3.Connection, name: str, count: int, like: str) -> None:
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """Insert `count` issues by AUTHORS people. Each filter selects HITS of them."""
+    """Insert `count` issues by AUTHORS people. Each measured filter, such as a label, selects HITS of the
+    issues."""
     now, every = int(time.time() * 1000), count // HITS
     with database(data) as db:
         people(db, "author", AUTHORS, me)
@@ -132,7 +135,8 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_id: str, count: int) -> dict[str, float]:
-    """Measure the first page of each list. Returns name of the list → microseconds of CPU."""
+    """Measure the first page of the list of issues with each of the filters in FILTERS. Returns name of the
+    filter → microseconds of CPU."""
     figures = {}
     for name, query in FILTERS.items():
         request = caller.get(issues.LIST.target(id=repo_id) + query)

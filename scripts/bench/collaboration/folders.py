@@ -67,8 +67,8 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
 
 
 def seal(api: Api, repo_id: str, branch: str, files: Mapping[str, bytes | None], head: str | None) -> str:
-    """Seal these changes (None: remove the file) on a branch over HTTP, without a folder. `head`: the newest
-    seal of the branch. Returns the id of the new seal."""
+    """Seal changes on a branch over HTTP, without a folder. `files`: path → content, or None to remove the
+    file. `head`: the newest seal of the branch. Returns the id of the new seal."""
     texts = {digest(data): data for data in files.values() if data is not None}
     for pack in write_packs((name, data, True) for name, data in texts.items()):
         api.payload.put_pack(repo_id, pack)

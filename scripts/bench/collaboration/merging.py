@@ -3,11 +3,12 @@ trees.
 
     python -m scripts.bench.collaboration.merging [--files 2000] [--edited 200] [--branches 10] [--write]
 
-Main and each branch edit files. Half of these are the same files in other lines, and the branch moves some of
-them. git makes each merge twice: the second time nothing has to be written, and the relay is compared with
-that time. The relay makes each merge three times: before it was tried, after main moved and the relay's job
-tried all merges, and once more. git's figure includes the start of its process, the relay's figure the
-request. The relay's first answer, for which it loads code and reads main, is shown separately.
+Main and each branch edit files. Half of the files that a branch edits are also edited by main, in other
+lines; the branch moves some of these. git makes each merge twice; the second time it has nothing to write,
+and this time is compared with the relay's. The relay prepares each merge three times. Before the first, no
+result is cached. Before the second, main moves, and a job of the relay tries the merge of each open proposal.
+The third repeats the second. git's figure includes the start of its process, the relay's figure the request.
+The relay's first answer, for which it loads code and reads main, is shown separately.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def edited(data: bytes, line: int) -> bytes:
 
 
 def sides(count: int, many: int, branches: int) -> tuple[Files, Files, list[Files]]:
-    """(files of the base, changes of main, changes of each branch). The base has `count` files, of which main
-    and each branch edit `many`."""
+    """Make the versions to merge. Returns (files of the base, changes of main, changes of each branch). The
+    base has `count` files, of which main and each branch edit `many`."""
     rng = random.Random(1)
     base = {f"dir{n % 40}/sub{n % 7}/file{n}.txt": text(rng) for n in range(count)}
     names = rng.sample(sorted(base), many)
@@ -71,7 +72,8 @@ def _branch(base: dict[str, bytes], mains: list[str], rng: random.Random) -> Fil
 
 
 def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, float]:
-    """Milliseconds of CPU of one merge by git: (the first time, the second time)."""
+    """Milliseconds of CPU of one merge by git, as (the first time that it is made, the second time). `base`,
+    `ours`, `theirs`: as `sides` returns them."""
 
     def git(*words: str) -> None:
         subprocess.run(
@@ -106,7 +108,8 @@ def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
 
 
 def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
-    """Create a repository with a proposal for each branch. Returns (its id, the newest seal of main)."""
+    """Create a repository with a proposal for each branch. `base`, `ours`, `theirs`: as `sides` returns them.
+    Returns (its id, the newest seal of main)."""
     repo_id = api.send(repos.CREATE, RepoCreate(name=name)).id
     head = seal(api, repo_id, "main", base, None)
     for number, files in enumerate(theirs):
@@ -127,8 +130,9 @@ def await_trials(api: Api, repo_id: str) -> None:
 
 
 def by_svc(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple[float, ...]:
-    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. Returns (the first
-    merge after the relay's start, another merge, a merge after main moved and the relay tried all, the same
+    """Measure how many milliseconds of the relay's CPU the preparation of one merge takes. `base`, `ours`,
+    `theirs`: as `sides` returns them. Returns the figures for (the first merge after the relay's start, a
+    merge that was not tried since the start, a merge that the relay has tried since main moved, the same
     merge again)."""
     data = folder / "relay"
     with Relay(data) as relay:

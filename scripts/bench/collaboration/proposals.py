@@ -1,9 +1,9 @@
-"""Measures the relay's CPU for lists of proposals: some pages and each filter, with 100,000 and with 1,000
-proposals.
+"""Measures the relay's CPU for lists of proposals: some pages without and with filters, in repositories with
+100,000 and with 1,000 proposals.
 
     python -m scripts.bench.collaboration.proposals [--proposals 100000] [--requests 200] [--write]
 
-For each filter both repositories have the same number of hits, spread over all their proposals. The SQL
+Each filter selects the same number of proposals in both repositories, spread over all of them. The SQL
 statements shown are those of one request. `scripts.bench.collaboration` measures issues in the same way.
 """
 
@@ -68,7 +68,8 @@ def insert(db: sqlite3.Connection, table: str, found: list[dict[str, Any]]) -> N
 
 
 def fill(data: Path, repo_id: str, count: int, me: str) -> None:
-    """Insert `count` proposals by AUTHORS people. Each filter selects HITS of them."""
+    """Insert `count` proposals by AUTHORS people. Each measured filter, such as a label, selects HITS of the
+    proposals."""
     now, every = int(time.time() * 1000), count // HITS
     tables: dict[str, list[dict[str, Any]]] = {
         name: []
@@ -122,8 +123,8 @@ def plans(data: Path) -> str:
 
 
 def pages(wire: Wire, caller: Caller, repo_ids: list[str], count: int) -> dict[str, list[float]]:
-    """Measure a page of each list in each repository, in turns. Returns name of the list → microseconds of
-    CPU in each repository."""
+    """Measure a page of the list of proposals with each of the filters in FILTERS, in each repository in
+    turn. Returns name of the filter → microseconds of CPU in each repository."""
     figures = {}
     for name, query in FILTERS.items():
         asked = [caller.get(proposals.LIST.target(id=one) + query) for one in repo_ids]

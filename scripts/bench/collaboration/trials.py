@@ -3,8 +3,8 @@
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 
 The figures are medians of the rounds. One is the relay's CPU from the seal until it has nothing to do, less
-the CPU of the same without a proposal. The other is how long another account's reads of the repository take
-meanwhile. Main and the branches change files as in `merging`.
+its CPU for a seal on a branch without proposals. The other is how long another account's reads of the
+repository take meanwhile. Main and the branches change files as in `scripts.bench.collaboration.merging`.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def rested(relay: Relay) -> tuple[float, float]:
 
 
 def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
-    """Seal a file onto main, and wait until the relay has nothing to do. Returns (id of the new seal, what
-    the relay did after it)."""
+    """Seal a file onto main, whose newest seal is `head`, and wait until the relay has nothing to do. Returns
+    (id of the new seal, what the relay did after it)."""
     _, before = rested(relay)
     began = time.perf_counter()
     head = seal(api, repo_id, "main", {"new": text}, head)
@@ -65,8 +65,8 @@ def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple
 
 
 def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
-    """Seal a file onto main, and read until the trial merges are over. Returns (id of the new seal, seconds
-    of each read)."""
+    """Seal a file onto main, whose newest seal is `head`, and read the repository with the account `other`
+    meanwhile and for a second after. Returns (id of the new seal, seconds of each read)."""
     waits: list[float] = []
     over = threading.Event()
 

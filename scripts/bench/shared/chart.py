@@ -15,7 +15,8 @@ STYLE = "font-family:system-ui,sans-serif;font-size:11px;fill:#333"
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart. `lines`: name of a line → its values, which are above 0, for each of `xs`."""
+    """One chart. `xs`: the values on the horizontal axis. `lines`: name of a line → its values, one for each
+    of `xs`, all above 0."""
 
     title: str
     xs: Sequence[int]

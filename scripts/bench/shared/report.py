@@ -57,7 +57,7 @@ def _said(*words: str) -> str:
 
 
 def show(name: str, text: str, write: bool) -> None:
-    """Print the figures. `write`: also put them into docs/benchmarks.md."""
+    """Print the figures in `text`. `write`: also put them into the part `name` of docs/benchmarks.md."""
     print(f"\n{text}", flush=True)
     if write:
         PAGE.write_text(placed(PAGE.read_text("utf-8"), name, text), "utf-8")

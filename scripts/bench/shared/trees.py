@@ -42,7 +42,7 @@ def real_tree(into: Path, limit: int | None = None) -> int:
 
 def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
     """Write text files with `size` bytes in total: `files` files, 16 in each folder. The texts are pieces of
-    those of `real_text`, cut at line ends. The same environment and seed make the same tree."""
+    the texts that `real_text` yields, cut at line ends. The same environment and seed make the same tree."""
     chance = random.Random(seed)
     weights = [chance.lognormvariate(0, 1.1) for _ in range(files)]
     unit = size / sum(weights)

@@ -2,8 +2,8 @@
 
     python -m scripts.campaign.git.kills --repository ../flask --most 1000
 
-A relay gets a seal for each commit of the first-parent line of a repository. Undisturbed clones by git give
-the right ids, and the number of bytes that the relay writes to its cache for a clone. Then `--places` rounds
+A relay gets a seal for each commit of the first-parent line of a repository. Two clones by git without a kill
+show which ids are right, and how many bytes the relay writes to its cache for a clone. Then `--places` rounds
 follow. In each, the cache is deleted, git begins to clone, and the relay gets SIGKILL when it has written a
 part of this number of bytes. The part grows with each round; in the last rounds the relay is joining packs
 when it is killed. In every second round it is first killed at half of the part, and continues from what was
@@ -102,7 +102,8 @@ def _await_builder(cache: Path) -> None:
 
 
 def _written(cache: Path) -> int:
-    """The size of all files in the cache in bytes: packs, including unfinished ones, and their records."""
+    """The size of all files in the cache in bytes: packs, including unfinished ones, and the lists of the
+    seals in them."""
     size = 0
     for path in cache.rglob("*"):
         with contextlib.suppress(FileNotFoundError):

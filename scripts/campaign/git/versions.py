@@ -75,8 +75,8 @@ def fill(base: Path) -> tuple[Account, str, str]:
 
 
 def walk(base: Path, git: Git, address: str, mine: Repository) -> str:
-    """Read the repository in every way. Returns the id, tree and parents of each commit up to the tag, as
-    text."""
+    """Clone and fetch the repository in all ways that are tried with each version. Returns the id, tree and
+    parents of each commit up to the tag, as text."""
     work = Path(tempfile.mkdtemp(dir=base))
     whole, shallow, lazy, old, single = (
         work / name for name in ("whole", "shallow", "lazy", "old", "single")

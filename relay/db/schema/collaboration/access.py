@@ -1,4 +1,4 @@
-"""Tables of offers of rights and of requests for them: invitations, requests for access, transfers."""
+"""Tables of invitations, of requests for access, and of transfers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables of issues and reports. Proposals share their numbers, and the tables of everything that belongs to a
-number: labels, people, comments, reactions. `kind` and `state` are repeated in the tables whose lists are
-filtered by them."""
+"""Tables of issues and reports. Proposals are numbered together with issues. They also use the same tables
+for everything that belongs to a number: labels, people, comments, reactions. `kind` and `state` are repeated
+in the tables whose lists are filtered by them."""
 
 from __future__ import annotations
 

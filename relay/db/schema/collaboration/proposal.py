@@ -1,5 +1,6 @@
-"""Tables that only proposals use: branches, versions, reviewers and reviews. `state` is repeated in each
-table whose lists are filtered by it. The rest of a proposal is in the tables of issues."""
+"""Tables that only proposals use: the two branches of each proposal, versions, reviewers and reviews. `state`
+is repeated in each table whose lists are filtered by it. The rest of a proposal is in the tables of
+issues."""
 
 from __future__ import annotations
 

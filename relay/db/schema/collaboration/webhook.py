@@ -1,4 +1,4 @@
-"""Tables of webhooks, of their messages, and of the deliveries."""
+"""Tables of webhooks, of the messages about events, and of the deliveries of messages to webhooks."""
 
 from __future__ import annotations
 
