@@ -243,9 +243,9 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """Remove an action at the same path that was not tried yet. Returns its value joined with `value`, or
-        only `value` if `whole` is set. Values with lists of additions or removals are not joined: then no
-        action is removed."""
+        """Join an action at the same path that was not tried yet with a new value. The old action is removed,
+        and the joined value is returned. With `whole`, the new value is returned as it is. Values with
+        lists of additions or removals are not joined; then no action is removed."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

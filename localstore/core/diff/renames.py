@@ -1,12 +1,12 @@
 """Finds moved files among the changes, as `git diff -M` does.
 
-Equal bytes are a certain match. Among the other files, those whose name is unique on each side are compared
-first and match at 75 % similarity, then all pairs at 50 %. The similarity of two texts is the share of the
-larger one, in bytes, that consists of lines of the smaller one; long lines count in pieces of 64.
+A removed and an added file with equal bytes are certainly a move. Among the other files, those whose name is
+unique on each side are compared first and count as moved at 75 % similarity. Then all pairs are compared and
+need 50 %. The similarity of two texts is the part of the larger one, in bytes, that consists of lines of the
+smaller one; long lines count in pieces of 64.
 
-The work is limited by its amount, not by time, so that everybody gets the same result: if there are too many
-pairs, only files that share rare lines are compared, those with the most such lines first.
-"""
+The work is limited by its amount and not by time, so that everybody gets the same result. If there are too
+many pairs, only files that share rare lines are compared, those with the most such lines first."""
 
 from __future__ import annotations
 

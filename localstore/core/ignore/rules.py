@@ -206,8 +206,8 @@ def _same(line: str) -> tuple[str, bool]:
 
 
 def _stignore_line(line: str) -> tuple[str, bool]:
-    """A line of a Syncthing ignore file as (the line in the syntax of .gitignore, whether it ignores case).
-    `(?i)` ignores case, `//` starts a comment, `(?d)` is dropped."""
+    """Converts a line of a Syncthing ignore file. Returns (the line in the syntax of .gitignore, whether it
+    ignores case). `(?i)` at the start ignores case, `//` starts a comment, and `(?d)` is dropped."""
     if line.startswith("//"):
         return "", False
     prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
