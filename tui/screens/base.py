@@ -297,7 +297,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def say(self, text: str, role: str = "text") -> None:
         """Show a message beside or above the line of keys until the next key is pressed. An empty text
-        removes the message. The commands of svc that the text names are named as the app runs them."""
+        removes the message. Commands of svc in the text are named as the user types them in the app, such as
+        `:login`."""
         self._said = (safe(in_app(text)), role) if text else None
         self.show_frame()
 

@@ -74,8 +74,8 @@ class Composing(CardPanes, Card):
         raise NotImplementedError
 
     def notes(self) -> Sequence[Part]:
-        """Returns the parts of a line below the fields, for a form without a preview. Returns () if it has no
-        such line."""
+        """Returns the parts of a line below the fields, for a form without a preview. Returns () if the form
+        has no such line."""
         return ()
 
     def begin(self) -> None:
@@ -293,7 +293,7 @@ class Composing(CardPanes, Card):
         value: str = "",
     ) -> None:
         """Let the user type the value of the field `name` in its row. `words`: shown as long as nothing is
-        typed; the others are those of `ask`."""
+        typed. The other parameters are those of `ask`."""
 
         def finish(text: str) -> None:
             self._typed = ""
@@ -319,7 +319,7 @@ class Composing(CardPanes, Card):
         self._place_typed()
 
     def _place_typed(self) -> None:
-        """Put the prompt over the row of the field that is typed."""
+        """Place the prompt over the row of the field whose value is being typed."""
         if not self._typed or not self.remains:
             return
         region, names = self.listed.content_region, [name for name, _, _ in self.fields()]
