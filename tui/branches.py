@@ -24,7 +24,7 @@ AHEAD = 50  # seals that a branch has and the default branch has not, as far as 
 BRANCHES = 60  # branches and tags that are looked at
 
 
-class Dated(msgspec.Struct, frozen=True, gc=False):
+class DatedSeal(msgspec.Struct, frozen=True, gc=False):
     """A seal with its time (`at`), the handle of its author (`who`), and its parents (`parents`), merged ones
     included."""
 
@@ -34,12 +34,12 @@ class Dated(msgspec.Struct, frozen=True, gc=False):
     at: str
 
 
-class Apart(msgspec.Struct, frozen=True, gc=False):
+class Divergence(msgspec.Struct, frozen=True, gc=False):
     """A comparison of a head with another seal. `head`: the seal at the head. `beyond`: the newest seals in
     the history of the head that are not in the history of the other seal."""
 
-    head: Dated
-    beyond: tuple[Dated, ...]
+    head: DatedSeal
+    beyond: tuple[DatedSeal, ...]
 
 
 class Standing(NamedTuple):
@@ -55,9 +55,9 @@ class Standing(NamedTuple):
     more: bool = False
 
 
-def _read_seals(seals: Iterable[SealSummary]) -> list[Dated]:
+def _read_seals(seals: Iterable[SealSummary]) -> list[DatedSeal]:
     return [
-        Dated(
+        DatedSeal(
             seal.id,
             (*seal.parents, *seal.provenance.merged),
             seal.provenance.who.handle or "?",
@@ -67,27 +67,27 @@ def _read_seals(seals: Iterable[SealSummary]) -> list[Dated]:
     ]
 
 
-def newest(repo_id: str, head: str) -> Read[list[Dated]]:
+def newest(repo_id: str, head: str) -> Read[list[DatedSeal]]:
     """Returns a request for the seal `head` and the newest seals of its history."""
     query = CommitsQuery(sha=head)
 
-    def call(api: Api) -> list[Dated]:
+    def call(api: Api) -> list[DatedSeal]:
         return _read_seals(api.items(histories.COMMITS, query, limit=NEWEST, id=repo_id))
 
-    return Read(f"repos/{repo_id}/newest/{head}", list[Dated], call, final=True)
+    return Read(f"repos/{repo_id}/newest/{head}", list[DatedSeal], call, final=True)
 
 
-def apart(repo_id: str, head: str, base: str) -> Read[Apart]:
+def apart(repo_id: str, head: str, base: str) -> Read[Divergence]:
     """Returns a request for the seal `head`, and for those seals in its history that are not in the history
     of the seal `base`."""
     beyond, alone = CommitsQuery(sha=head, without=base), CommitsQuery(sha=head)
 
-    def call(api: Api) -> Apart:
+    def call(api: Api) -> Divergence:
         seals = _read_seals(api.items(histories.COMMITS, beyond, limit=AHEAD + 1, id=repo_id))
         own = seals[:1] or _read_seals(api.items(histories.COMMITS, alone, limit=1, id=repo_id))
-        return Apart(own[0], tuple(seals))
+        return Divergence(own[0], tuple(seals))
 
-    return Read(f"repos/{repo_id}/apart/{head}/{base}", Apart, call, final=True)
+    return Read(f"repos/{repo_id}/apart/{head}/{base}", Divergence, call, final=True)
 
 
 def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
@@ -114,7 +114,7 @@ def _read(client: Client, read: Read[T]) -> T:
     return value
 
 
-def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
+def _beyond(apart: Divergence, main: Mapping[str, DatedSeal]) -> Standing:
     """Returns the comparison of a head with the default branch, if the head is none of the default branch's
     newest seals. `main`: these newest seals, by id."""
     own = {seal.id for seal in apart.beyond}
@@ -125,7 +125,7 @@ def _beyond(apart: Apart, main: Mapping[str, Dated]) -> Standing:
     return Standing(apart.head.who, apart.head.at, ahead, behind, more)
 
 
-def _ancestors(begins: Iterable[str], main: Mapping[str, Dated]) -> set[str]:
+def _ancestors(begins: Iterable[str], main: Mapping[str, DatedSeal]) -> set[str]:
     """Returns the ids of the seals `begins` and of all their ancestors, as far as they are in `main`. `main`:
     the newest seals of the default branch, by id."""
     reached, waiting = set(), [seal for seal in begins if seal in main]

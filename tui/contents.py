@@ -477,7 +477,7 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
 
 
 def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """Returns a request for the changes from the merge base of `base` and `head` to `head`. Both are ids of
+    """Returns a request for what `head` has changed since its merge base with `base`. Both are ids of
     seals."""
     query = CompareQuery(base=base, head=head)
     return Read(

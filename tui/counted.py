@@ -24,7 +24,7 @@ from tui.reads import Read
 PAGE = 100  # things that are counted; more are `100+`
 
 
-class Counted(msgspec.Struct, frozen=True):
+class ItemCount(msgspec.Struct, frozen=True):
     """A number of items. `more`: there are more items than this."""
 
     count: int = 0
@@ -36,49 +36,49 @@ class Counted(msgspec.Struct, frozen=True):
         return f"{sign}{self.count}{'+' if self.more else ''}" if self.count else ""
 
 
-NONE = Counted()
+NONE = ItemCount()
 
 
-def count_open_issues(repo: Repo) -> Read[Counted]:
+def count_open_issues(repo: Repo) -> Read[ItemCount]:
     query = IssueQuery(state="open", limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/issues", issues.LIST, query, id=repo.id)
 
 
-def count_releases(repo: Repo) -> Read[Counted]:
+def count_releases(repo: Repo) -> Read[ItemCount]:
     """Returns a request for the number of releases of a repository."""
     return _of_list(f"repos/{repo.id}/count/releases", releases.LIST, PageQuery(limit=PAGE), id=repo.id)
 
 
-def count_advisories(repo: Repo) -> Read[Counted]:
+def count_advisories(repo: Repo) -> Read[ItemCount]:
     """Returns a request for the number of advisories about a repository."""
     query = AdvisoryQuery(repo=repo.full_name, limit=PAGE)
     return _of_list(f"repos/{repo.id}/count/advisories", advisories.LIST, query)
 
 
-def count_failed_checks(repo: Repo, seal: str) -> Read[Counted]:
+def count_failed_checks(repo: Repo, seal: str) -> Read[ItemCount]:
     """Returns a request for the number of failed checks of a seal."""
 
-    def call(api: Api) -> Counted:
-        return Counted(api.send(checks.OF_SEAL, id=repo.id, seal_id=seal).rollup.failed)
+    def call(api: Api) -> ItemCount:
+        return ItemCount(api.send(checks.OF_SEAL, id=repo.id, seal_id=seal).rollup.failed)
 
     return _quiet(f"repos/{repo.id}/count/failed/{seal}", call)
 
 
-def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -> Read[Counted]:
+def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -> Read[ItemCount]:
     """Returns a request for the number of rows on the first page of a list. `key`: its key in the cache."""
 
-    def call(api: Api) -> Counted:
+    def call(api: Api) -> ItemCount:
         page = api.send(endpoint, query=query, **path)
-        return Counted(len(page.items), page.next_cursor is not None)
+        return ItemCount(len(page.items), page.next_cursor is not None)
 
     return _quiet(key, call)
 
 
-def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:
+def _quiet(key: str, call: Callable[[Api], ItemCount]) -> Read[ItemCount]:
     """Returns a request for a count. If the server refuses the request, the answer is NONE instead of an
     error, because the tab shows the reason when it is opened."""
 
-    def count(api: Api) -> Counted:
+    def count(api: Api) -> ItemCount:
         try:
             return call(api)
         except (ServerUnreachable, Unauthorized):
@@ -86,4 +86,4 @@ def _quiet(key: str, call: Callable[[Api], Counted]) -> Read[Counted]:
         except SvcError:
             return NONE
 
-    return Read(key, Counted, count)
+    return Read(key, ItemCount, count)

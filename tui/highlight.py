@@ -49,7 +49,7 @@ class Plain(Sequence[tuple[Part, ...]]):
         return line_at(self._text, self._begins[index])
 
 
-class Coloured(Plain):
+class ColouredText(Plain):
     """The lines of a text with roles. `at`: the positions in the text where roles begin, in order. `roles`:
     the index in NAMES of each of these roles."""
 
@@ -79,7 +79,7 @@ def plain(text: str) -> Plain:
     return Plain(text)
 
 
-def colour_text(text: str, path: str = "", language: str = "") -> Coloured | None:
+def colour_text(text: str, path: str = "", language: str = "") -> ColouredText | None:
     """Returns the lines of a text with roles (names of styles), found by the lexer for `path` or `language`.
     Returns None if there is no lexer, the text is too long, or the lexer takes too long. Call it on a
     thread."""
@@ -89,10 +89,10 @@ def colour_text(text: str, path: str = "", language: str = "") -> Coloured | Non
     return with_roles(roles) if roles is not None else None
 
 
-def with_roles(roles: Roles) -> Coloured:
+def with_roles(roles: Roles) -> ColouredText:
     """Returns the coloured lines of a text. `roles`: the text with the roles (names of styles) that a lexer
     has found in it."""
-    return Coloured(*roles)
+    return ColouredText(*roles)
 
 
 def colourable(text: str) -> bool:

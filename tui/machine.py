@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from localstore.agent.talk import ApiResponse, BranchEvent, PersonOnBranch
     from svc.agent.invoke.sync import SyncStatus
     from tui.listening.looking import Looking
-    from tui.listening.writing import Heard, Writing
+    from tui.listening.writing import AgentEvent, Writing
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Machine:
 
         return Looking(self._home, origin, repo_id, branch, saw)
 
-    def write(self, folder: Path, path: str, heard: Callable[[Heard], None]) -> Writing:
+    def write(self, folder: Path, path: str, heard: Callable[[AgentEvent], None]) -> Writing:
         """Edit a text in a linked folder until the returned object is closed. `heard`: called with each
         event. Starts the agent if none runs."""
         from tui.listening.writing import Writing  # not before the first paint

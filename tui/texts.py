@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import unquote
 
-from tui.highlight import Coloured, colour_text
+from tui.highlight import ColouredText, colour_text
 from tui.slices import within
 from tui.text import Part, wrap
 from tui.widgets.lines import Item
@@ -47,7 +47,7 @@ class Texts:
         self._opened: dict[int, set[int]] = {}  # the number of a text → its details that are unfolded
         self._numbers: dict[str, int] = {}
         self._late = 0
-        self._colours: dict[tuple[str, str], Coloured | None] = {}
+        self._colours: dict[tuple[str, str], ColouredText | None] = {}
         self._wanted: dict[tuple[str, str], None] = {}
 
     def rows(self, text: str, width: int, *, breaks: bool = True) -> list[Row]:
@@ -105,7 +105,7 @@ class Texts:
         app = cast("AskedApp", self._of.app)
         app.run_worker(work, thread=True, group="markdown", exit_on_error=False)
 
-    def _learn(self, colours: dict[tuple[str, str], Coloured | None]) -> None:
+    def _learn(self, colours: dict[tuple[str, str], ColouredText | None]) -> None:
         if self._of.is_attached and any(lines is not None for lines in colours.values()):
             self._colours.update(colours)
             self._pages.clear()

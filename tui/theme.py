@@ -125,9 +125,9 @@ class Styles(dict[str, Style]):
         return self[role]
 
     def _readable(self, style: Style, of: str) -> Style:
-        """Returns the style of the role `of` on its background, with a colour that can be read there: mixed
-        with white or black as far as needed. Nobody knows how the terminal's own colours look; only the faint
-        ones are replaced."""
+        """Returns the style of the role `of`, changed if its colour cannot be read on its background. The
+        colour is then mixed with white or black as far as needed. How the own colours of the terminal look is
+        unknown, so of these only faint ones are replaced."""
         colour, ground = style.color, style.bgcolor
         if colour is None or ground is None:
             return style
@@ -175,8 +175,9 @@ def choose_selected(colours: str, system: str | None, no_color: bool, colorfgbg:
 
 
 def choose_theme(colours: str, system: str | None, no_color: bool) -> str:
-    """Returns the theme that the terminal can show if `colours` was chosen. A terminal with 16 colours has
-    its own; the colours of `dark` and `light` would be rounded to ones that nobody can read."""
+    """Returns the theme for a terminal if the user has chosen the theme `colours`. A terminal with 16 colours
+    gets `terminal` in place of `dark` and `light`, because it would round their colours to ones that nobody
+    can read. A terminal without colours gets `colourless`."""
     if no_color or system is None:
         return COLOURLESS
     return "terminal" if system == "standard" and colours in ("dark", "light") else colours
@@ -414,7 +415,8 @@ def css_colour(colours: str, role: str) -> str:
 
 
 def is_terminals(colours: str) -> bool:
-    """Whether a theme has the terminal's background. Textual leaves the colours of such a theme alone."""
+    """Returns whether a theme has the background of the terminal. Textual leaves the colours of such a theme
+    alone."""
     return BACKGROUNDS[colours] == "ansi_default"
 
 

@@ -1,5 +1,5 @@
-"""Sentences of svc as the app says them: a command that the app's command line runs is named as it is typed
-there, `:login` instead of `svc login`."""
+"""Words sentences of svc for the app. A command that can run in the app is named as the user types it there:
+`:login` instead of `svc login`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = re.compile(rf"(?<![\w/.-])(?<!type: ){_COMMAND}")
 
 
 def in_app(sentence: str) -> str:
-    """Returns the sentence with each command of svc that it names in the way that the app runs it.
+    """Returns a sentence in which the commands of svc are named as the user types them in the app.
 
     in_app("sign in first; run: svc login")  # sign in first; run :login
     in_app("sign in: svc login")  # sign in with :login

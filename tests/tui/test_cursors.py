@@ -17,7 +17,7 @@ from tui.app import SvcApp
 from tui.display.looks import Cell, Looks, _codes
 from tui.theme import THEMES
 from tui.widgets.frame import Prompt
-from tui.widgets.written import Use, Written
+from tui.widgets.written import TextEditor, Use
 
 Open = Callable[..., SvcApp]
 SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
@@ -81,7 +81,7 @@ async def test_cursors(no_color: bool, alice: Svc, open_app: Open, monkeypatch: 
             app.pop_screen()
             await settle(pilot)
 
-            written = Written("a.txt", use)
+            written = TextEditor("a.txt", use)
             await app.screen.mount(written)
             written.begin("ab")
             written.focus()

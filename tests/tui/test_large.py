@@ -25,8 +25,8 @@ from tui.listed import ListedProposal, as_rows
 from tui.text import WINDOW, lines_of, safe, starts, windows
 from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
-from tui.widgets.made import Made
-from tui.widgets.patch import Key, Noted, Patches, Spot
+from tui.widgets.made import LazyRows
+from tui.widgets.patch import Key, NotedRows, Patches, Spot
 from tui.widgets.source import Source
 
 MANY = 100_000
@@ -41,7 +41,7 @@ def large(count: int = MANY) -> ChangedFile:
     return changed(f"@@ -1,{count} +1,{count} @@\n" + "".join(lines))
 
 
-def shown(rows: Sequence[Item] | Patches | Noted) -> list[str]:
+def shown(rows: Sequence[Item] | Patches | NotedRows) -> list[str]:
     return ["".join(text for text, _ in item.left).rstrip() for item in rows]
 
 
@@ -182,7 +182,7 @@ def test_a_filter_makes_no_rows() -> None:
         return Item(value, ((f"number {value}", "text"),))
 
     lines = Found()
-    lines.show(Made(range(MANY), row, lambda value: value, str, [Item(None, (("99 title", "title"),))]))
+    lines.show(LazyRows(range(MANY), row, lambda value: value, str, [Item(None, (("99 title", "title"),))]))
     lines.filter("99 9")
     assert lines.rows[0].key == 99
     assert lines.rows[2].key == 299
@@ -238,7 +238,7 @@ def test_every_row_is_found_by_its_key_and_holds_its_lines(half: int, blanks: bo
             for line in texts(file)
             if line.new and chance.random() < 0.2
         }
-        for found in (rows, Noted(rows, notes)):
+        for found in (rows, NotedRows(rows, notes)):
             for at, item in enumerate(found):
                 assert found.place_of(item.key) == at
                 assert isinstance(item.key, Key) or isinstance(found[at - 1].key, (Key, tuple))

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 
 from localstore.core.lane.crdt import Delta
 from localstore.core.lane.sheet import AGENT, APP, Sheet, of_agent
-from tui.widgets.written import Use, Written
+from tui.widgets.written import TextEditor, Use
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 'ä😀'\n"
 
@@ -33,7 +33,7 @@ class _App(App[None]):
                 self.lane.follow(update, APP)
             return done[1]
 
-        yield Written(
+        yield TextEditor(
             "a.py",
             Use(
                 splice,
@@ -48,8 +48,8 @@ class _App(App[None]):
             ),
         )
 
-    def area(self) -> Written:
-        area = self.query_one(Written)
+    def area(self) -> TextEditor:
+        area = self.query_one(TextEditor)
         area.begin(self.given)
         return area
 

@@ -242,7 +242,7 @@ def _has_own_looks(cells: Row) -> bool:
 
 
 def _whole(before: Row, after: Row, start: int, stop: int) -> tuple[int, int]:
-    """Returns the range of columns, extended so that it does not cut a wide character of either row in
+    """Returns a range of columns (start, stop), widened so that no wide character of either row is cut in
     half."""
     while start and (before[start].text == "" or after[start].text == ""):
         start -= 1

@@ -18,7 +18,7 @@ from svc.agent.invoke.picture import Refusal, bound, open_image, reason
 COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one colour are short to send
 
 
-class Drawn(msgspec.Struct):
+class DecodedImage(msgspec.Struct):
     """A decoded image. `data`: for blocks, the RGB of each pixel in base64. For png, a PNG in base64. For
     sixel, the sixels. `width`, `height`: its size in pixels. `full_width`, `full_height`, `frames`: size and
     number of frames of the original image. `kind`: format of the original image."""
@@ -32,7 +32,7 @@ class Drawn(msgspec.Struct):
     data: str
 
 
-def draw_image(raw: bytes, way: str, width: int, height: int) -> Drawn:
+def draw_image(raw: bytes, way: str, width: int, height: int) -> DecodedImage:
     """Returns the first frame of an image, upright, and shrunk to at most `width` × `height` pixels. It is
     never enlarged. `way`: blocks, png or sixel."""
     from PIL import Image, ImageOps
@@ -51,7 +51,7 @@ def draw_image(raw: bytes, way: str, width: int, height: int) -> Drawn:
     else:
         few = flat.quantize(COLOURS, dither=Image.Dither.NONE)
         data = _sixels(few) if way == "sixel" else base64.b64encode(few.convert("RGB").tobytes()).decode()
-    return Drawn(kind, *flat.size, full_width, full_height, frames, data)
+    return DecodedImage(kind, *flat.size, full_width, full_height, frames, data)
 
 
 def _png(image: Any) -> str:
@@ -97,7 +97,7 @@ def _runs(bits: list[int]) -> str:
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    answer: Drawn | Refusal
+    answer: DecodedImage | Refusal
     try:
         answer = draw_image(raw, words[0], int(words[1]), int(words[2]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, get_args
 
-from tui.images.decode import Drawn
+from tui.images.decode import DecodedImage
 
 Way = Literal["kitty", "iterm2", "sixel", "blocks"]
 WAYS: tuple[Way, ...] = get_args(Way)
@@ -58,14 +58,14 @@ def pixels(way: Way, columns: int, rows: int) -> tuple[int, int]:
     return max(1, min(columns * CELL[0], PIXELS[0])), max(1, min(rows * CELL[1], PIXELS[1]))
 
 
-def cells(way: Way, image: Drawn) -> tuple[int, int]:
+def cells(way: Way, image: DecodedImage) -> tuple[int, int]:
     """Returns how many (columns, rows) of the terminal the picture covers."""
     if way == "blocks":
         return image.width, -(-image.height // 2)
     return -(-image.width // CELL[0]), -(-image.height // CELL[1])
 
 
-def sequence(way: Way, image: Drawn) -> str:
+def sequence(way: Way, image: DecodedImage) -> str:
     """Returns the escape sequence that draws the picture at the cursor. Returns "" for half-blocks."""
     columns, rows = cells(way, image)
     if way == "kitty":

@@ -14,7 +14,7 @@ from localstore.core.model.history import Blob
 from localstore.core.model.limits import MIB, in_words
 from svc.agent.invoke.picture import Refusal
 from svc.api import Api
-from tui.images.decode import Drawn
+from tui.images.decode import DecodedImage
 from tui.reads import Read
 
 BYTES = 32 * MIB  # of an image
@@ -28,18 +28,18 @@ def is_picture(path: str) -> bool:
     return path.lower().endswith(ENDINGS)
 
 
-def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
+def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[DecodedImage]:
     """Returns a request for a picture in a seal, shrunk to at most `width` × `height` pixels. The request
     raises Invalid if the bytes are not an image, and TooLarge if there are too many."""
 
-    def call(api: Api) -> Drawn:
+    def call(api: Api) -> DecodedImage:
         return decode_picture(path, _bytes(api, repo_id, seal, path), way, width, height)
 
     key = f"repos/{repo_id}/picture/{seal}/{way}{width}x{height}/{path}"
-    return Read(key, Drawn, call, final=True)
+    return Read(key, DecodedImage, call, final=True)
 
 
-def decode_picture(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
+def decode_picture(path: str, raw: bytes, way: str, width: int, height: int) -> DecodedImage:
     """Decodes a picture in a separate process. Raises Invalid if the bytes are not an image."""
     words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:
@@ -48,7 +48,7 @@ def decode_picture(path: str, raw: bytes, way: str, width: int, height: int) -> 
         raise Invalid(f"{path} is not shown: decoding it takes too long") from None
     answer = done.stdout[:SAID]
     try:
-        image = msgspec.json.decode(answer, type=Drawn)
+        image = msgspec.json.decode(answer, type=DecodedImage)
     except msgspec.MsgspecError:
         raise Invalid(f"{path} is not an image that can be shown: {_why(answer)}") from None
     if image.width < 1 or image.height < 1:

@@ -31,7 +31,7 @@ from tui.listening.backoff import Backoff
 LEAVE_SECONDS = 5.0  # that what was typed may take to the server after its text was left
 
 
-class Heard(NamedTuple):
+class AgentEvent(NamedTuple):
     """An event from the agent. `talk`: the connection on which it arrived."""
 
     event: Event
@@ -43,7 +43,7 @@ class Writing:
     already contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: what the
     agent's event `kept` reported last."""
 
-    def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
+    def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[AgentEvent], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0
         self.state, self.queued, self.refused = "", False, ""
         self._home, self._folder, self._tell = home, str(folder.resolve()), heard
@@ -76,7 +76,7 @@ class Writing:
         """Whether there are edits that the file in the folder does not contain yet."""
         return self.kept < self.made
 
-    def take(self, heard: Heard) -> list[Delta]:
+    def take(self, heard: AgentEvent) -> list[Delta]:
         """Apply an event of the agent. Returns the changes that it makes to the text."""
         event = heard.event
         if event.event == "text":
@@ -184,7 +184,7 @@ class Writing:
             except AgentSilent:
                 backoff.lengthen()
             except SvcError as error:
-                self._tell(Heard(Event("ended", detail=str(error.detail or error.title)), self._talk))
+                self._tell(AgentEvent(Event("ended", detail=str(error.detail or error.title)), self._talk))
                 return
             backoff.wait(self._ended)
 
@@ -196,10 +196,10 @@ class Writing:
         with talk:
             reply = talk.ask(Request("edit", self._folder, path=self.path, session=self._session))
             if reply.error:
-                self._tell(Heard(Event("ended", detail=reply.error), self._talk))
+                self._tell(AgentEvent(Event("ended", detail=reply.error), self._talk))
                 return True
             for event in talk.sheets():
-                self._tell(Heard(event, talk))
+                self._tell(AgentEvent(event, talk))
                 if event.event == "ended":
                     return True
         return False

@@ -32,7 +32,7 @@ LABEL = 44  # columns of what stands before a typed text
 FACTS_BESIDE = 180  # columns from which a list and its preview have a column of facts beside them
 
 
-class Asked(NamedTuple):
+class PromptQuestion(NamedTuple):
     """A question in a frame over the screen. `destroys`: see `Base.confirm`."""
 
     question: str
@@ -213,7 +213,7 @@ class Base(Screen[None], inherit_bindings=False):
         """Add the prompt (the line in which the user types) to the screen."""
         self.mount(prompt, after="#keys")
 
-    def _place_question(self, question: Asked, prompt: Prompt, placed: Callable[[], None]) -> None:
+    def _place_question(self, question: PromptQuestion, prompt: Prompt, placed: Callable[[], None]) -> None:
         """Show a question with its prompt in a frame over the screen. `placed`: called once both are
         there."""
         self._aligned = self.styles.align
@@ -297,7 +297,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def say(self, text: str, role: str = "text") -> None:
         """Show a message beside or above the line of keys until the next key is pressed. An empty text
-        removes the message. The commands of svc that the text names are named as the app runs them."""
+        removes the message. Commands of svc in the text are named as the user types them in the app, such as
+        `:login`."""
         self._said = (safe(in_app(text)), role) if text else None
         self.show_frame()
 
@@ -321,7 +322,7 @@ class Base(Screen[None], inherit_bindings=False):
         space: Callable[[], None] | None = None,
         enter: str = "done",
         label: str = "",
-        question: Asked | None = None,
+        question: PromptQuestion | None = None,
         send: Callable[[str], None] | None = None,
     ) -> None:
         """Open the prompt. It begins with `label`, and shows `sign` as long as nothing is typed. If `label`
@@ -370,7 +371,7 @@ class Base(Screen[None], inherit_bindings=False):
         )
         self._open_prompt(prompt, question, back or self)
 
-    def _open_prompt(self, prompt: Prompt, question: Asked | None, before: Widget) -> None:
+    def _open_prompt(self, prompt: Prompt, question: PromptQuestion | None, before: Widget) -> None:
         """Place the prompt and give it the focus. `before`: the widget that has the focus until then."""
         self.hold_keys()
         self._prompt = prompt
@@ -431,7 +432,7 @@ class Base(Screen[None], inherit_bindings=False):
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask("", done, answers=YES_OR_NO, question=Asked(question, title, destroys))
+        self.ask("", done, answers=YES_OR_NO, question=PromptQuestion(question, title, destroys))
 
     def confirm_by_name(self, question: str, name: str, then: Callable[[], None], otherwise: str) -> None:
         """Ask the user to type `name`, for changes that cannot be undone at once. Call `then` if they type
@@ -444,7 +445,7 @@ class Base(Screen[None], inherit_bindings=False):
                 self.say(otherwise, "warn")
 
         label = "its name" if len(name) < LABEL else "type it"
-        self.ask(name, done, label=f"{label}:", question=Asked(question, "", True))
+        self.ask(name, done, label=f"{label}:", question=PromptQuestion(question, "", True))
 
     def prompt_left(self) -> None:
         """Called when esc has closed the prompt."""

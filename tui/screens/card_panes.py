@@ -7,7 +7,7 @@ from tui.theme import css_colour
 
 
 class CardPanes(Panes):
-    """The panes of a card, with a line between them. To be mixed into a card."""
+    """A base class for cards with two panes, which have a line between them."""
 
     LIST_SHARE = 50  # hundredths of the card that the list takes
 

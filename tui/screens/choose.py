@@ -13,7 +13,7 @@ from tui.screens.base import READING_SECONDS
 from tui.screens.card import Card
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 
 class Choose(Card):
@@ -26,7 +26,7 @@ class Choose(Card):
     def __init__(
         self,
         what: str,
-        items: Sequence[Item] | Made[Any],
+        items: Sequence[Item] | LazyRows[Any],
         chosen: Callable[[Any], None],
         now: Hashable | None = None,
     ) -> None:
@@ -42,7 +42,7 @@ class Choose(Card):
     def on_mount(self) -> None:
         super().on_mount()
         items = self._items
-        rows = items if isinstance(items, Made) else sequence(items)
+        rows = items if isinstance(items, LazyRows) else sequence(items)
         self.query_one("#choices", Lines).show(rows, self._now)
         self.fit(len(items))
         self.open_prompt(self.do_filter)

@@ -17,7 +17,7 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from tui import contents, counted
 from tui.actions import Action
-from tui.counted import Counted
+from tui.counted import ItemCount
 from tui.reads import Read
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
@@ -250,7 +250,7 @@ class RepoScreen(RepoPage):
         view.open_tab()
         self.show_frame()
 
-    def _counting(self) -> dict[str, Read[Counted]]:
+    def _counting(self) -> dict[str, Read[ItemCount]]:
         """Returns the requests that count the items in each tab at the shown seal, by the name of the tab."""
         repo, seal = self.repo, self.seal
         return {
@@ -272,8 +272,8 @@ class RepoScreen(RepoPage):
                 self._counted_at[read.key] = now
                 self._count_tab(read, "✗" if name == "Workflows" else "")
 
-    def _count_tab(self, read: Read[Counted], sign: str) -> None:
-        def paint(count: Counted, at: float) -> None:
+    def _count_tab(self, read: Read[ItemCount], sign: str) -> None:
+        def paint(count: ItemCount, at: float) -> None:
             self._counts[read.key] = count.words(sign)
             self.show_frame()
 

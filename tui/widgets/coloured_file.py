@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from localstore.core.model.history import ChangedFile
-from tui.highlight import Coloured, colour_text
+from tui.highlight import ColouredText, colour_text
 from tui.text import line_at, starts
 from tui.widgets.hunks import texts
 
@@ -28,7 +28,7 @@ class Side(NamedTuple):
     """The lines of one side (old or new) of a changed file, with their roles. `numbers`: the numbers of these
     lines, in order. If it is None, they are all lines of the file."""
 
-    lines: Coloured
+    lines: ColouredText
     numbers: array[int] | None
 
     def spans(self, number: int, line: str) -> Spans | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.highlight import LINE_MAX, Coloured, with_roles
+from tui.highlight import LINE_MAX, ColouredText, with_roles
 from tui.lexing import lexer_of, roles_soon
 
 Span = tuple[int, int, str]
@@ -15,12 +15,12 @@ class Colours:
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)
-        self._whole: Coloured | None = None
+        self._whole: ColouredText | None = None
         self._of: list[int] = []  # line → its line in `_whole`, or -1
         self._alone: dict[str, list[Span]] = {}
         self.version = 0
 
-    def learn(self, whole: Coloured, version: int) -> bool:
+    def learn(self, whole: ColouredText, version: int) -> bool:
         """Use the roles `whole` of the whole text, which were computed for its version `version`. If the text
         has another version by now, does nothing and returns False."""
         if version != self.version:

@@ -13,7 +13,7 @@ from tui.tints import Tints
 from tui.widgets.coloured_file import FileColours
 from tui.widgets.hunks import texts
 from tui.widgets.lines import Item, Lines
-from tui.widgets.patch import Key, LineColours, Noted, Patches, Spot, divide_note
+from tui.widgets.patch import Key, LineColours, NotedRows, Patches, Spot, divide_note
 
 COLOURED = 24  # files whose colours are kept
 NOTE_MAX = 96  # columns of a note at most
@@ -105,7 +105,7 @@ class Diff(Lines):
                 spot: [note._replace(left=divide_note(note.left, half, spot.side)) for note in rows]
                 for spot, rows in notes.items()
             }
-        self.show(Noted(patches, notes) if notes else patches)
+        self.show(NotedRows(patches, notes) if notes else patches)
         if self._anchor is not None:
             place = self._place_of(self._anchor)
             self._begun = self.cursor if place is None else place
@@ -213,18 +213,18 @@ class Diff(Lines):
     def text_at(self, index: int) -> str:
         """Returns the text of a row in which searches look, in lower case."""
         rows = self.rows
-        return rows.text_of(index).casefold() if isinstance(rows, (Patches, Noted)) and len(rows) else ""
+        return rows.text_of(index).casefold() if isinstance(rows, (Patches, NotedRows)) and len(rows) else ""
 
     @property
     def hunk_position(self) -> tuple[int, int]:
         """The number of the hunk under the cursor, and the number of hunks in all."""
-        places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, Noted)) else []
+        places = self.rows.marks["hunk"] if isinstance(self.rows, (Patches, NotedRows)) else []
         return bisect_right(places, self.cursor), len(places)
 
     def jump(self, kind: str, step: int) -> bool:
         """Go to the next file or hunk, or with `step` −1 to the previous one. `kind`: file or hunk. Returns
         False if there is none."""
-        places = self.rows.marks[kind] if isinstance(self.rows, (Patches, Noted)) else []
+        places = self.rows.marks[kind] if isinstance(self.rows, (Patches, NotedRows)) else []
         at = bisect_right(places, self.cursor) if step > 0 else bisect_left(places, self.cursor) - 1
         if not 0 <= at < len(places):
             return False

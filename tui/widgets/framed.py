@@ -12,8 +12,9 @@ from tui.theme import COLOURLESS, css_colour
 
 
 def draw_frame(widget: Widget, role: str = "accent") -> None:
-    """Draw a frame around a widget in the colour of a role. `line` is that of widgets without the focus,
-    whose titles are as readable as other faint text; without colours, all others have reversed titles."""
+    """Draw a frame around a widget in the colour of a role. The role `line` is for widgets without the focus,
+    and the titles in their frames are as readable as faint text. Without colours, the titles in all other
+    frames are reversed."""
     colours = getattr(widget.app, "colours", "terminal")
     rests, styles = role == "line", widget.styles
     styles.border = ("round", css_colour(colours, role))

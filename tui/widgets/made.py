@@ -10,7 +10,7 @@ from tui.widgets.lines import Item, text_of
 T = TypeVar("T")
 
 
-class Made(Generic[T]):
+class LazyRows(Generic[T]):
     """Rows in three groups: the rows `first`, a row for each value, and the rows `last`. `make`: returns the
     row of a value. `key`: returns the key of a value. `text`: returns the text in which filters search.
     Without it, they search the text of the row."""

@@ -368,7 +368,7 @@ def divide_note(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -
     return *parts, (" " * max(0, half - used), "text"), line
 
 
-class Noted:
+class NotedRows:
     """The rows of a comparison with notes. A note is shown below the line that it is about."""
 
     def __init__(self, patches: Patches, notes: Mapping[Spot, Sequence[Item]]) -> None:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.display.screen import Overlay
-from tui.images.decode import Drawn
+from tui.images.decode import DecodedImage
 from tui.images.protocol import DELETE_KITTY, Way, cells, sequence
 from tui.text import Part
 from tui.theme import THEMES
@@ -34,13 +34,13 @@ class Picture(Widget, can_focus=True):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.image: Drawn | None = None
+        self.image: DecodedImage | None = None
         self.sequence = ""  # what draws it over the cells
         self._way: Way = "blocks"
         self._words = ""
         self._rows: list[list[Segment]] = []
 
-    def show(self, image: Drawn, way: Way) -> None:
+    def show(self, image: DecodedImage, way: Way) -> None:
         self.image, self._way, self._words = image, way, ""
         self.sequence = sequence(way, image)
         self._rows = _blocks(image) if way == "blocks" else []
@@ -80,7 +80,7 @@ def over(screen: Widget, way: Way) -> Overlay | None:
     return None
 
 
-def _blocks(image: Drawn) -> list[list[Segment]]:
+def _blocks(image: DecodedImage) -> list[list[Segment]]:
     """Returns an image as lines of segments. Each cell shows two pixels, the upper one in the text colour and
     the lower one in the background colour."""
     data, width = base64.b64decode(image.data), image.width

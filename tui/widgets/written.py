@@ -26,7 +26,7 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from localstore.core.lane.crdt import Delta
-from tui.highlight import Coloured, colour_text
+from tui.highlight import ColouredText, colour_text
 from tui.theme import THEMES
 from tui.widgets.colours import Colours
 from tui.widgets.typed import dress
@@ -135,15 +135,15 @@ _BINDINGS = _bindings()
 ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.split(",")}
 
 
-class Written(TextArea, inherit_bindings=False):
+class TextEditor(TextArea, inherit_bindings=False):
     """The widget with a text that the user edits. `cursors`: the cursors of others, by line (from 0). Each is
     (column from 0 or None, name, role)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
-    Written { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default;
+    TextEditor { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default;
               scrollbar-size: 0 0; }
-    Written:focus { border: none; }
+    TextEditor:focus { border: none; }
     """
 
     def __init__(self, path: str, use: Use) -> None:
@@ -389,7 +389,7 @@ class Written(TextArea, inherit_bindings=False):
 
         self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _take_colours(self, whole: Coloured, version: int) -> None:
+    def _take_colours(self, whole: ColouredText, version: int) -> None:
         if self.is_attached and self._colours.learn(whole, version):
             self._line_cache.clear()
             self.refresh()

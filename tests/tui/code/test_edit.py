@@ -20,7 +20,7 @@ from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.code.edit import Edit
-from tui.widgets.written import Written
+from tui.widgets.written import TextEditor
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -49,7 +49,7 @@ async def soon(pilot: Pilot[None], found: Callable[[], object]) -> None:
         await pilot.pause(0.02)
 
 
-async def edit(pilot: Pilot[None]) -> Written:
+async def edit(pilot: Pilot[None]) -> TextEditor:
     await open_code(pilot)
     await press(pilot, "t")
     await press(pilot, *"README", "enter")
@@ -57,7 +57,7 @@ async def edit(pilot: Pilot[None]) -> Written:
     await pilot.press("e")
     await sees(pilot, "esc leaves", "saved")
     assert isinstance(pilot.app.screen, Edit)
-    return pilot.app.screen.query_one(Written)
+    return pilot.app.screen.query_one(TextEditor)
 
 
 async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Open) -> None:
@@ -147,7 +147,7 @@ async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open
         await sees(pilot, "Keys", "undo your own")
         await pilot.press("escape", "f2")
         await press(pilot, *"Read", "enter")
-        area = pilot.app.screen.query_one(Written)
+        area = pilot.app.screen.query_one(TextEditor)
         assert area.selected_text == "Read"
         await press(pilot, "f2")
         await press(pilot, *"nowhere", "enter")

@@ -8,7 +8,7 @@ from pathlib import Path
 from localstore.core.lane.crdt import Delta
 from localstore.home import Home
 from tests.patience import until
-from tui.listening.writing import Heard, Writing
+from tui.listening.writing import AgentEvent, Writing
 
 
 def changed(text: bytes, deltas: list[Delta]) -> bytes:
@@ -30,7 +30,7 @@ class Typist:
     """`shown`: the text as a screen would show it. `said`: the events but changes of the text."""
 
     def __init__(self, home: Path, folder: Path, path: str) -> None:
-        self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        self._heard: queue.SimpleQueue[AgentEvent] = queue.SimpleQueue()
         self.said: list[str] = []
         self.people: list[tuple[str, int, int]] = []
         self.shown = b""

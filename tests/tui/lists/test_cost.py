@@ -20,7 +20,7 @@ from tui.display.looks import CELLS_MAX, Looks
 from tui.display.screen import Screen
 from tui.screens.split import Preview
 from tui.widgets.lines import HEADINGS, Item, Lines
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 __all__ = ["listed", "project"]
 Open = Callable[..., SvcApp]
@@ -55,7 +55,9 @@ async def test_a_key_makes_and_paints_two_rows_of_100_000(*, filtered: bool) -> 
         made.append(number)
         return Item(number, ((f"row {number}", "text"),))
 
-    rows = Made(range(MANY), make, lambda number: number, lambda number: f"row {number}", [Item(None, ())])
+    rows = LazyRows(
+        range(MANY), make, lambda number: number, lambda number: f"row {number}", [Item(None, ())]
+    )
     async with One().run_test(size=(80, 24)) as pilot:
         lines = pilot.app.query_one(Counted)
         lines.styles.border = ("round", "red")

@@ -17,7 +17,7 @@ from tui.app import SvcApp
 from tui.screens.choose import Choose
 from tui.widgets.fuzzy import Fuzzy, distance
 from tui.widgets.lines import Item
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 __all__ = ["project"]
 PATHS = (
@@ -33,8 +33,8 @@ PATHS = (
 )
 
 
-def rows(paths: tuple[str, ...] | list[str]) -> Made[str]:
-    return Made(paths, lambda path: Item(path, ((path, "text"),)), lambda path: path, str)
+def rows(paths: tuple[str, ...] | list[str]) -> LazyRows[str]:
+    return LazyRows(paths, lambda path: Item(path, ((path, "text"),)), lambda path: path, str)
 
 
 def found(typed: str) -> list[str]:

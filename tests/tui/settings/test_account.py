@@ -13,7 +13,7 @@ from tests.tui.settings.test_settings import said, to, typed
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.drafts import Drafts
-from tui.screens.settings.form import Field, Kept, SettingsForm
+from tui.screens.settings.form import Field, FormDrafts, SettingsForm
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -65,4 +65,4 @@ def test_a_form_marks_what_is_changed() -> None:
 @pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"General": 3}', b'{"General": {"name": '])
 def test_a_draft_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "draft.md").write_bytes(data)
-    assert Kept(Drafts(tmp_path), "draft").of("General") == {}
+    assert FormDrafts(Drafts(tmp_path), "draft").of("General") == {}

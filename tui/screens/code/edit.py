@@ -13,7 +13,7 @@ from textual.events import Key
 from localstore.agent.talk import PersonOnBranch
 from localstore.core.lane.crdt import Delta
 from tui.actions import spell_key
-from tui.listening.writing import Heard, Writing
+from tui.listening.writing import AgentEvent, Writing
 from tui.machine import Machine
 from tui.screens.base import READING_SECONDS, TWO_PANES, Over
 from tui.screens.code.clipboard import copy
@@ -22,7 +22,7 @@ from tui.screens.code.live import name_of
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Line, Prompt
 from tui.widgets.framed import draw_frame
-from tui.widgets.written import Cursors, Use, Written
+from tui.widgets.written import Cursors, TextEditor, Use
 
 OWN = frozenset(action.id for action in EDIT_ACTIONS)
 HERE_EACH = 0.25  # seconds between two reports of where the cursor is
@@ -33,7 +33,7 @@ class Edit(Over):
     1."""
 
     ACTIONS = EDIT_ACTIONS
-    AUTO_FOCUS = "Written"
+    AUTO_FOCUS = "TextEditor"
     where = "edit"
 
     def __init__(self, machine: Machine, folder: Path, branch: str, path: str, line: int) -> None:
@@ -57,7 +57,7 @@ class Edit(Over):
             self._typed_ahead,
             self._act,
         )
-        yield Written(self._path, use)
+        yield TextEditor(self._path, use)
         yield Line(id="bar")
 
     def title_parts(self) -> Sequence[Part]:
@@ -115,15 +115,15 @@ class Edit(Over):
         return [(spell_key(action.keys[0]), action.label) for action in offered if action.keys]
 
     @property
-    def _area(self) -> Written:
-        return self.query_one(Written)
+    def _area(self) -> TextEditor:
+        return self.query_one(TextEditor)
 
     # --- what is heard
 
-    def _heard(self, heard: Heard) -> None:
+    def _heard(self, heard: AgentEvent) -> None:
         self.svc.later(lambda: self._take(heard))
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: AgentEvent) -> None:
         writing = self._writing
         if writing is None or not self.is_attached:
             return

@@ -13,7 +13,7 @@ from tui.screens.choose_beside import ChooseBeside
 from tui.text import Part, safe
 from tui.widgets.fuzzy import Fuzzy
 from tui.widgets.lines import Item
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 TOP = 60  # lines of it that are shown
@@ -29,7 +29,7 @@ class FindFile(ChooseBeside):
         self._repo_id, self._seal = repo_id, seal
         self._sizes: Mapping[str, int] = {entry.path: entry.size for entry in tree.entries}
         paths = list(self._sizes)
-        rows = Made(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
+        rows = LazyRows(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
         super().__init__("find file", rows, chosen)
 
     def on_mount(self) -> None:

@@ -14,7 +14,7 @@ from localstore.core.model.listing import Listing
 from localstore.core.model.repo import Repo
 from svc.flows.git.address import git_address
 from tui import contents, reads
-from tui.highlight import Coloured, colour_text, plain
+from tui.highlight import ColouredText, colour_text, plain
 from tui.screens.base import THREE_PANES, TWO_PANES
 from tui.screens.code.words import counts, describe_listing
 from tui.screens.facts import FACTS, FRAME, Facts, beside_facts, fact_rows, facts_width, frame, wrap_facts
@@ -23,7 +23,7 @@ from tui.screens.view import View
 from tui.text import Part, ago, fold, safe
 from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.lines import Item, Lines, sequence
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row as TextRow
@@ -148,7 +148,7 @@ class Overview(View):
 
         self.app.run_worker(work, thread=True, group="readme", exclusive=True, exit_on_error=False)
 
-    def _paint_colours(self, text: str, lines: Coloured) -> None:
+    def _paint_colours(self, text: str, lines: ColouredText) -> None:
         if text == self._text and self.is_attached:
             self._lines = lines
             self._fold()
@@ -240,7 +240,7 @@ class Overview(View):
         def row(place: int) -> Item:
             return item(place, first[place] if place < above else readme[place - above])
 
-        rows = Made(range(above + len(readme)), row, lambda place: place)
+        rows = LazyRows(range(above + len(readme)), row, lambda place: place)
         self.query_one("#overview", Lines).show(rows)
 
 

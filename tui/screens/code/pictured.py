@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from localstore.core.model.history import Blob
-from tui.images.decode import Drawn
+from tui.images.decode import DecodedImage
 from tui.images.protocol import decoder_output, pixels
 from tui.images.read import is_picture, picture
 from tui.screens.view import View
@@ -57,7 +57,7 @@ class Pictured(View):
             return
         width, height = pixels(way, drawing.size.width, drawing.size.height)
 
-        def paint(image: Drawn, at: float) -> None:
+        def paint(image: DecodedImage, at: float) -> None:
             if blob is self._pictured:
                 frames = f", the first of {image.frames} frames" if image.frames > 1 else ""
                 self._facts(blob, f", {image.kind} {image.full_width}×{image.full_height}{frames}")

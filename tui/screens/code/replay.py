@@ -11,7 +11,7 @@ from localstore.core.model.history import SealSummary
 from svc.flows.history.replay import HistoryStep, steps_of
 from tui import contents
 from tui.client import sentence
-from tui.highlight import Coloured, colour_text, plain
+from tui.highlight import ColouredText, colour_text, plain
 from tui.screens.code.file_view import FileView
 from tui.text import Part, ago, safe
 from tui.widgets.frame import Line
@@ -25,13 +25,13 @@ EACH = 1.0  # seconds of a step while it plays
 AHEAD = 3  # steps that are read before they are shown
 
 
-class Playing:
+class ReplayState:
     """The state of a replay. `seals`: the seals whose steps are not read yet, with the next one last.
     `steps`: the steps that are read. `at`: index of the shown step, -1 before the first one."""
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
         self.path, self.seals, self.steps, self.at = path, seals, list[HistoryStep](), -1
-        self.coloured = list[Coloured]()  # of the first steps, as many as have their colours
+        self.coloured = list[ColouredText]()  # of the first steps, as many as have their colours
         self.reading = False
 
     @property
@@ -49,7 +49,7 @@ class Replay(FileView):
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
-        self._playing: Playing | None = None
+        self._playing: ReplayState | None = None
         self._timer: Timer | None = None
 
     @property
@@ -75,7 +75,7 @@ class Replay(FileView):
             if not seals:
                 self.of.say("nothing of this file is sealed yet", "warn")
                 return
-            self._playing = Playing(path, list(seals))  # newest first: the oldest is the last
+            self._playing = ReplayState(path, list(seals))  # newest first: the oldest is the last
             self._mode = "file"
             self._arrange()
             self._go_on()
@@ -138,7 +138,7 @@ class Replay(FileView):
             self._pause()
         return self.step(by)
 
-    def _read_more(self, playing: Playing) -> None:
+    def _read_more(self, playing: ReplayState) -> None:
         """Read the steps of the next seal on a thread."""
         if playing.reading or not playing.seals:
             return
@@ -157,7 +157,7 @@ class Replay(FileView):
 
         self.app.run_worker(work, thread=True, group="replay", exit_on_error=False)
 
-    def _came(self, playing: Playing, steps: list[HistoryStep]) -> None:
+    def _came(self, playing: ReplayState, steps: list[HistoryStep]) -> None:
         playing.reading = False
         if playing is not self._playing or not self.is_attached:
             return
@@ -169,7 +169,7 @@ class Replay(FileView):
         self._paint_step()
         self._colour(playing)
 
-    def _colour(self, playing: Playing) -> None:
+    def _colour(self, playing: ReplayState) -> None:
         """Colour the texts of the steps in order, on a thread. Stop at the first one that cannot be
         coloured."""
         first = len(playing.coloured)
@@ -184,13 +184,13 @@ class Replay(FileView):
 
         self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _step_coloured(self, playing: Playing, place: int, lines: Coloured) -> None:
+    def _step_coloured(self, playing: ReplayState, place: int, lines: ColouredText) -> None:
         if place == len(playing.coloured):
             playing.coloured.append(lines)
             if playing is self._playing and place == playing.at:
                 self._paint_step()
 
-    def _broke_off(self, playing: Playing, why: str) -> None:
+    def _broke_off(self, playing: ReplayState, why: str) -> None:
         playing.reading, playing.seals = False, []
         if playing is self._playing and self.is_attached:
             self.of.say(why, "warn")
@@ -218,7 +218,7 @@ class Replay(FileView):
                 lines.go_within(step.lines[0] - 1)
         self._title(f"replay, step {playing.at + 1}")
 
-    def _parts_of(self, playing: Playing) -> list[Part]:
+    def _parts_of(self, playing: ReplayState) -> list[Part]:
         """Returns parts of a line that say who made the shown step, and when."""
         sign = "▶ " if self._timer is not None else "❚❚ "
         parts: list[Part] = [(f" {sign}", "accent")]

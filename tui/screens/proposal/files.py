@@ -15,7 +15,7 @@ from tui.screens.code.changed_files import CHANGES, ChangedFiles
 from tui.screens.proposal.notes import notes
 from tui.screens.proposal.remarks import REMARKED, REMARKS, Remarking
 from tui.screens.proposal.review import VERDICTS, Reviewing
-from tui.screens.proposal.seen import Seen
+from tui.screens.proposal.seen import SeenFiles
 from tui.text import Part, safe
 from tui.texts import Texts
 
@@ -38,7 +38,7 @@ class Files(ChangedFiles, Remarking):
         super().__init__(repo, path)
         self._one = proposal
         self._texts = Texts(self, self.paint_notes)
-        self._seen: Seen | None = None
+        self._seen: SeenFiles | None = None
 
     @property
     def new_seal(self) -> str:
@@ -89,7 +89,7 @@ class Files(ChangedFiles, Remarking):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._seen = Seen(self.svc.client, self.repo.id, self._one.number)
+        self._seen = SeenFiles(self.svc.client, self.repo.id, self._one.number)
         self.do_refresh()
 
     def do_merge(self) -> None:

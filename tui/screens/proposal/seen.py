@@ -14,7 +14,7 @@ from tui.client import Client
 _PLACES = re.compile(r"^@@ .*$", re.MULTILINE)  # they move when lines above change
 
 
-class Seen:
+class SeenFiles:
     """The files of one proposal that are marked as seen (`paths`). They are stored on this machine."""
 
     def __init__(self, client: Client, repo_id: str, number: int) -> None:

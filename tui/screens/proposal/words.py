@@ -96,8 +96,9 @@ def refuses_merge(proposal: Proposal) -> str:
 
 
 def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
-    """Returns parts that say what a proposal waits for: a review of the account, or the resolution of
-    conflicts. They also say whether it then merges by itself. A row of a list says no more than that."""
+    """Returns parts for a row of a list that say what a proposal waits for: a review of the account, or the
+    resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
+    itself."""
     if proposal.state != "open":
         return []
     is_reviewer = any(

@@ -6,7 +6,7 @@ the changes.
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
 
-`Kept` stores unsaved changes as a draft, so that they survive a crash of the app."""
+`FormDrafts` stores unsaved changes as a draft, so that they survive a crash of the app."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class SettingsForm:
         return safe(str(value)) if value not in (None, "") else field.none
 
 
-class Kept:
+class FormDrafts:
     """Stores the unsaved changes of several forms in one draft. If the draft cannot be read, it counts as
     empty."""
 

@@ -14,7 +14,7 @@ from localstore.core.numbers import whole_number
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.settings.form import Field, Kept, SettingsForm, fault_of
+from tui.screens.settings.form import Field, FormDrafts, SettingsForm, fault_of
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -57,7 +57,7 @@ class RuleScreen(Base):
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self.form = SettingsForm(FIELDS, self._fault)
-        self._kept = Kept()
+        self._kept = FormDrafts()
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
@@ -73,7 +73,7 @@ class RuleScreen(Base):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._kept = Kept(self.svc.drafts, f"{self.repo.id}-rules")
+        self._kept = FormDrafts(self.svc.drafts, f"{self.repo.id}-rules")
         self.form.changed = self._kept.of(self.pattern)
         self.paint()
 

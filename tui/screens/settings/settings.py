@@ -14,7 +14,7 @@ from tui.screens.settings.absent import NO_ROUTE, Absent, Marketplace, Upstream
 from tui.screens.settings.access import Access
 from tui.screens.settings.automation import Automation
 from tui.screens.settings.checks import Checks
-from tui.screens.settings.form import Kept
+from tui.screens.settings.form import FormDrafts
 from tui.screens.settings.general import General
 from tui.screens.settings.lifecycle import Lifecycle
 from tui.screens.settings.listing import ListingPanel
@@ -69,7 +69,7 @@ class Settings(Split):
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)
         self.panels = {kind.NAME: kind(self) for kind in PANELS}
-        self._kept = Kept()
+        self._kept = FormDrafts()
 
     @property
     def repo(self) -> Repo:
@@ -117,7 +117,7 @@ class Settings(Split):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._kept = Kept(self.svc.drafts, f"{self.repo.id}-settings")
+        self._kept = FormDrafts(self.svc.drafts, f"{self.repo.id}-settings")
         for name, panel in self.panels.items():
             if panel.form is not None:
                 panel.form.changed = self._kept.of(name)

@@ -25,8 +25,8 @@ ANSWERS = frozenset({"standings", "open", "merged"})
 
 
 class State(NamedTuple):
-    """What can be done with a branch. `kind`: FREE, PROPOSED or USELESS. `number`: the number of its
-    proposal. `word`: why there is nothing to propose."""
+    """What the user can do with a branch. `kind`: FREE (propose it), PROPOSED (it is proposed already) or
+    USELESS (nothing). `number`: the number of its proposal. `word`: why there is nothing to propose."""
 
     kind: int
     number: int | None = None
@@ -92,7 +92,8 @@ class ChooseHead(ChooseBeside):
         self._answer("merged")
 
     def _answer(self, name: str) -> None:
-        """Paint what was answered. If the user pressed enter before the last answer, choose now."""
+        """Paint the answer `name` that has arrived. If the user pressed enter before the last answer, choose
+        the branch now."""
         if not self.remains:
             return
         if not self._asking:
@@ -105,7 +106,7 @@ class ChooseHead(ChooseBeside):
             self.release_keys()
 
     def paint(self) -> None:
-        """Make the rows again. The cursor stays on the first row if it was there."""
+        """Make the rows again. If the cursor was on the first row, it goes to the new first row."""
         if self.remains:
             rows = self._rows()
             first = rows[1].key if len(rows) > 1 else None
@@ -128,8 +129,8 @@ class ChooseHead(ChooseBeside):
         return rows
 
     def _age(self, ref: Ref) -> tuple[str, str]:
-        """Returns what branches are sorted by: the time of the newest seal if it is known, and the id of the
-        branch, which grows with time."""
+        """Returns the key by which branches are sorted: (time of the newest seal, id of the branch). The time
+        is "" while it is unknown. Newer branches have higher ids."""
         standing = self._standings.get(ref.head or "")
         return (standing.at if standing is not None else "", ref.id)
 

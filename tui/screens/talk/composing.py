@@ -22,7 +22,7 @@ from tui.drafts import name_draft
 from tui.screens.base import THREE_PANES, Base
 from tui.screens.card import MARGIN, Card
 from tui.screens.card_panes import CardPanes
-from tui.screens.settings.form import Kept, fault_of
+from tui.screens.settings.form import FormDrafts, fault_of
 from tui.screens.split import Preview
 from tui.screens.talk.previews import colours_of, first_left, label_parts
 from tui.text import Part, fold, safe
@@ -57,7 +57,7 @@ class Composing(CardPanes, Card):
         super().__init__()
         self.repo, self._people, self._begun = repo, people, begun or {}
         self._values: dict[str, Any] = {}
-        self._kept = Kept()
+        self._kept = FormDrafts()
         self._labels: list[Label] = []
         self._page = Texts(self, self.paint)  # the text below the form, where there is no preview
         self._typed = ""  # the field whose value is typed in its row
@@ -74,8 +74,8 @@ class Composing(CardPanes, Card):
         raise NotImplementedError
 
     def notes(self) -> Sequence[Part]:
-        """Returns the parts of a line below the fields, for a form without a preview. Returns () if it has no
-        such line."""
+        """Returns the parts of a line below the fields, for a form without a preview. Returns () if the form
+        has no such line."""
         return ()
 
     def begin(self) -> None:
@@ -137,7 +137,7 @@ class Composing(CardPanes, Card):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._kept = Kept(self.svc.drafts, f"{self._draft()}-form")
+        self._kept = FormDrafts(self.svc.drafts, f"{self._draft()}-form")
         self._values = {**self._kept.of(self.FORM), **self._begun}
         self.begin()
         self.paint()
@@ -293,7 +293,7 @@ class Composing(CardPanes, Card):
         value: str = "",
     ) -> None:
         """Let the user type the value of the field `name` in its row. `words`: shown as long as nothing is
-        typed; the others are those of `ask`."""
+        typed. The other parameters are those of `ask`."""
 
         def finish(text: str) -> None:
             self._typed = ""
@@ -319,7 +319,7 @@ class Composing(CardPanes, Card):
         self._place_typed()
 
     def _place_typed(self) -> None:
-        """Put the prompt over the row of the field that is typed."""
+        """Place the prompt over the row of the field whose value is being typed."""
         if not self._typed or not self.remains:
             return
         region, names = self.listed.content_region, [name for name, _, _ in self.fields()]

@@ -20,7 +20,7 @@ from tui.screens.talk.acts import About, Acts, Noun
 from tui.screens.talk.previews import SIGNS, Colours, colours_of, first_left, label_parts, preview_talk
 from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
-from tui.widgets.made import Made
+from tui.widgets.made import LazyRows
 
 if TYPE_CHECKING:
     from tui.screens.repo_page import RepoPage
@@ -177,7 +177,7 @@ class Issues(Split, Acts):
         )
         self.listed.empty = none
         last = [Item(None, ((f"⋯ queued  {safe(item)}", "warn"),)) for item in queued]
-        rows = Made[ListedIssue | ListedProposal](
+        rows = LazyRows[ListedIssue | ListedProposal](
             listed, self._row, lambda item: item.number, text, last=last
         )
         self.query_one("#issues", Lines).show(rows, self._new_one())

@@ -66,8 +66,8 @@ class NewProposal(Composing):
         self._branches = sorted(heads.keys() - {head}, key=lambda name: (name != repo.default_branch, name))
 
     def ask_first(self) -> None:
-        """Let the user type the title, which begins with that of the newest seal. The text begins with what
-        the seals say, like that of `svc pr create --fill`."""
+        """Let the user type the title. It begins with the title of the newest seal. The text of the proposal
+        begins with what its seals say, as with `svc pr create --fill`."""
         if self.value("title"):
             return
         if self._seal is None or self._base_seal is None:
