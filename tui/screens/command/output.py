@@ -242,7 +242,7 @@ class Output(Over):
         self._name_frame()
 
     def _name_frame(self) -> None:
-        """Write the command, how it ended and the visible lines into the frame."""
+        """Write into the frame the command, how it has ended, and which of its lines are visible."""
         command = self._command
         word, role = command.state
         after = "" if command.runs else f" in {command.ended_at - command.began_at:.1f} s"
