@@ -76,7 +76,7 @@ async def add_collaborator(
     )
     if repos.to_role(repo_row) is not None and not by_org:
         raise AlreadyCollaborator("this account has a role in the repository already")
-    await require_room(tx, repo_id, 0)
+    await require_room(tx, repo_id, invites=False)  # the account's own invitation may be one of them
     if by_org:
         await tx.run(rows.REMOVE, of_repo=repo_id, who=account_id)
     values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
@@ -88,10 +88,10 @@ async def add_collaborator(
     await caller.node.hub.announce(tx, repo_id, "access.grant", audience="owner", **data)
 
 
-async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
-    """Raise Conflict if the repository cannot have `more` further collaborators. Open invitations count as
-    collaborators too, unless `more` is 0, which only checks the present number."""
+async def require_room(tx: Tx, repo_id: str, *, invites: bool = True) -> None:
+    """Raise Conflict if the repository cannot have one more collaborator. With `invites`, open invitations
+    count as collaborators too."""
     used = await tx.value(rows.COUNT, of_repo=repo_id)
-    used += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
-    if used + more > limits.COLLABORATORS:
+    used += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if invites else 0
+    if used + 1 > limits.COLLABORATORS:
         raise Conflict(f"a repository has at most {limits.COLLABORATORS} collaborators; remove one first")

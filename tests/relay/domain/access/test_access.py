@@ -251,6 +251,25 @@ def test_a_collaborator_asks_for_a_further_role(world: World) -> None:
     assert bob.role(world.repo) == "write"
 
 
+def test_a_granted_request_and_an_accepted_invitation_keep_the_limit_of_collaborators(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, carol = world.person(), world.person()
+    dora, invite = world.invited()
+    for person in (bob, carol):
+        ok(person.http.post(REQUESTS, json={"repo": world.repo.body["full_name"]}))
+    ids = {request["account"]["handle"]: request["id"] for request in world.requests(2)}
+    monkeypatch.setattr(limits, "COLLABORATORS", 1)
+    assert ok(world.owner.http.post(f"{REQUESTS}/{ids[bob.handle]}/grant", json={}))["state"] == "granted"
+    for answer in (
+        world.owner.http.post(f"{REQUESTS}/{ids[carol.handle]}/grant", json={}),
+        dora.http.post(f"{INVITES}/{invite}/accept"),
+    ):
+        assert code(answer) == (409, "conflict")
+    monkeypatch.setattr(limits, "COLLABORATORS", 2)
+    assert ok(dora.http.post(f"{INVITES}/{invite}/accept"))["state"] == "accepted"
+
+
 def test_a_decided_request_leaves_the_inbox_and_a_granted_one_reaches_who_asked(world: World) -> None:
     bob, carol = world.person(), world.person()
     for one in (bob, carol):
