@@ -66,8 +66,8 @@ def _prepare_streams() -> None:
 
 
 def _spoken_encoding() -> str | None:
-    """Return the name of the locale's encoding, if Python ignores it in favour of UTF-8. None if Python uses
-    it anyway, or if the user chose another one with PYTHONIOENCODING."""
+    """Return the name of the locale's encoding if Python, in UTF-8 mode, ignores that encoding. None if the
+    locale's encoding is UTF-8 or ASCII, or if the user chose an encoding with PYTHONIOENCODING."""
     if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
         return None
     import locale

@@ -61,7 +61,7 @@ class OpenTexts:
                 self._cursor, self._cursor_reported = (editor.path, at, max(0, col)), False
 
     def note_written(self, path: str) -> None:
-        """Note that a program, or svc itself, has written the file `path` on the disk."""
+        """Note that the file `path` was written on the disk, by another program or by svc itself."""
         for plugin in self._plugins(path):
             plugin.touched = True
 
@@ -89,8 +89,8 @@ class OpenTexts:
         return False
 
     def plugin_texts(self, path: str) -> list[bytes]:
-        """Return one text for each editor plugin that has this file open: the plugin's text after the last of
-        its changes that was stored as an edit."""
+        """Return the text of each editor plugin that has this file open. It is the text that the plugin had
+        after its last change that is stored as an edit."""
         return [plugin.popped_text for plugin in self._plugins(path) if plugin.sheet is not None]
 
     @property
@@ -120,7 +120,8 @@ class OpenTexts:
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:
-        """Tell others where the cursor of the client is, at most four times a second."""
+        """Tell the other people on the branch where the cursor is that a client reported last, at most four
+        times a second."""
         state = self._state
         now = time.monotonic()
         if self._cursor is None or now < self._here_at + (HERE_AGAIN if self._cursor_reported else HERE_EACH):
@@ -146,8 +147,8 @@ class OpenTexts:
             state.flying = len(copy.db.flight_numbers())
 
     def step(self, copy: WorkingCopy) -> bool:
-        """Do one piece of work: open the text of a client, or store the changes that a client typed as one
-        edit. Returns False if there was nothing to do."""
+        """Do one piece of work: open the text of one client, or join the changes that one client typed into
+        one edit and store it. Returns False if there was nothing to do."""
         now = time.monotonic()
         for editor in list(self._editors.values()):
             if editor.sheet is None:
@@ -201,8 +202,8 @@ class OpenTexts:
         self._drop_disconnected(editor)
 
     def end_round(self, copy: WorkingCopy) -> None:
-        """Send each client the changes of others in its text. Also tell the client whether its own changes
-        are stored, and whether they are sent to the server."""
+        """Send each client the changes that others made to its text. Also tell the client whether its own
+        changes are stored, and whether they are sent to the server."""
         state = self._state
         state.relit = False
         flying = copy.db.flight_kinds() if self._editors else {}
@@ -238,7 +239,7 @@ class OpenTexts:
             editor.say(SheetEvent("people", people=people[:PEOPLE]))
 
     def notice(self, detail: str) -> None:
-        """Send all clients a message about a failure."""
+        """Send all clients a message about a failure. `detail` is its text."""
         for editor in self._editors.values():
             editor.say(SheetEvent("notice", detail=detail))
 

@@ -46,8 +46,9 @@ class Editor:
     """A client that edits one text of a folder by updates of its sheet, a CRDT text shared with the agent.
 
     `sheet` is None until the text is open. `lines` has the messages that are received but not read yet.
-    `typed` has (number, update) of each change that is not stored as an edit yet. `disconnected` is True if
-    the client has disconnected and some of its changes are not stored yet."""
+    `typed` has (number, update) of each change that is not stored as an edit yet; the client numbers its
+    changes. `disconnected` is True if the client has disconnected and some of its changes are not stored
+    yet."""
 
     def __init__(self, path: str, session: str, follower: Follower) -> None:
         self.path, self.session, self.follower = path, session, follower
@@ -68,7 +69,7 @@ class Editor:
 
     def hear(self, line: bytes) -> tuple[int, int]:
         """Read a message of the client, and queue the change in it. Returns the line and column of the
-        client's cursor; a number that is not known is 0. Raises Invalid for a malformed message."""
+        client's cursor, each of which is 0 if it is not known. Raises Invalid for a malformed message."""
         typed = _decode(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -116,8 +117,8 @@ class Plugin(Editor):
 
     def hear(self, line: bytes) -> tuple[int, int]:
         """Read a message of the plugin, and queue its splices as an update. Returns the line and column of
-        the plugin's cursor; a number that is not known is 0. Raises Invalid for a malformed message, and for
-        a message that comes before the text was sent."""
+        the plugin's cursor, each of which is 0 if it is not known. Raises Invalid for a malformed message,
+        and for a message that comes before the text was sent."""
         spliced = _decode(_spliced, line)
         if self._text is None:
             raise Invalid("the text was not sent yet; wait for it before you change it")

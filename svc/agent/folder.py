@@ -83,7 +83,7 @@ class WatchedFolder:
 
     @property
     def channel_parameters(self) -> ChannelParameters | None:
-        """The parameters for opening the folder's channel to the server. None if no channel must be opened,
+        """The parameters for opening the folder's channel to the server. None if the folder gets no channel,
         because the user may only read."""
         return self._state.channel_parameters
 
@@ -108,8 +108,8 @@ class WatchedFolder:
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
-        """Stop exchanging edits with others if `paused` is True, else resume. In both states saves in the
-        folder are still captured."""
+        """Stop exchanging edits with others if `paused` is True, else resume. Saves in the folder are
+        captured as edits in either case."""
         if paused != self.paused:
             self.paused = paused
             self._inbox.put(Pause(paused))

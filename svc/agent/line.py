@@ -75,7 +75,7 @@ class Member(Protocol):
 
     @property
     def channel_parameters(self) -> ChannelParameters | None:
-        """The parameters for opening this member's channel. None if no channel must be opened, because the
+        """The parameters for opening this member's channel. None if the member gets no channel, because the
         user may only read."""
 
     def queue_message(self, message: Heard) -> None: ...
@@ -143,8 +143,9 @@ class Line:
         self._wake.set()
 
     def send(self, channel: int, batch: UpdateBatch) -> int | None:
-        """Send updates over the socket. Returns the number by which the server's answer will refer to them.
-        Returns None if the channel is not open; then the caller must send the updates by a request."""
+        """Send updates over the socket, on the channel with this number. Returns the number by which the
+        server's answer will refer to the updates. Returns None if the channel is not open; then the caller
+        must send the updates by a request."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
             self._next_id += 1
@@ -160,8 +161,9 @@ class Line:
     def send_position(
         self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
     ) -> bool:
-        """Tell the others on the branch in which file, line and column the user is. Returns False if the
-        channel is not open, so that nothing was sent."""
+        """Tell the others on the branch in which file, line and column the user is. `turn` names the piece of
+        work of an AI agent that edits for the user, or is None. Returns False if the channel is not open, so
+        that nothing was sent."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
@@ -299,7 +301,7 @@ class Line:
 
     def _poll(self, api: Api, wait: int) -> bool:
         """Poll once, and pass on the answer. The server may wait up to `wait` seconds for messages. Returns
-        True if there were none."""
+        True if no message came."""
         with self._lock:
             members = list(self._members.values())
         channels = []

@@ -187,8 +187,8 @@ class Look:
     # --- reading
 
     def _read(self) -> str:
-        """Read the whole state of the branch. Returns the reason if the user may not read it. Returns "" if
-        the state was read, or if the attempt failed and will be repeated."""
+        """Read the whole state of the branch. Returns the reason if the user may not read it, else "". An
+        attempt that fails for another reason is repeated later."""
         try:
             with within(self._end, Deadline(REQUEST_SECONDS)):
                 self._bootstrap(self._reader())

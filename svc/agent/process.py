@@ -219,8 +219,8 @@ class _Agent:
             watched.stop()
 
     def conversing(self, count: int) -> None:
-        """Note the number of open conversations; called whenever it changes. An idle agent ends only when
-        there are none."""
+        """Note the number of clients that are connected to the agent's socket; called whenever it changes. An
+        idle agent ends only when no client is connected."""
         with self._changed:
             self._conversations = count
             self._changed.notify_all()

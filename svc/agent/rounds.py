@@ -128,8 +128,8 @@ class FolderRounds:
     @contextmanager
     def _requeue_saves(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
         """A context for handling saves of the files `paths`, and of everything below the folders `below`. If
-        it fails, for example because the relay cannot be reached, the saves are queued again. No later event
-        would report them a second time."""
+        an error ends the context, for example because the relay cannot be reached, the saves are queued
+        again. No later event would report them a second time."""
         try:
             yield
         except BaseException:
@@ -142,8 +142,8 @@ class FolderRounds:
 
     @contextmanager
     def _resend_later(self, paths: Iterable[str]) -> Iterator[None]:
-        """A context for sending the state of these paths. If it fails, the paths are noted, and the next
-        round sends their state."""
+        """A context for sending the state of these paths. If an error ends the context, the paths are noted,
+        and the next round sends their state."""
         held_paths = list(paths)
         try:
             yield
@@ -225,8 +225,8 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _write_received(self, copy: WorkingCopy) -> bool:
-        """Write received changes to the folder. Returns whether the number of paths that still wait has
-        become smaller."""
+        """Write received changes to the folder. Returns whether fewer paths than before wait for a received
+        change to be written."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):

@@ -42,9 +42,9 @@ class _InotifyTree:
 
 
 class SaveDetector:
-    """Reports saves below `folder` (a path without links) until `close` is called. `put` is called with each
-    save. `ended` is called with the reason if the folder no longer exists. `walks` is True if events may be
-    lost, so that the caller must scan the folder often."""
+    """Reports saves below `folder` (a path without symbolic links) until `close` is called. `put` is called
+    with each save. `ended` is called with the reason if the folder no longer exists. `walks` is True if
+    events may be lost, so that the caller must scan the folder often."""
 
     def __init__(
         self, folder: Path, record: Path, put: Put, ended: Callable[[str], None], say: Callable[[str], None]

@@ -104,7 +104,8 @@ class FolderState:
         return self.detector is not None and not self.detector.walks
 
     def describe(self, detached: bool, followers: int, paused: bool) -> Folder:
-        """Return the state of the folder as the agent's clients see it."""
+        """Return the state of the folder as the agent's clients see it. The arguments are the attributes of
+        `WatchedFolder` with the same names."""
         return Folder(
             folder=str(self.root),
             repo=self.link.repo,

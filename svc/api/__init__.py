@@ -1,4 +1,4 @@
-"""Calls to one server, over one HTTP conversation (`svc.http.client`).
+"""Calls to one server, sent by one HTTP client (`svc.http.client`).
 
     api = connect("https://node.example", Sessions(home))
     repo = api.repo.find("alice", "project")

@@ -23,7 +23,7 @@ class HistoryCalls:
 
     def seal(self, repo_id: str, seal_id: str) -> Seal:
         """Return one seal with its signed bytes. Without a session, the seal is read from the beginning of a
-        history pack, which anybody may fetch of a public repository."""
+        history pack (an archive of seals), because anybody may fetch history packs of a public repository."""
         if self._http.credential is None:
             query = PackQuery(from_=seal_id, limit=1)
             with self._http.stream(history.HISTORY_PACK, ARCHIVE_MAX, query=query, id=repo_id) as pieces:
@@ -61,12 +61,14 @@ class HistoryCalls:
             cursor = page.next_cursor
 
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
-        """Return the bytes of the file `path` in a seal. Raises an error if there are more than `cap`."""
+        """Return the bytes of the file `path` in a seal. Raises an error if the file has more than `cap`
+        bytes."""
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)
 
 
 def first_seal(pieces: Iterator[bytes]) -> Seal:
-    """Return the first seal in the manifest of a history pack. The rest of the pack is not read."""
+    """Return the first seal in a history pack, which is a tar archive that begins with a list of its seals.
+    The rest of the pack is not read."""
     import tarfile
 
     try:

@@ -27,9 +27,9 @@ class ReleaseCalls:
         digest: bytes,
         replaces: str = "",
     ) -> Asset:
-        """Upload a file as an asset of a release, and return the asset. The file has `length` bytes and the
-        BLAKE3 `digest`. `parts` is called for each attempt, and returns the bytes in pieces. `replaces` is
-        the BLAKE3 of the asset to replace, or "" if the asset is new."""
+        """Upload a file as an asset of a release, and return the asset. The file has `length` bytes, the
+        BLAKE3 `digest` and the media type `media`. `parts` is called for each attempt, and returns the bytes
+        in pieces. `replaces` is the BLAKE3 of the asset to replace, or "" if the asset is new."""
         query = AssetUpload(name=name, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version

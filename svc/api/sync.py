@@ -76,9 +76,9 @@ class SyncCalls:
         channels: Sequence[PollChannel] = (),
         wait: int = 0,
     ) -> PollAnswer:
-        """Ask for new events and frames. The server waits up to `wait` seconds for the first. `since` is the
-        position in the event log after which events of these repositories are wanted. If it is None, only the
-        current position is returned. `channels` are the branches whose frames are wanted."""
+        """Ask for new events and frames. The server waits up to `wait` seconds for the first event or frame.
+        `since` is the position in the event log after which events of these repositories are wanted. If it is
+        None, only the current position is returned. `channels` are the branches whose frames are wanted."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
@@ -143,8 +143,9 @@ class SyncSocket:
         state: Doing = "view",
         turn: str | None = None,
     ) -> None:
-        """Report the user's position to the others on the branch. Call it at most 5 times a second, and at
-        least every 30 seconds."""
+        """Report to the others on the branch where the user is, and whether the user edits, views or does
+        nothing (`state`). `turn` names the piece of work of an AI agent that edits for the user. Call it at
+        most 5 times a second, and at least every 30 seconds."""
         self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
 
     def receive(self, seconds: float | None = None) -> Heard | None:

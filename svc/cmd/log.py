@@ -80,10 +80,10 @@ def log(
     """List the seals of a branch, newest first
 
     A..B lists the seals that B has and A lacks. HEAD is the last seal of this folder, and HEAD~2 the seal two
-    before it. If a name is both a branch, tag or seal and a file, it means the branch, tag or seal. --path
-    always names a file. If neither a REF nor a PATH is given, this folder's branch is listed. Patterns such
-    as '*.py' name files of the newest seal. --json files lists the changed files of each seal, like -p and
-    --stat. The field is null unless one of these three options is given. A TIME is a day (2026-03-01,
+    before it. A word that can mean both a REF (a branch, tag or seal) and a file means the REF. --path always
+    names a file. If neither a REF nor a PATH is given, this folder's branch is listed. Patterns such as
+    '*.py' name files of the newest seal. --json files lists the changed files of each seal, like -p and
+    --stat. Without one of these three options the field `files` is null. A TIME is a day (2026-03-01,
     yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w), and means the time of sealing.
 
     Merged seals are listed, too, each before its ancestors. MERGED marks a merge, and --first-parent hides

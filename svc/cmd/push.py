@@ -74,9 +74,9 @@ def push(
 ) -> None:
     """Send your changes live and seal them with a message
 
-    Every changed file is sent to the branch, then the whole branch is sealed: a signed commit. If the branch
-    has a seal that you have not pulled, the push is refused; pull first. The first push of a machine
-    registers its device key.
+    Every changed file is sent to the branch. Then the state of the whole branch is sealed, which makes a
+    signed commit. If the branch has a seal that you have not pulled, the push is refused; pull first. The
+    first push of a machine registers its device key.
 
     A push that removes more than half of a branch of at least 100 files asks first, and needs --yes without a
     terminal. While a conflict is unresolved, nothing is sent.
@@ -203,7 +203,7 @@ def _plan(ctx: Ctx, no_delete: bool) -> PushResult:
 @contextmanager
 def _message_from_editor(ctx: Ctx, planned: PushResult) -> Iterator[str]:
     """A context that yields the message that the user wrote in an editor. While they write, the folder is not
-    locked. If the block raises, the message is kept in its file, whose name is printed."""
+    locked. If an error ends the context, the message is kept in its file, whose name is printed."""
     from svc.cmd.frame.editor import edit_text
 
     with edit_text(_editor_remarks(planned), ctx.obj.environment) as (text, file):

@@ -84,9 +84,9 @@ def resolve(
     without markers, it becomes the file. Your copy moves to a trash folder, whose name is printed. On the
     branch this is an ordinary edit.
 
-    A program that --tool names gets the files BASE LOCAL REMOTE MERGED, in this order. If CMD uses $BASE,
-    $LOCAL, $REMOTE or $MERGED, these are replaced instead. LOCAL is your version, and what the program writes
-    to MERGED becomes the file.
+    A program that --tool names gets the files BASE LOCAL REMOTE MERGED, in this order. If CMD contains $BASE,
+    $LOCAL, $REMOTE or $MERGED, the names of the files are put there instead. LOCAL is your version, and what
+    the program writes to MERGED becomes the file.
 
     Examples:
     svc resolve app.py

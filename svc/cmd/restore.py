@@ -81,8 +81,8 @@ def restore(
 
 def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
     """Withdraw edits that an earlier command began to send. `on_the_way` has their paths. For each, print
-    whether the edit was withdrawn or had already arrived. If the server does not answer, print that this is
-    unknown."""
+    whether the edit was withdrawn or had already arrived. If the server does not answer, print that it is not
+    known whether they had arrived."""
     paths = path_list(on_the_way)
     try:
         with copy_for_pulling(ctx.obj) as copy:

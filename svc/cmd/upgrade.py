@@ -34,9 +34,9 @@ def upgrade(
     The builds come from the server to which you are signed in, or that --server or SVC_SERVER names. The
     server of the current folder is never used. The new file replaces this one only if its signature is
     verified with a release key built into this program, its SHA-256 is right, and it prints its version. If
-    anything fails, the old file stays. The command refuses to run beside another svc command or the watcher.
-    `verified` says whether this file is the server's build of its version, `signed` whether a trusted key has
-    signed the new build.
+    anything fails, the old file stays. The command refuses to run while another svc command or the watcher
+    runs. `verified` says whether this file is the server's build of its version, `signed` whether a trusted
+    key has signed the new build.
 
     Examples:
     svc upgrade --check

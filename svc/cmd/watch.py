@@ -50,8 +50,8 @@ def watch(
 
     Each save is sent to the branch at once, and the saves of others are written to this folder. Nothing is
     sealed; svc push does that. The command prints events until Ctrl-C, with --json as one object in each
-    line. Saves that are made without a network are sent later. SVC_TURN names the turn in which an agent
-    edits.
+    line. Saves that are made without a network are sent later. A program that edits for you, such as an AI
+    agent, names its piece of work in SVC_TURN.
 
     Examples:
     svc watch

@@ -70,8 +70,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """Return the output for the end of a line. If a heading, inline code or the closing line of a fence
-        ends there, it begins with an escape sequence that ends the colour. A newline follows."""
+        """Return the output for the end of a line. If a heading, inline code or the closing line of a code
+        block ends there, it begins with an escape sequence that ends the colour. A newline follows."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

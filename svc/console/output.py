@@ -119,8 +119,9 @@ class Out:
     ) -> None:
         """Print the fields of one struct or dict, one below the other. `model` is a struct whose members
         `--json` can print, too. `body` is text that is printed below the fields, on a terminal only. `drawn`
-        says that `body` is already escaped and coloured. `text` names the member that holds the text of
-        `body`; in a pipe and in data it is printed as a field. "" means that there is none."""
+        says that `body` is already escaped and coloured. `text` is the name of the member from which `body`
+        was made. In a pipe and in data, where `body` is not printed, that member is printed as a field. ""
+        means that there is no such member."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -142,10 +143,10 @@ class Out:
         model: type | None = None,
         value: str | None = None,
     ) -> None:
-        """Print the result of a change. On a terminal that is `sentence`. With `--json` it is the changed
-        `item`. In a pipe it is `value`, and the sentence goes to stderr; without a `value` (None) the
-        sentence itself is printed, and for "" nothing. If the answer cannot be shown, a note says so instead
-        of an error, because a script that sees the command fail would repeat the change."""
+        """Print the result of a change: on a terminal `sentence`, with `--json` the changed `item`. In a pipe
+        `value` is printed, and the sentence goes to stderr. If `value` is None, the sentence itself is
+        printed in the pipe. If `value` is "", nothing is printed there. If the answer cannot be shown, a note
+        says so instead of an error, because a script that sees the command fail would repeat the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()

@@ -64,8 +64,8 @@ def plain(value: Any) -> str:
 
 def human(value: Any, kind: str, now: datetime) -> str:
     """Return the value as text for a person, formatted by the `kind` of its column. A time is shown as an
-    age, a size with its unit, an id shortened, and a line only up to the first line break. Code keeps its
-    indentation."""
+    age, a size with its unit, an id shortened, and a line only up to the first line break. A value of the
+    kind `code` keeps its indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
     text = plain(value)
@@ -97,10 +97,10 @@ def align_rows(
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
     """Yields a header and the lines of each record, fitted into `width` characters. To make them fit, ids and
-    times are shortened, columns with a `spare` number are dropped, and texts are cut. Code and names are
-    never cut but continue on the next line. A column that is empty in every record is dropped, too.
-    `left_out` is called with the headers of columns dropped for lack of space. `tint(text, colour)` colours a
-    state."""
+    times are shortened, columns with a `spare` number are dropped, and texts are cut. Values of the kinds
+    `code` and `name` are never cut but continue on the next line. A column that is empty in every record is
+    dropped, too. `left_out` is called with the headers of columns dropped for lack of space. `tint(text,
+    colour)` colours a state."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -151,8 +151,8 @@ class _Table:
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
-        """Yields the line of one record. If its code or name is longer than the column, further lines
-        follow."""
+        """Yields the line of one record. If a value of the kind `code` or `name` is longer than its column is
+        wide, further lines follow."""
         parts = zip(row, self.widths, self.columns, strict=True)
         pieces = [_pieces(text, wide) if each.kind in WHOLE else [text] for text, wide, each in parts]
         for number in range(max(map(len, pieces))):
@@ -172,8 +172,8 @@ class _Table:
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:
-        """Return whether a column must be dropped. That is so if the table is too wide, or if a column of
-        code would get less than CODE_ROOM characters."""
+        """Return whether a column must be dropped. That is so if the table is too wide, or if a column of the
+        kind `code` would get less than CODE_ROOM characters."""
         over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
@@ -206,7 +206,7 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
-        """Return the indexes of the columns with code."""
+        """Return the indexes of the columns of the kind `code`."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:

@@ -237,7 +237,7 @@ def _contents(
     copy: WorkingCopy, files: dict[str, SealedFile], paths_by_digest: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
     """Yields (digest, content) of each file. Texts come first and are also stored in the record. Then come
-    blobs, then large files one at a time."""
+    binary files, then large files (stored in chunks), one at a time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
     for digest, paths in paths_by_digest.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
@@ -275,8 +275,8 @@ def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, Fronti
 
 
 def _entry(item: _WrittenFile, row: FrontierRow | None) -> PathRecord:
-    """Return the record's entry for a written file. `row` is the branch's state of the path. If it has no
-    newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
+    """Return the record's entry for a written file. `row` is the branch's state of the path. If the row shows
+    no newer edit of the file, the entry also names the file's lane (its CRDT text on the branch)."""
     path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)

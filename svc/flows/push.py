@@ -220,10 +220,10 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: PushResult, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> tuple[set[str], set[str]]:
-    """Send changes until nothing is left. Returns the paths that must be pulled first, and those of them that
-    were saved in the folder while they were read. With `delete`, removals are sent, too. `typed` are the
-    paths whose edits are sent as typed edits, which the relay accepts whatever others have changed. `moved`
-    counts for each text how often others changed it meanwhile."""
+    """Send changes until nothing is left. Returns the paths that must be pulled first and, of these, the
+    paths whose files changed in the folder while they were read. With `delete`, removals are sent, too.
+    `typed` are the paths whose edits are sent as typed edits, which the relay accepts whatever others have
+    changed. `moved` counts for each text how often others changed it meanwhile."""
     lost: set[str] = set()
     unread: set[str] = set()
     costly: list[str] = []

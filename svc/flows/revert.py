@@ -94,8 +94,8 @@ def _plan(
     sealed: SealedFile | None,
     mine: Stat | None,
 ) -> None:
-    """Add one file that the seal changed to the plan. `was` is the file before the seal, `sealed` the file in
-    the seal, and `mine` the file in the folder. None means that there is no file."""
+    """Plan what happens to one file that the seal changed. `was` is the file before the seal, `sealed` the
+    file in the seal, and `mine` the file in the folder. None means that there is no file."""
     if _name(mine) == _name(sealed):
         if was is None:
             plan.removed.append(path)

@@ -15,8 +15,8 @@ from svc.flows.common import update_file_cap
 
 class Unsendable(NamedTuple):
     """Changes that a push does not send. `over` maps the path of each file over a size cap to the reason.
-    `kept` maps the path of each entry that svc cannot send to the missing files that stay on the branch
-    because of it."""
+    `kept` has the removals that are not sent: it maps the path of what took the place of files, and cannot be
+    sent, to the paths of these files, which stay on the branch."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

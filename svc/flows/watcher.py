@@ -78,8 +78,8 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:
-    """End a watcher that was started although another one was running. Otherwise it would continue the other
-    one's work when that one stops."""
+    """End a watcher that was started although another one was running. Otherwise it would take over as soon
+    as the other watcher stops."""
     process.terminate()
     process.wait()
 

@@ -6,10 +6,10 @@
 
     cancel.cancel()  # from any thread: the call raises Cancelled at once
 
-A bound applies to every call that this thread makes inside the block. It covers the whole call, from
-resolving the host name to the last byte, including pauses between attempts. A stream that was opened in the
-block is bound until it is closed. When a bound ends, the connections that are in use are shut down, which
-wakes the threads that wait for them."""
+A bound applies to every call that this thread makes inside `with within(…)`. It covers the whole call, from
+resolving the host name to the last byte, including pauses between attempts. A stream that was opened there is
+bound until it is closed. When a bound ends, the connections that are in use are shut down, which wakes the
+threads that wait for them."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attach_cut(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """A context for a wait that `cut` must be able to end. `cut` is called as soon as one of the bounds ends.
+    """A context for waiting. As soon as one of the bounds ends, `cut` is called, which must end the wait.
     When the context exits, Stopped is raised if a bound has ended."""
     for bound in bounds:
         bound.attach(cut)

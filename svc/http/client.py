@@ -2,8 +2,8 @@
 
 Every request that changes something is signed with the session's bound key (RFC 9421), for the origin that
 was stored at sign-in. Redirects to another origin are not followed. After a failure, a request is repeated if
-it only reads, has an Idempotency-Key, or belongs to the live protocol. A server that answers with Retry-After
-has done nothing, so any request may be repeated then. Every attempt is signed anew."""
+it only reads, has an Idempotency-Key, or belongs to live sync. A server that answers with Retry-After has
+done nothing, so any request may be repeated then. Every attempt is signed anew."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class ConnectionLimits:
         self._until: float | None = None  # when the head must have ended
 
     def left(self, now: float) -> float | None:
-        """Return how many seconds the next read may take. None means no limit, which applies before the first
-        byte. Raises ConnectionLimitExceeded if no time is left."""
+        """Return how many seconds the next read may take. None means no limit, as before the first byte of
+        the answer. Raises ConnectionLimitExceeded if no time is left."""
         if not self.in_head:
             remaining = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:

@@ -27,7 +27,7 @@ class UnknownCommand(UsageError):
 
 
 class NotInThisVersion(ClientError):
-    """Raised for a command that is in the specification but not in this version of svc."""
+    """Raised for a command that is planned for svc but missing in this version."""
 
     code = "not_in_this_version"
 

@@ -77,8 +77,9 @@ class GalleryArgs(Args, kw_only=True):
 
 
 class ListArgs(GalleryArgs, kw_only=True):
-    """Arguments for listing images of a place: at most `limit` images, sorted by path. Only paths that sort
-    after `after` are listed."""
+    """Arguments for listing images of a place: at most `limit` images, sorted by path. With `kind`, only
+    images of this kind are listed. With `after`, a path, only images whose paths come later in the order are
+    listed."""
 
     kind: Kind | None = None
     after: str | None = None
@@ -86,7 +87,8 @@ class ListArgs(GalleryArgs, kw_only=True):
 
 
 class ImageArgs(GalleryArgs, kw_only=True):
-    """Names one image. `path` is the path inside the folder or repository, which must be named, too."""
+    """Names one image by its `path` in a folder or repository. The folder or the repository must be named,
+    too."""
 
     path: str
 
@@ -133,8 +135,7 @@ def gallery_thumbnail(context: Invocation, args: ThumbnailArgs) -> Thumbnail:
 
 def _places(context: Invocation, args: GalleryArgs) -> list[str]:
     """Return the folders, or the one repository, that the arguments name. Raises UsageError if they name both
-    a folder and a repository, or a folder that cannot be used. Raises NotLinked if the folder is not
-    linked."""
+    a folder and a repository, and NotLinked if the folder is not linked."""
     if args.folder is not None and args.repo is not None:
         raise UsageError("a folder and a repository are two places; name one")
     if args.repo is not None:

@@ -44,7 +44,7 @@ class PortArgs(Args):
 
 
 class LoadedModelArgs(PortArgs, kw_only=True):
-    """Names a model by its `name`. The server on that port has loaded the model."""
+    """Names a model by its `name`, and by its `port` the local LLM server that has loaded the model."""
 
     name: str
 
@@ -77,8 +77,8 @@ class Model(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """A GGUF file that could be added to the models. An answer lists at most 500 files from at most 2,000
-    folders, so more files may exist."""
+    """A GGUF file that could be added to the models of this machine. An answer lists at most 500 files from
+    at most 2,000 folders, so more files may exist."""
 
     path: str
     size: int
@@ -140,7 +140,7 @@ def model_download(context: Invocation, args: PullArgs) -> Download:
 
 @command("Models", ModelArgs)
 def model_cancel(context: Invocation, args: ModelArgs) -> Download:
-    """End a pull that model_download started; received bytes are kept for the next one"""
+    """End a pull that model_download started; received bytes are kept for the next pull"""
     return background.cancel(context.host.home.root, parse(args.name), _models())
 
 

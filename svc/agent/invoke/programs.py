@@ -29,8 +29,8 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 class Programs:
     """Runs programs for the agent of the SVC_HOME `root`. Several threads may use it at once. `environment`
-    has the programs' environment variables; if it is None, they get those of this process, without svc's
-    own."""
+    has the environment variables for the programs. If it is None, the programs get the variables of this
+    process, except those that are meant for one command of svc or name its SVC_HOME."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()

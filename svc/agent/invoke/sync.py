@@ -30,7 +30,7 @@ class PauseArgs(WatchedFolderArgs):
 
 
 class QueueArgs(Args):
-    """A request for at most `limit` entries of the queue."""
+    """A request for at most `limit` actions of the outbox."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
@@ -81,7 +81,7 @@ def sync_queue(context: Invocation, args: QueueArgs) -> list[dict[str, Any]]:
 
 @command("Sync", PauseArgs)
 def sync_pause(context: Invocation, args: PauseArgs) -> list[Folder]:
-    """Stop sending edits and receiving those of others, until it is called with paused false"""
+    """Stop exchanging edits with others, until it is called with paused false"""
     return context.host.pause(args.folder, args.paused)
 
 

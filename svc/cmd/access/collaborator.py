@@ -92,8 +92,8 @@ def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help
 def remove(ctx: Ctx, handle: Handle) -> None:
     """Take a role or an invitation away
 
-    Open sockets, uploads and prepared seals of that person end at once. Copies that they already have stay
-    with them. Anybody may give up their own role.
+    That person's open sockets and uploads end at once, and so do their pushes and merges in progress. Copies
+    that they already have stay with them. Anybody may give up their own role.
 
     Examples:
     svc repo collaborator remove bob

@@ -20,8 +20,8 @@ class RoleName(StrEnum):
 
 
 def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
-    """Return a function that reads the handle of an account from a record. `account` is the name of the
-    record's field that holds the account."""
+    """Return a function that reads an account's handle from the fields of an answer. `account` is the name of
+    the field that holds the account."""
     return lambda record: str((record.get(account) or {}).get("handle") or "")
 
 
@@ -35,8 +35,8 @@ def find_named(
 ) -> T:
     """Return the item that the user means by the word `typed`. The word is the beginning of the item's id, or
     one of its other names; "" means the only item. `names` returns the id of an item, then its other names.
-    `what`, `state` and `see` (a command) are words for the errors. Raises NotFound if no item matches,
-    UsageError if several do."""
+    `what` (the kind of item), `state` and `see` (a command that lists the items) are words for the errors.
+    Raises NotFound if no item matches, UsageError if several do."""
     every = list(items)
     word = typed.removeprefix("@").lower()
     matching = [item for item in every if not word or _is_named(word, names(item))]

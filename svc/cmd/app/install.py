@@ -33,7 +33,7 @@ def install(
     """Install an app from its repository
 
     The newest seal is verified and written below SVC_HOME. Nothing is run: svc app launch shows the command
-    and asks first. A repository without launch: in its .svc.yaml is not an app.
+    and asks first. A repository whose .svc.yaml has no member `launch` is not an app.
 
     Examples:
     svc app install alice/notes

@@ -67,11 +67,12 @@ def launch(
 ) -> None:
     """Start an app, after the server and the models that it needs
 
-    .svc.yaml in its folder has the command: launch: {command: [..]}. If the app needs models (models:), the
-    local LLM server is started if none answers, and missing models are pulled first. The app gets the
-    server's address in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is removed from its environment.
-    You are asked before an app runs for the first time, and again if its launch has changed. Without --detach
-    the app uses this terminal, and its exit code is the exit code of this command.
+    .svc.yaml in its folder has the command, as `launch: {command: [..]}`. If the app needs models (listed
+    under `models`), the local LLM server is started if none answers, and missing models are pulled first. The
+    app gets the server's address in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is removed from its
+    environment. You are asked before an app runs for the first time, and again if what .svc.yaml says under
+    `launch` has changed. Without --detach the app uses this terminal, and its exit code is the exit code of
+    this command.
 
     Examples:
     svc app launch ./notes
@@ -139,7 +140,8 @@ def restart(ctx: Ctx, id: IdOrHere = ".") -> None:
 def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
     """Open the page of an app that runs
 
-    The page is the address in launch.ready. If there is no browser, the address is printed.
+    The page is the address that .svc.yaml states as `ready` under `launch`. If there is no browser, the
+    address is printed.
 
     Examples:
     svc app open alice/notes
@@ -159,8 +161,8 @@ def open_app(ctx: Ctx, id: IdOrHere = ".") -> None:
 
 def require_allowed(ctx: Ctx, apps: Apps, app: App) -> None:
     """Show the command of an app and ask whether to run it, unless the user has allowed it before. Raises
-    ConfirmationNeeded if nobody can be asked, Interrupted if the user refuses, and errors of the app's
-    manifest."""
+    ConfirmationNeeded if nobody can be asked, Interrupted if the user refuses, and the errors of reading the
+    app's `.svc.yaml`."""
     from svc.flows.apps.needs import needs_of
 
     manifest = manifest_of(app)
@@ -222,8 +224,8 @@ def _wait_until_started(ctx: Ctx, apps: Apps, app: App, process: subprocess.Pope
 
 def report_to(meter: Meter) -> Callable[[int, int], None]:
     """Return a function that shows the progress of a pull. It is called with (received bytes, total bytes).
-    When everything is received, it clears the progress line, because the app then writes to the same
-    terminal."""
+    When all bytes are received, the function clears the progress line, because the app then writes to the
+    same terminal."""
 
     def report(completed: int, total: int) -> None:
         meter("pulling", completed >> 20, total >> 20, completed)

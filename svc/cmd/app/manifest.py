@@ -73,8 +73,9 @@ def manifest(ctx: Ctx, id: Place = ".") -> None:
 def check(ctx: Ctx, id: Place = ".") -> None:
     """Check whether an app could be launched here
 
-    Checks its manifest, its program, the port at which it becomes ready, the LLM server's port, and for each
-    model whether it is installed and fits into memory. The exit code is 1 if the app could not be launched.
+    Checks its manifest, its program, the port that it opens when it is ready, the LLM server's port, and for
+    each model whether it is installed and fits into memory. The exit code is 1 if the app could not be
+    launched.
 
     Examples:
     svc app check

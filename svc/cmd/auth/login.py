@@ -62,9 +62,9 @@ def login(
     Without options you approve this machine on a page in a browser: the command prints a fingerprint, an
     address and a code, and waits. Compare the fingerprint on the page with the one printed here.
 
-    With --device-key this machine signs in with its own key. The first key that asks for a free handle gets a
-    new account with it. A further machine needs a one-time code: run `svc auth device add` where you are
-    signed in. Or run `svc auth device pair` there and give the text of its QR code to --qr here; both
+    With --device-key this machine signs in with its own key. If the handle is free, a new account with this
+    handle is made for the key. A further machine needs a one-time code: run `svc auth device add` where you
+    are signed in. Or run `svc auth device pair` there and give the text of its QR code to --qr here; both
     machines then show six digits to compare.
 
     Examples:

@@ -48,8 +48,8 @@ def advisories(
 ) -> None:
     """List security advisories, or show one
 
-    Lists the server's advisories, newest first; with -R only those about one repository. Everybody may read
-    them. They are OSV records; --json shows a whole record.
+    Lists the server's advisories, newest first; with -R only the advisories about that repository. Everybody
+    may read advisories. They are OSV records; --json shows a whole record.
 
     Examples:
     svc advisories

@@ -42,8 +42,8 @@ def deps(
     """Show what a repository depends on
 
     The dependencies are read from .svc.yaml (depends), pyproject.toml, requirements.txt, package.json,
-    Cargo.toml and go.mod of a seal. Advisories on the server about a dependency are shown, too. They have a
-    question mark if the manifest does not fix the version.
+    Cargo.toml and go.mod of a seal. Advisories on the server about a dependency are shown, too. An advisory
+    has a question mark if the file does not fix the version of the dependency.
 
     Examples:
     svc repo deps

@@ -128,9 +128,9 @@ def view(
 def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
     """List the changes of a document
 
-    The newest change comes first. `base` is the version that was edited; it is smaller than `number - 1` if
-    others changed the document meanwhile. Old changes are joined into one, where `first` is the number of the
-    oldest change in it.
+    The newest change comes first. `base` is the version that was edited. It is smaller than `number - 1` if
+    others changed the document meanwhile. Old changes are joined into one change, whose `first` is the number
+    of the oldest of them.
 
     Examples:
     svc doc history 0198c0de

@@ -80,7 +80,8 @@ def _others_wrote(old: Document, new: Document) -> bool:
 
 def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
     """A context that yields a file with the content of a document, for the editor. If an error ends the
-    context, the file with the user's text is kept. The error's sentence or a note names it."""
+    context, the file with the user's text is kept. The sentence of the error, or else a note, says where that
+    file is."""
 
     def say_where(file: Path, error: BaseException) -> None:
         where = f"what you wrote is in {file}"

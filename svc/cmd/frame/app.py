@@ -65,8 +65,8 @@ def run(words: list[str]) -> int:
 
 def normalise(words: list[str]) -> list[str]:
     """Rewrite words of the command line that the parser would misunderstand. `svc help WORDS` becomes `svc
-    WORDS --help`. A device key id that begins with a dash gets the prefix `=`. The reaction -1 is replaced by
-    its name. The parser would take both for options."""
+    WORDS --help`. Two kinds of words would be taken for options: a device key id that begins with a dash gets
+    the prefix `=`, and the reaction -1 is replaced by its name."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:

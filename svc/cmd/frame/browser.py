@@ -40,7 +40,7 @@ def open_page(out: Out, url: str) -> None:
 
 
 def open_repository(ctx: Ctx, repo: Repo, tab: str = "", **query: str | int) -> None:
-    """Open the page of a repository, or one of its tabs for developers. If there is no browser, print the
+    """Open the page of a repository in the browser, or a tab of that page. If there is no browser, print the
     address."""
     from urllib.parse import urlencode
 

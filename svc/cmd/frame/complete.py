@@ -144,7 +144,8 @@ def _subjects(
 ) -> Iterator[tuple[str, str]]:
     """Yields what this machine has listed of the folder's repository. If `numbers` is True, yields (number,
     title) of its issues and proposals, newest first, else (name, description) of its labels. `proposals` says
-    that proposals are wanted. In the folder of a fork, those of its parent are then yielded."""
+    that the command is about proposals; in the folder of a fork, what is listed of the fork's parent is then
+    yielded instead."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall

@@ -17,7 +17,7 @@ NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remar
 @contextmanager
 def edit_text(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """A context that opens an editor on an empty text with `remarks` below it. It yields the text that the
-    user wrote, and its file. The file is deleted at the end, unless the block raises.
+    user wrote, and its file. The file is deleted at the end, unless an error ends the context.
 
     Raises UsageError if there is no editor, ClientError if the editor fails or the text is empty."""
     command = editor(environment, "say the message with -m")
@@ -68,7 +68,8 @@ def compose_text(
 ) -> Iterator[tuple[str, Path]]:
     """A context that opens an editor on the text `initial`, followed by a marking line and `remarks`. Only
     what is above the marking line is the text, so the text can have lines that begin with #. It yields the
-    text that the user wrote, and its file. The file is deleted at the end, unless the block raises."""
+    text that the user wrote, and its file. The file is deleted at the end, unless an error ends the
+    context."""
     command = editor(environment, "say it with -t and -b")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
     file = folder / "TEXT.md"

@@ -45,8 +45,8 @@ NOT_OFFERED = ("invoke", "llm serve", "auth device pair")
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A request to run a command. It has either a `command` with `args`, or the `words` of a command line,
-    whose output is laid out in `width` columns. With `follow`, the output of `words` is also written to
+    """A request to run a command, which is given either as a `command` with `args`, or as the `words` of a
+    command line. The output of `words` is laid out in `width` columns. With `follow`, it is also written to
     stderr while the command runs."""
 
     command: str = ""

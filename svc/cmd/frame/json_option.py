@@ -21,8 +21,8 @@ def with_fields(
     `--json=`.
 
     `params` are the options of the command. `is_fields` is called with the word after `--json` and the number
-    of other arguments, and returns whether that word is FIELDS. With `leading`, only words before the first
-    argument, which is a command, are considered."""
+    of other arguments, and returns whether that word is FIELDS. With `leading`, only the options before the
+    name of the command are considered."""
     joined: list[str] = []
     at = 0
     while at < len(words):

@@ -127,8 +127,8 @@ def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
 
 
 def require_offered(path: str, server: str | None, agent: bytes) -> None:
-    """Raise UsageError if the command at `path` may not run over SSH, because it needs files, changes too
-    much, or names another server."""
+    """Raise UsageError if the command at `path` may not run over SSH (`list_offered`), or if the user named a
+    `server`. `agent` is the public key of the forwarded SSH agent; it is empty if there is none."""
     if path in SIGNED and not agent:
         raise UsageError(f"{path}: {FORWARD}")
     if path not in list_offered(agent):

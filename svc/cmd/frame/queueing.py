@@ -5,8 +5,8 @@ sending it now.
     @answers(COLUMNS, Label)
     def create(ctx: Ctx, …) -> None: …
 
-A queueable command makes one change. Before the change, the only request that it may send is the one of
-`ctx.repo`."""
+A queueable command makes one change. Before the change, it may send only the request that looks up the
+repository (`ctx.repo`)."""
 
 from __future__ import annotations
 

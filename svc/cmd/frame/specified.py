@@ -1,5 +1,5 @@
-"""Commands that are in the specification but may be missing in this version. With this list `svc` can say so,
-instead of "unknown command"."""
+"""The commands that are planned for svc. Some may be missing in this version; with this list `svc` can say
+so, instead of "unknown command"."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ SPECIFIED = tuple(f"{group} {name}".strip() for group, names in _SPECIFIED.items
 
 
 def missing() -> list[str]:
-    """Return the specified commands that this version lacks."""
+    """Return the planned commands that this version lacks."""
     return [path for path in SPECIFIED if path not in COMMANDS]
 
 
 def not_built(group: str, words: list[str]) -> str | None:
-    """Return the command or group that `svc GROUP WORDS` names, if it is in the specification but missing in
-    this version. Otherwise return None."""
+    """Return the command or group that `svc GROUP WORDS` names, if it is planned but missing in this version.
+    Otherwise return None."""
     absent = missing()
     path, specified = group, None
     for word in words:

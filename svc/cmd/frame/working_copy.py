@@ -66,7 +66,7 @@ def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
 
 def reason_with_sizes(item: Skipped) -> str:
     """Return the reason why a file was skipped. If the file is too large, the reason has both sizes and a
-    remedy. It ends with the files that the branch keeps instead."""
+    remedy. If the branch keeps older files because of the skipped file, the reason ends with their names."""
     if item.cap is None:
         return item.reason + item.kept_words
     remedy = f"; {item.remedy}" if item.remedy else ""
@@ -89,7 +89,8 @@ def handles(who: Iterable[str]) -> str:
 
 
 def by_whom(live: Mapping[str, list[str]]) -> str:
-    """Return paths for a sentence, each with the handles of those who edited it: `x.py (by @ann), y.py`."""
+    """Return the paths in `live` for a sentence, each with the handles of the people who edited it: `x.py (by
+    @ann), y.py`."""
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 

@@ -53,8 +53,8 @@ def edit(
 ) -> None:
     """Change the title, text, labels or assignees of an issue
 
-    Without an option your editor opens with the current title and text. Only the author and moderators may
-    change an issue.
+    Without an option your editor opens with the current title and text. Only the author and people with the
+    role admin may change the title and the text.
 
     Examples:
     svc issue edit 12 -t "It ends after a minute"

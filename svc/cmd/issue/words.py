@@ -115,9 +115,9 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError if `--queue` is given. This command also needs `beside` (words for the error), and
-    only a single change can be queued. If `--queue` is not given, later errors of this command do not suggest
-    it."""
+    """Raise UsageError if `--queue` is given, because only a single change can be queued, and this command
+    also needs something else. `beside` says in the error what that is, such as "an editor". If `--queue` is
+    not given, later errors of this command do not suggest it."""
     if ctx.obj.queues:
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
     ctx.obj.can_queue = False
@@ -125,8 +125,8 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
-    """A context that replaces a 404 answer without a sentence by a NotFound. It says that no issue has this
-    number, or that the number belongs to a proposal. A 404 answer with a sentence is left unchanged."""
+    """A context that replaces a NotFound for which the server gave no reason. The new one says that no issue
+    has this number, or that the number belongs to a proposal. A NotFound with a reason is left unchanged."""
     try:
         yield
     except NotFound as error:

@@ -87,14 +87,14 @@ def pull(
     """Take a model into the cache: from a file, a repository or a registry
 
     OWNER/NAME is a repository on your server. Its newest seal is verified, and only bytes that no installed
-    model has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or an entry of models: in the
-    repository's .svc.yaml. Without TAG, default_model: of that file is pulled, or else the only model.
-    hf.co/OWNER/NAME:TAG and names without an owner come from registries. An interrupted pull continues where
-    it stopped.
+    model has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or an entry under `models` in
+    the repository's .svc.yaml. Without TAG, the `default_model` that .svc.yaml names is pulled, or else the
+    only model. hf.co/OWNER/NAME:TAG and names without an owner come from registries. An interrupted pull
+    continues where it stopped.
 
-    A FILE is not copied if the file system can share its bytes, by a reflink or else by a hard link. A file
-    behind a hard link is checked before it is loaded. If a model has several files (-00001-of-00003.gguf),
-    name any of them, and all are added. All SVC_HOMEs of a user share one cache.
+    A FILE is not copied if the file system can share its bytes, by a reflink or else by a hard link. If it is
+    shared by a hard link, the file is checked each time before it is loaded. If a model has several files
+    (-00001-of-00003.gguf), name any of them, and all are added. All SVC_HOMEs of a user share one cache.
 
     Examples:
     svc llm pull ./tiny.gguf

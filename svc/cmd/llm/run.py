@@ -157,8 +157,8 @@ def _read() -> str:
 
 
 def _answer(ctx: Ctx, talk: Any, text: str, verbose: bool) -> None:
-    """Send a prompt, and print the answer while it arrives. In a chat, Ctrl-C ends only the answer. In a
-    script it ends the command."""
+    """Send a prompt, and print the answer while it arrives; with `verbose`, also how many tokens a second the
+    model made. In a chat, Ctrl-C ends only the answer. In a script it ends the command."""
     from svc.console.markdown import MarkdownStream
 
     painted = MarkdownStream() if ctx.out.colours else None

@@ -51,8 +51,8 @@ def merge(
     The branch's changes since the common ancestor become edits of this folder. Texts that both sides changed
     are merged by lines and words. If that is not possible, the file gets the merged branch's version, and
     your version is kept as a copy beside it; svc resolve PATH ends such a conflict. Check the result, then
-    run svc merge --continue, or svc push. The seal records the merge, so that a proposal does not conflict
-    again. Exits 1 if there are conflicts.
+    run svc merge --continue, or svc push. The seal records the merge, so that a proposal of this branch does
+    not meet the same conflicts again. Exits 1 if there are conflicts.
 
     Files with unsealed edits are not changed; the command refuses to merge, and you push those edits first.
 
@@ -155,8 +155,8 @@ def _note(ctx: Ctx, done: MergeResult) -> None:
 
 
 def _stands(conflict: ConflictCopy, source: str) -> str:
-    """Return the middle of a message about a conflict. It says whether one side is a folder, and whose
-    version became the copy."""
+    """Return the words that follow the path in a message about a conflict. They say whether one side has a
+    folder there, and whose version became the copy."""
     if conflict.folder == "theirs":
         return f": {source} has a folder there; your file"
     if conflict.folder == "mine":

@@ -108,8 +108,8 @@ def remove(ctx: Ctx, org: Name, handle: Handle) -> None:
     """Remove a member, or take an invitation back
 
     The member loses every role in the organisation's repositories at once, including roles that were given
-    individually. Their open sockets, uploads and prepared seals end. Copies that they already have stay with
-    them. Anybody may leave, except the last admin.
+    individually. Their open sockets and uploads end, and so do their pushes and merges in progress. Copies
+    that they already have stay with them. Anybody may leave, except the last admin.
 
     Examples:
     svc org member remove acme bob

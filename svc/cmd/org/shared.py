@@ -23,8 +23,8 @@ def handle_of(typed: str) -> str:
 
 @contextlib.contextmanager
 def explain_missing_org(org: str) -> Iterator[None]:
-    """A context that replaces a 404 answer without a sentence by a NotFound. It says that the user is not a
-    member of an organisation of this name. A 404 answer with a sentence is left unchanged."""
+    """A context that replaces a NotFound for which the server gave no reason. The new one says that the user
+    is not a member of an organisation of this name. A NotFound with a reason is left unchanged."""
     try:
         yield
     except NotFound as error:

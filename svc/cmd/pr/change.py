@@ -49,8 +49,8 @@ def edit(
 ) -> None:
     """Change the title, text, base or people of a proposal
 
-    Without an option your editor opens with the current title and text. Only the author and moderators may
-    change the title, text and base.
+    Without an option your editor opens with the current title and text. Only the author and people with the
+    role admin may change the title, text and base.
 
     Examples:
     svc pr edit 12 -t "Parse dates and times" --add-reviewer bob

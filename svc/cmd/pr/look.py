@@ -94,8 +94,9 @@ def checkout(
 ) -> None:
     """Switch this folder to the branch of a proposal
 
-    If the branch was deleted, or is in another repository than this folder's, the newest version is shown
-    read-only, as svc switch shows a seal. To work on it, make a branch: svc repo branch NAME --from pr:12.
+    If the branch was deleted, or is in another repository than this folder's, the folder shows the proposal's
+    newest version read-only, as after svc switch SEAL. To work on it, make a branch: svc repo branch NAME
+    --from pr:12.
 
     Examples:
     svc pr checkout 12

@@ -80,11 +80,12 @@ def merge(
     computes the merge itself and signs it. Files that both sides changed are merged by lines. If that is not
     possible, the command names the files and merges nothing.
 
-    With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
-    when nothing blocks it. If one of the branches moves first, the merge is dropped and your inbox asks you
-    again.
+    With --auto the merge is signed now, although the proposal still waits for approvals, checks or its
+    author. It lands when nothing blocks it any more. If one of the branches moves first, the merge is dropped
+    and your inbox asks you again.
 
-    With --head nothing is merged if the branch has another newest seal, because somebody pushed meanwhile.
+    With --head nothing is merged if another seal has become the newest of the branch, because somebody pushed
+    meanwhile.
 
     --delete-branch with --squash or --rebase can leave the seals of the branch on no other branch. The
     command then asks, and prints the id with which the branch can be restored.
@@ -224,9 +225,9 @@ def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
 
 
 def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Print, after a merge that should also delete the branch, whether it is deleted, and the next step.
-    Returns whether it is deleted. `way_back` is the command that creates the branch again, which is printed;
-    "" means that there is none."""
+    """Print whether `svc pr merge --delete-branch` has deleted the branch, and the next step. Returns whether
+    the branch is deleted. `way_back` is the command that creates the branch again, which is printed; "" means
+    that there is no such command."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False

@@ -92,8 +92,8 @@ def comment(
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
-    """Raise UsageError unless the options of a comment on lines are consistent, and name either lines or a
-    thread."""
+    """Raise UsageError if the options of a comment on lines exclude each other, or if they name neither lines
+    nor a thread."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -119,8 +119,8 @@ ONE = (
 
 
 def place_of(ctx: Ctx, *, session: bool = True) -> ProposalPlace:
-    """Return the repository whose proposals the command is about. It is the one named by -R, or the folder's
-    repository; for a fork it is the fork's parent. With `session` False, it is read without a session."""
+    """Return the repository whose proposals the command is about. It is the repository named by -R, else the
+    folder's repository or, if that is a fork, its parent. If `session` is False, no session is needed."""
     place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
     if place.fork is not None:
         store_base(ctx.obj.home, place.fork.id, place.repo.id)
@@ -136,7 +136,8 @@ def say_place(ctx: Ctx, place: ProposalPlace) -> None:
 
 def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
     """Return the repository and the proposal that the user named. In the folder of a fork, the repository is
-    the fork's parent, and a note says so. Raises NotFound if there is no such proposal."""
+    the fork's parent, and a note says so. If `session` is False, no session is needed. Raises NotFound if
+    there is no such proposal."""
     ctx.obj.can_queue &= finding.number_in(typed) is not None
     place = place_of(ctx, session=session)
     proposal = finding.find(ctx.obj, ctx.reader, place, typed)

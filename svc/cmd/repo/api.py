@@ -61,7 +61,7 @@ def api(
 
     The request has your session and is signed like every other request. A path without a leading slash is
     below /api/v1/. With GET the fields become the query. An answer with an error is printed, too, and the
-    exit code is then 1 (4 for 401).
+    exit code is then 1, or 4 if the status is 401.
 
     Examples:
     svc repo api handles/me

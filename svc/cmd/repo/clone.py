@@ -42,8 +42,9 @@ def clone(
 
     Copies the last seal of the branch, and verifies every seal and file. With -b TAG or -b SEAL, that seal is
     copied read-only. Parts of large files that this machine already has are not fetched. To continue an
-    interrupted clone, run the command again. It then exits with 1 if one of your files was in the way; svc
-    resolve ends such a conflict. Public repositories need no session. The address for git clone also works.
+    interrupted clone, run the command again. If one of your files is in the way of a file of the clone, the
+    command exits with 1; svc resolve ends such a conflict. Public repositories need no session. The address
+    for git clone also works.
 
     Examples:
     svc repo clone alice/notes

@@ -26,7 +26,7 @@ def executable(
 
     The server does not store executable bits. Files that are listed under `executable:` in .svc.yaml become
     executable when a clone, a pull or a restore writes them. The list has paths and patterns. The next push
-    sends it.
+    sends the changed .svc.yaml.
 
     Examples:
     svc repo executable

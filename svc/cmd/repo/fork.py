@@ -54,8 +54,8 @@ def fork(
     original. Their bytes are not copied, but the fork counts for its owner's quota like any other repository.
     Only public repositories can be forked, and a fork stays public. Propose your changes with `svc pr create
     -R OWNER/NAME --head YOU:BRANCH`. If some paths are visible only to the original's writers, the fork has
-    only digests of these paths. They are in none of its folders, its seals keep them unchanged, and nothing
-    can be proposed from the fork.
+    only digests of these paths. A folder that is linked to the fork does not contain these paths, the fork's
+    seals keep them unchanged, and nothing can be proposed from the fork.
 
     Examples:
     svc repo fork alice/notes --clone

@@ -23,9 +23,10 @@ def git_ignored(
 ) -> None:
     """Show new files that git ignores for you alone, and leave them out
 
-    git ignores files that .git/info/exclude and its core.excludesFile name, on this machine only. svc has no
-    such rules. So svc push asks before it sends these files, and svc watch does not send them. --write adds a
-    line for each to .svcignore, which everybody who has the repository sees.
+    On this machine only, git also ignores the files that .git/info/exclude and the file of git's setting
+    core.excludesFile name. svc does not use these rules. So svc push asks before it sends these files, and
+    svc watch does not send them. --write adds a line for each to .svcignore, which everybody who has the
+    repository sees.
 
     Examples:
     svc repo git-ignored

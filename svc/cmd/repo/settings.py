@@ -140,7 +140,7 @@ def unarchive(ctx: Ctx, repository: Repository = "") -> None:
 def delete(ctx: Ctx, repository: Repository = "", dry_run: DryRun = False) -> None:
     """Delete a repository; it can be restored for 30 days
 
-    Prints the id that restores it. The name stays reserved until then.
+    Prints the id that restores it. The name stays reserved during these 30 days.
 
     Examples:
     svc repo delete alice/notes --yes
@@ -181,7 +181,8 @@ def restore(ctx: Ctx, id: Annotated[str, typer.Argument(help="What svc repo dele
 
 def _beside_repository(ctx: Ctx, words: list[str], usage: str) -> str:
     """Return the only word without a slash among `words`. A word with a slash sets the command's repository.
-    Raises UsageError, with the command's `usage`, if there are other words."""
+    Raises UsageError, with the command's `usage`, unless there is one word without a slash and at most one
+    with a slash."""
     others = [word for word in words if "/" not in word]
     named = [word for word in words if "/" in word]
     if len(others) != 1 or len(named) > 1:

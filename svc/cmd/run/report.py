@@ -42,8 +42,8 @@ def create(
 ) -> None:
     """Record a run of a check on a seal
 
-    Without --seal and --branch, the run is recorded on the last seal of this folder. Each further run of a
-    check on a seal is its next attempt. Without --status and --conclusion the run is queued.
+    Without --seal and --branch, the run is recorded on the last seal of this folder. A further run of the
+    same check on the same seal is the next attempt. Without --status and --conclusion the run is queued.
 
     Examples:
     svc repo run create ci/test --details-url https://ci.example/42

@@ -117,7 +117,7 @@ def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTER
 
 
 def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
-    """Print checks as a table, or with all their fields as data."""
+    """Print checks as a table, or with all their fields if an option such as `--json` asks for data."""
     columns = FIELDS if ctx.out.format.as_data else TABLE
     ctx.out.rows(items, columns, SealCheck, empty="no checks")
 

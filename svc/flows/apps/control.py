@@ -46,9 +46,9 @@ def wait(
     process: subprocess.Popen[bytes] | None,
     over: Callable[[AppState], bool],
 ) -> AppState:
-    """Wait until `over` returns True for the app's state, or until its supervisor has ended. Returns the
-    state. `process` is the supervisor, or None if another command started it. Raises AppFailed if the
-    supervisor ended without recording a state."""
+    """Wait until `over` returns True for the app's state, or until its supervisor (the process that runs the
+    app) has ended. Returns the state. `process` is the supervisor, or None if another command started it.
+    Raises AppFailed if the supervisor ended without recording a state."""
     while True:
         code = process.poll() if process is not None else ALREADY
         state = state_of(apps, app)

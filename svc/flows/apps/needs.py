@@ -23,7 +23,7 @@ from svc.http.origin import parse_origin
 
 class Needs(NamedTuple):
     """The models that an app needs, and whether it needs the local LLM server at all. `preferred` is a model
-    to use instead of the first one, if it is available."""
+    to use instead of the first of `models`, if that model is available."""
 
     server: bool
     models: list[ModelName]
@@ -31,8 +31,8 @@ class Needs(NamedTuple):
 
 
 def needs_of(manifest: RepoManifest) -> Needs:
-    """Return the models that a manifest names under `models:` and `ollama_tag`. Raises UsageError for a text
-    that is not the name of a model."""
+    """Return the models that an app's manifest (its `.svc.yaml`) names under `models:` and `ollama_tag`.
+    Raises UsageError for a text that is not the name of a model."""
     names = [parse(name) for name in manifest.models]
     preferred = _parse_preferred(manifest.ollama_tag, names)
     uses = manifest.launch is not None and bool(manifest.launch.placeholders)
@@ -64,8 +64,8 @@ class ModelProvider:
         self._server, self._note, self._tell = Server(port), note, tell
 
     def bring_all(self, needs: Needs) -> ModelName | None:
-        """Pull the missing models. Returns the model that the app is given as its first; None if the app
-        needs no model. Raises the errors of a pull."""
+        """Pull the missing models. Returns the main model of the app, which is the preferred one or else the
+        first of its list; None if the app needs no model. Raises the errors of a pull."""
         first, rest = needs.models[:1], needs.models[1:]
         chosen = [self._bring_first(name, needs.preferred) for name in first]
         for name in rest:
@@ -111,8 +111,8 @@ class ModelProvider:
             bring(self._server, self._models, name)
 
     def _require_no_other_server(self, name: ModelName) -> None:
-        """Raise UsageError if the name of a model contains a server that is not the folder's own. A manifest
-        must not choose a server, except a registry of models."""
+        """Raise UsageError if the name of a model contains a server, unless it is the command's own server or
+        a registry of models. An app's manifest must not choose any other server."""
         if not name.host or registry.origin_of(name, self._where.environment) is not None:
             return
         own = None

@@ -1,9 +1,9 @@
 """Finds the apps that this machine knows. svc stores about each app:
 
-SVC_HOME/apps/<id, with + for />/
+SVC_HOME/apps/ID/      where ID is the id of the app, with + in place of /
     app.json      its folder, and the repository that it was installed from
     allowed       the digest of the launch that the user has allowed
-    lock          held by its supervisor, released when that ends
+    lock          held by the supervisor (the process that runs the app) until it ends
     state.json    the state that the supervisor reports
     log           the app's output, if it has no terminal
     files/        the folder of an installed app"""
@@ -166,8 +166,8 @@ def _is_text(path: str) -> bool:
 
 
 def manifest_of(app: App) -> RepoManifest:
-    """Return the manifest in the app's folder. Raises NoLaunch if it cannot be read, Invalid if it is
-    malformed."""
+    """Return the manifest (`.svc.yaml`) in the app's folder. Raises NoLaunch if it cannot be read, Invalid if
+    it is malformed."""
     file = Path(app.folder) / MANIFEST
     try:
         with file.open("rb") as source:

@@ -72,9 +72,9 @@ class Supervisor:
         self._signals = Signals()
 
     def run(self) -> int:
-        """Launch the app and wait for its end. Returns its exit code; after a signal that is 128 plus the
-        signal's number. Raises AlreadyLocked if the app is already running, or the error that prevents the
-        launch."""
+        """Launch the app and wait for its end. Returns its exit code. If a signal ended the app, the code is
+        128 plus the signal's number. Raises AlreadyLocked if the app is already running, or the error that
+        prevents the launch."""
         self._apps.record(self._app)
         command = f"svc app launch {self._app.id}"
         with hold_lock(self._folder / LOCK, command, LOOKED_SECONDS), self._signals.listen():
@@ -266,8 +266,8 @@ def _require_free(ready: Ready | None) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait until the program has ended, and return its exit code. After a signal that is 128 plus the
-    signal's number. Ctrl-C on the terminal is left to the program."""
+    """Wait until the program has ended, and return its exit code. If a signal ended the program, the code is
+    128 plus the signal's number. Ctrl-C on the terminal is left to the program."""
     while True:
         with suppress(KeyboardInterrupt):
             return _as_shell(process.wait())

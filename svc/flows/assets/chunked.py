@@ -23,10 +23,10 @@ TRIES = 2  # rounds of sending: the relay's collector may delete chunks meanwhil
 def send(
     api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], replaces: str = ""
 ) -> Asset:
-    """Upload a file that is too large to be sent in one piece (above the blob cap), and return the asset.
-    `done` is called with the number of bytes that the server has. `replaces` is the BLAKE3 of the asset to
-    replace, or "" if the asset is new. Raises AssetExists before any byte is sent, and ClientError if the
-    file changes during the upload."""
+    """Upload a file that is too large to be sent in one piece, and return the asset. `done` is called with
+    the number of bytes that the server has. `replaces` is the BLAKE3 of the asset to replace, or "" if the
+    asset is new. Raises AssetExists before any byte is sent, and ClientError if the file changes during the
+    upload."""
     try:
         with file.path.open("rb", buffering=0) as opened:
             listed = chunks_of(opened, file.digest)

@@ -31,8 +31,8 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """Read the files at these paths, each once, and describe them. Raises UsageError for a file that cannot
-    be an asset."""
+    """Read the files at these paths, and describe them. Raises UsageError for a file that cannot be an asset,
+    and for two files of the same name."""
     files: dict[str, LocalFile] = {}
     for typed in paths:
         file = _read_file(Path(typed))

@@ -25,7 +25,7 @@ def format_content(content: Any) -> str:
 
 def parse_content(text: str, json: bool) -> Any:
     """Return a document's content from the text of a file. It is the text itself or, if `json` is True, the
-    JSON value in it. Raises UsageError if the text is not JSON then."""
+    JSON value in it. Raises UsageError if `json` is True and the text is not JSON."""
     if not json:
         return text
     try:

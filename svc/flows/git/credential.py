@@ -90,8 +90,9 @@ def password_for(request: PasswordRequest, sessions: Sessions) -> Password | Non
 
 
 def narrow_token(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
-    """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the public
-    keys of the server that may have signed the token: it maps the number of each key to the key in base64."""
+    """Return the token of a credential, narrowed to reading one repository for an hour. `keys` has the
+    server's public keys, one of which signed the token: it maps the number of each key to the key in
+    base64."""
     expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
     try:
         roots = {int(number): unb64u(key) for number, key in keys.items()}

@@ -21,8 +21,9 @@ from svc.flows.place.where import Where
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Two branches, tags or seals to compare; "" means that of the folder. If `direct` is True, the two are
-    compared with each other. Otherwise the second is compared with their common ancestor."""
+    """Two branches, tags or seals to compare; "" means the last seal of the folder (HEAD). If `direct` is
+    True, the two are compared with each other. Otherwise the second is compared with their common
+    ancestor."""
 
     base: str
     head: str

@@ -194,8 +194,8 @@ def _take(
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
-    """Add the result at a path without conflict to `work`. `way` is the file to take, the merged text, or
-    None to remove the file. `mine` is this side's file."""
+    """Note in `work` the result at a path that has no conflict. `way` is the file to take, the merged text,
+    or None to remove the file. `mine` is this side's file."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)
@@ -218,9 +218,9 @@ def _conflict(
     base: TreeEntry | None,
     clashes: list[TextConflict],
 ) -> None:
-    """Add a conflict at `path` to `work`. The path gets `theirs`, and `mine` becomes the conflict copy. If
-    one side deleted the file and the other edited it, the edited file stays. `clashes` are the conflicting
-    lines."""
+    """Note in `work` that there is a conflict at `path`. The path gets `theirs`, and `mine` becomes the
+    conflict copy. If one side deleted the file and the other edited it, the edited file stays. `clashes` are
+    the conflicting lines."""
     if mine is None or theirs is None:
         if mine is not None or theirs is not None:
             work.result.kept.append(path)
@@ -247,8 +247,8 @@ def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool
 
 
 def _keep_directory(copy: WorkingCopy, work: _Work, path: str, ours: Tree, theirs: Tree) -> None:
-    """Add a conflict of a file and a directory to `work`. The directory keeps `path`. The file, from either
-    side, becomes a conflict copy beside it."""
+    """Note in `work` that a file and a directory conflict at `path`. The directory keeps `path`. The file,
+    from either side, becomes a conflict copy beside it."""
     kept_as = _free_name(copy, work, path)
     file = ours.get(path) or theirs[path]
     work.files[kept_as] = file

@@ -1,7 +1,7 @@
 """Pulls models in the background, for programs that do not wait for them. For each pull there is a folder:
 
 SVC_HOME/downloads/<digest of the name>/
-    lock          held by the process that pulls, released when that ends
+    lock          held by the process that pulls, until it ends
     state.json    its progress"""
 
 from __future__ import annotations

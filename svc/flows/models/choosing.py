@@ -45,9 +45,9 @@ def choose(
     files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | OtherModel:
     """Return the model that a tag names. It is a file whose stem ends in the tag, else a folder, else an
-    entry of `models:` in the manifest. Without a tag (`latest`), it is `default_model`, else the first of
-    `models:`, else the only model. Raises NoSuchModel, which lists the models. `repository` is the
-    repository's name for errors."""
+    entry of `models:` in the manifest (`.svc.yaml`). Without a tag (`latest`), it is `default_model`, else
+    the first of `models:`, else the only model. Raises NoSuchModel, which lists the models. `repository` is
+    the repository's name for errors."""
     models = _models(files)
     if tag != LATEST or _matching_models(models, tag):
         model = _find_model(models, manifest, tag, repository)

@@ -1,5 +1,6 @@
-"""Downloads the files of models as blobs. Checks first that the disk has enough space. Only one process at a
-time downloads a blob, and chunks that this machine already has are not downloaded."""
+"""Downloads the files of models into the store of models, where each file is a blob: it is named by its
+SHA-256. Checks first that the disk has enough space. Only one process at a time downloads a blob, and chunks
+that this machine already has are not downloaded."""
 
 from __future__ import annotations
 
@@ -122,8 +123,8 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: PullReport) -> str:
-    """Complete the file of a part, and turn it into a blob. Returns its SHA-256. If this fails, received
-    bytes are kept for the next attempt, unless they are wrong."""
+    """Complete the file of a part, and move it into the store of models as a blob. Returns its SHA-256. If
+    this fails, received bytes are kept for the next attempt, unless they are wrong."""
     first, second = hashlib.sha256(), blake3()
 
     def seen(data: bytes) -> None:

@@ -59,9 +59,9 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, typed: ModelName) -> _FoundModel:
-    """Find the model that the typed name means. The manifest of a repository may refer to another repository
-    of the same server, or to a model of a registry. Raises NoSuchModel if the model does not exist, or if the
-    manifest refers to another server."""
+    """Find the model that the typed name means. The `.svc.yaml` of a repository may refer to another
+    repository of the same server, or to a model of a registry. Raises NoSuchModel if the model does not
+    exist, or if `.svc.yaml` refers to another server."""
     name, label = typed, typed.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)

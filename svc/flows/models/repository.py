@@ -97,8 +97,8 @@ def _write(
     report: PullReport,
 ) -> ChunkList | None:
     """Download the missing bytes of a file of the repository into the file `fd`. `seen` is called with all
-    bytes of the file, in order. Returns the file's list of chunks; None for a small file. Raises
-    WrongBytes."""
+    bytes of the file, in order, and `note` with sentences for the user. Returns the file's list of chunks;
+    None for a small file. Raises WrongBytes."""
     if file.size <= BLOB_FILE:
         data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
         if data is None:

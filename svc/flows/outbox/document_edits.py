@@ -2,8 +2,8 @@
 
 All edits of a document on this device are joined into one action. It has the new content, and the version
 `base` on which the first edit was based. Once the action was sent without getting an answer, its request must
-not change, so later edits become its member `later`. When the server has answered with what others changed,
-`later` becomes a new action that is based on that version."""
+not change, so later edits become its member `later`. The server's answer is a version that includes the
+changes of others. `later` then becomes a new action, which is based on this version."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def latest(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_edit(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
-    """Return the value of an action after one more edit. `content` is the new content, to which the edit
-    changed the latest one."""
+    """Return the value of an action after one more edit. `content` is the content after that edit. `title` is
+    the new title, or None if the edit keeps the title."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
     named = {} if title is None else {"known_title": title}
     if not action.attempts:

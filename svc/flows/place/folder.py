@@ -23,8 +23,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context that replaces a 404 answer without a sentence by a NotFound with the repository's name. Such
-    an answer does not say whether the repository was deleted or its name is wrong."""
+    """A context that replaces a NotFound for which the server gave no reason by one with the repository's
+    name. Without a reason it is not known whether the repository was deleted or its name is wrong."""
     try:
         yield
     except NotFound as error:
@@ -133,8 +133,9 @@ def rename_link(where: Where, repo: Repo) -> None:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """Return how a command waits for the lock of the folder: how long, and under which name others see it.
-    `link` is the link that the folder must still have when the lock is free."""
+    """Return the `Turn` with which a command waits for the lock of the folder. It says how long the command
+    waits, and under which name others see it. `link` is the link that the folder must still have when the
+    lock is free."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")

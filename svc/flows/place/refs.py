@@ -227,9 +227,8 @@ def _raise_missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """A context that replaces a 404 answer without a sentence by a NotFound. It says that `repo` has no
-    `what`. `remedy` is the command to name at the end of the sentence. A 404 answer with a sentence is left
-    unchanged."""
+    """A context that replaces a NotFound for which the server gave no reason. The new one says that `repo`
+    has no `what`, and names the command `remedy`. A NotFound with a reason is left unchanged."""
     try:
         yield
     except NotFound as error:

@@ -34,9 +34,10 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Where:
-    """The context of one command. `given` has the global options that the user typed, by name; `repo` and
-    `server` are used here. `note` prints a note to the user. `progress` is called with the progress.
-    `command` is the command's name, which others see who wait for the folder."""
+    """The context of one command. `given` has the global options that the user typed, by name; this class
+    uses `repo` and `server`. `note` prints a note to the user. `progress` is called with the progress of the
+    command. `command` is the command's name, which is shown to other commands that wait for the folder's
+    lock."""
 
     def __init__(
         self,
@@ -352,8 +353,8 @@ def read_address(typed: str) -> RepoAddress:
 
 
 def _as_linked(link: RepoLink) -> Repo:
-    """Return the repository with the facts that its folder's link has: id, name and class. Used if no server
-    is asked."""
+    """Return the linked repository with what the link states: its id, name and class. Its other fields are
+    not known. Used if no server is asked."""
     from localstore.core.model.repo import Repo
 
     owner, _, name = link.repo.partition("/")

@@ -123,7 +123,8 @@ def from_branch(
 
 
 def open_in_both(api: Api, place: ProposalPlace, proposal: Proposal) -> bool:
-    """Return whether this proposal is open, and the fork has an open proposal with the same number."""
+    """Return whether this proposal of a fork's parent is open, and the fork itself has an open proposal with
+    the same number."""
     if place.fork is None or proposal.state != "open":
         return False
     try:
@@ -134,8 +135,8 @@ def open_in_both(api: Api, place: ProposalPlace, proposal: Proposal) -> bool:
 
 @contextmanager
 def explain_missing_proposal(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """A context that replaces a 404 answer without a sentence by a NotFound. It says that no proposal has
-    this number, or that the number belongs to an issue. `more` is the end of the sentence."""
+    """A context that replaces a NotFound for which the server gave no reason. The new one says that no
+    proposal has this number, or that the number belongs to an issue. `more` is the end of its sentence."""
     try:
         yield
     except NotFound as error:

@@ -125,9 +125,9 @@ def by_device_key(
 ) -> Session:
     """Sign in by proving that this machine has its device key. Stores the session and returns it.
 
-    If the handle is free, a new account is created with it. If the account with this handle has this key, it
-    is signed in. Otherwise `pair` is needed, which is a code from `svc auth device add`. Without a code
-    HandleTaken is raised."""
+    If the handle is free, a new account with this handle is created. If the account with this handle already
+    has this machine's key, the machine is signed in. Otherwise `pair` is needed, which is a code from `svc
+    auth device add`. Without a code HandleTaken is raised."""
     identity = sessions.identity
     account = argument(check_handle, handle)
     code = argument(normalise_pairing_code, pair) if pair else None
@@ -195,7 +195,8 @@ def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> OpenedChallenge:
     """Decrypt a challenge of the server. Raises ServerMisbehaved if it cannot be decrypted, or if it names
-    another server as its origin. The server could use the answer to sign in to that server."""
+    another server as its origin. Otherwise the server could use the answer to sign in to the other server as
+    the user."""
     if not same_server(origin, body.origin):
         raise ServerMisbehaved(
             f"{origin} says that its address is {body.origin!r}; if you trust it, sign in there (--server)"
