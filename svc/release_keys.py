@@ -3,7 +3,7 @@ builds that it makes.
 
 A build trusts at most two keys: the one that signed it, and the next one. So a build that is signed with the
 next key is still accepted by older programs. In a checkout or an installed package the list is empty, because
-these are not upgraded in this way."""
+`svc upgrade` does not upgrade them."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ class OpenTexts:
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:
-        """Tell the other people on the branch where the cursor is that a client reported last, at most four
-        times a second."""
+        """Tell the other people on the branch the position of the cursor, as a client reported it last. This
+        happens at most four times a second."""
         state = self._state
         now = time.monotonic()
         if self._cursor is None or now < self._here_at + (HERE_AGAIN if self._cursor_reported else HERE_EACH):
@@ -228,7 +228,7 @@ class OpenTexts:
                 editor.say(SheetEvent("kept", sheet.last, state=state.light, queued=queued, detail=why))
 
     def send_people(self) -> None:
-        """Send each client the list of the people who edit the same text."""
+        """Send each client the list of the people who edit the same text as this client."""
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
             people = [

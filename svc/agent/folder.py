@@ -50,7 +50,7 @@ class WatchedFolder:
 
     `say` is called with each event. `gone` is called with the reason when the folder is no longer watched.
     The agent's process sets `followers`, the number of clients that want the folder watched, and `detached`,
-    which is True if the folder stays watched without such clients."""
+    which is True if the folder stays watched even when no client wants it."""
 
     def __init__(
         self,

@@ -89,8 +89,8 @@ T = TypeVar("T")
 
 
 def receive_messages(inbox: queue.SimpleQueue[T], seconds: float | None) -> Iterator[T]:
-    """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first message,
-    without limit if it is None."""
+    """Yields the messages of the inbox until it is empty. Waits at most `seconds` for the first message; None
+    means no limit."""
     try:
         yield inbox.get_nowait() if seconds == 0 else inbox.get(timeout=seconds)
         while True:

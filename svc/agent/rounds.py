@@ -199,7 +199,7 @@ class FolderRounds:
 
     def _withdraw(self, copy: WorkingCopy) -> None:
         """Withdraw updates that were made while the relay was unreachable and whose change is no longer in
-        the folder. Newer changes of the same paths are sent instead."""
+        the folder. If the folder has a newer change of the same path, that change is sent instead."""
         state = self._state
         state.returned = False
         try:

@@ -44,8 +44,9 @@ class Api:
         return self.http.credential is not None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
-        """Send a request to an endpoint, with these path parameters. `body` and `query` are structs of the
-        types that the endpoint declares; a body of bytes is sent unchanged. Returns the decoded answer.
+        """Send a request to an endpoint. `path` has the parameters of the endpoint's path. `body` and `query`
+        are structs of the types that the endpoint declares; a body of bytes is sent unchanged. Returns the
+        decoded answer.
 
         Raises the error that the server answers, ServerUnreachable, or ServerMisbehaved for an invalid
         answer.

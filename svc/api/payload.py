@@ -66,7 +66,7 @@ class PayloadCalls:
     def get_pack(
         self, repo_id: str, digests: Sequence[bytes], at: str | None = None
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """A context that yields a pack with these objects, as pieces of bytes. `at` is a seal that contains
-        them. It is needed if some paths are hidden from the user."""
+        """A context that yields a pack with the objects `digests`, as pieces of bytes. `at` is a seal that
+        contains these objects. It is needed if some paths are hidden from the user."""
         body, query = b"".join(digests), AtQuery(at=at)
         return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

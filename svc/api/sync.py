@@ -77,8 +77,9 @@ class SyncCalls:
         wait: int = 0,
     ) -> PollAnswer:
         """Ask for new events and frames. The server waits up to `wait` seconds for the first event or frame.
-        `since` is the position in the event log after which events of these repositories are wanted. If it is
-        None, only the current position is returned. `channels` are the branches whose frames are wanted."""
+        `since` is the position in the event log after which events of the repositories `repo_ids` are wanted.
+        If it is None, only the current position is returned. `channels` are the branches whose frames are
+        wanted."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 

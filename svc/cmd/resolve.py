@@ -51,8 +51,8 @@ def conflicts(ctx: Ctx) -> None:
 
     The file at PATH has the version that arrived first, and KEPT_AS is the copy with your version. LINES and
     KEPT_LINES are the line numbers where the two texts differ. BY is the author of the version that arrived
-    first. svc resolve PATH ends a conflict. If a path has several conflicts, name the copy instead. Exits 1
-    if there is a conflict.
+    first. svc resolve PATH ends a conflict. If a path has several conflicts, give svc resolve the path of the
+    copy instead. Exits 1 if there is a conflict.
 
     Examples:
     svc conflicts

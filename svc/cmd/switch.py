@@ -35,10 +35,10 @@ def switch(
 ) -> None:
     """Switch this folder to another branch, or show a tag or seal
 
-    Edits that were not pushed are kept if their files are the same on the target. Otherwise the switch is
-    refused and the files are named, unless --merge or --force is given. A tag or seal is shown read-only, and
-    pushes are refused until the folder is on a branch again. "svc switch -" returns to the previous branch,
-    tag or seal.
+    Edits that were not pushed are kept if the target has the same version of the edited files. Otherwise the
+    switch is refused and the files are named, unless --merge or --force is given. A tag or seal is shown
+    read-only, and pushes are refused until the folder is on a branch again. "svc switch -" returns to the
+    previous branch, tag or seal.
 
     Examples:
     svc switch parser

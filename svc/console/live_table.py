@@ -64,7 +64,7 @@ class Region:
         self._lines: list[str] = []
 
     def paint(self, lines: Sequence[str]) -> None:
-        """Replace the lines on the terminal by these. Only changed lines are written."""
+        """Replace the lines on the terminal by `lines`. Only changed lines are written."""
         old, high = self._lines, len(self._lines)
         pieces, row = [], high  # row: of the cursor, counted from the first line
         for at, line in enumerate(lines[:high]):

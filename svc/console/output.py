@@ -311,7 +311,7 @@ class Out:
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
         """Return the names of the fields that `--json` accepts. Raises TypeError if the command did not
-        declare one of these columns (with `answers`)."""
+        declare all of these columns (with `answers`)."""
         given = _names(columns) + members(model)
         if self.answers is None:
             return given

@@ -18,7 +18,8 @@ Record = dict[str, Any]
 
 class Format(msgspec.Struct, frozen=True):
     """The output format that the user's options request. `fields` are the fields given to `--json`. It is
-    empty if `--json` was given without fields, which means the table's columns, and None without `--json`."""
+    None without `--json`. It is empty if `--json` was given without fields; then the table's columns are
+    printed."""
 
     fields: tuple[str, ...] | None = None
     jq: str | None = None

@@ -29,8 +29,8 @@ class Column(msgspec.Struct, frozen=True):
     value is the record's member `name`.
 
     `kind` says how the value is formatted for people. Values of the kind `name` are never cut, because users
-    type them again. `spare` says which columns are dropped first on a narrow terminal: those with the highest
-    number. A column with 0 is never dropped."""
+    type them again. On a narrow terminal, columns with the highest number `spare` are dropped first. A column
+    with 0 is never dropped."""
 
     name: str
     get: Callable[[Record], Any] | None = None

@@ -29,8 +29,9 @@ UNMARKED = "unmarked"  # 1 while files may lack a bit that the manifest gives th
 
 
 class Executable(msgspec.Struct):
-    """The executable files of a folder. `listed` are those that `.svc.yaml` lists, `unlisted` the others.
-    `unfit` are files whose names cannot be listed. `written` says whether `.svc.yaml` was changed."""
+    """The executable files of a folder. `listed` are the files that `.svc.yaml` lists, `unlisted` the other
+    executable files. `unfit` are files whose names cannot be listed. `written` says whether `.svc.yaml` was
+    changed."""
 
     listed: list[str] = msgspec.field(default_factory=list)
     unlisted: list[str] = msgspec.field(default_factory=list)

@@ -142,7 +142,7 @@ def index_warnings(copy: WorkingCopy) -> list[str]:
 
 def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
     """Return a warning for each line of `.stignore` that Syncthing and svc read differently. Each warning is
-    returned only once for the same `command`."""
+    returned only once for each `command`, which is the name of the running command."""
     warnings = {f"{command} {line}": line for line in read_otherwise(copy)}
     fresh = _not_noted_before(copy, [*warnings]) if warnings else set()
     return [line for key, line in warnings.items() if key in fresh]
@@ -170,7 +170,7 @@ def warn_unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str
 
 
 def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
-    """Return those of `texts` that were not reported to the user before. They are stored as reported."""
+    """Return the `texts` that were not reported to the user before, and record them as reported."""
     raw = copy.db.get(NOTED)
     noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
     fresh = {*texts} - {*noted}

@@ -110,7 +110,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list[str]) -> None:
-    """Remove what a push would not send from the result. Files over a size cap move from `changed` and `new`
+    """Remove from the result what a push would not send. Files over a size cap move from `changed` and `new`
     to `skipped`. Files that are missing in the folder, but stay on the branch because svc cannot send what is
     in their place, are taken out of `removed`."""
     excluded = find_unsendable(copy, scan, result.changed, result.new, result.removed)

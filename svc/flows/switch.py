@@ -59,10 +59,10 @@ class _Edit(msgspec.Struct, frozen=True):
 
 def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> SwitchResult:
     """Switch the folder to `target`. `mode` says what happens to edits. `plain` keeps edits of files that are
-    the same in the target, and raises LocalEdits if there are others. `merge` merges all edits, and `force`
-    moves them to the trash. If the old branch was deleted or is protected, all differences from the last seal
-    count as edits. Raises NotFound, before anything changes, if the target does not exist. Raises MergeOpen
-    while a merge is not sealed."""
+    the same in the target, and raises LocalEdits if there are other edits. `merge` merges all edits, and
+    `force` moves them to the trash. If the old branch was deleted or is protected, all differences from the
+    last seal count as edits. Raises NotFound, before anything changes, if the target does not exist. Raises
+    MergeOpen while a merge is not sealed."""
     if target.seal is None:
         ref_name(target.branch)
     target.transport.ref()

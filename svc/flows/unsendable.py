@@ -23,7 +23,7 @@ class Unsendable(NamedTuple):
 
     @property
     def paths(self) -> set[str]:
-        """The paths of all these changes."""
+        """The paths of all changes that a push does not send."""
         return {*self.over, *(path for paths in self.kept.values() for path in paths)}
 
 

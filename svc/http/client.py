@@ -353,7 +353,7 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Return how many seconds to wait before the next attempt. None if there is none, because this
+        """Return how many seconds to wait before the next attempt. None if no attempt follows, because this
         response is the result."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
@@ -364,7 +364,7 @@ class Http:
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
         """Return whether to sign the request with the user's device key. That is so if the server refused the
-        token because it lacks the right, and the device key can sign instead."""
+        request because its token lacks the right, and the device key can sign the request instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None

@@ -162,8 +162,8 @@ class CountedStream(httpcore.NetworkStream):
 
 class CountingBackend(httpcore.NetworkBackend):
     """Opens connections with limits (`CountedStream`). `proxy` is (host, port) of the proxy, which errors
-    name. `works` is a function that asks the server whether it works. `link` is used to connect, instead of
-    the network, in a session over SSH."""
+    name. `works` is a function that asks the server whether it works. `link` is the link to the relay,
+    through which connections are opened in a session over SSH."""
 
     def __init__(
         self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None

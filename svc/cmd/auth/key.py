@@ -95,8 +95,8 @@ def rotate(
 ) -> None:
     """Give an API key a new secret
 
-    The old secret becomes invalid at once, or after the seconds of --overlap. A secret that is older than the
-    old one becomes invalid now. The new secret is printed only this once.
+    The old secret becomes invalid at once, or after the seconds of --overlap. Secrets from before the old one
+    become invalid now. The new secret is printed only this once.
 
     Examples:
     svc auth key rotate 0198c0de --overlap 3600

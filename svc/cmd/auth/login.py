@@ -183,7 +183,8 @@ def logout(ctx: Ctx) -> None:
 
 
 def _forget_seen(home: Path, origin: str) -> None:
-    """Delete what this device has cached of the server. It belongs to the account that was signed in."""
+    """Delete what this device has cached of the server, because it belongs to the account that was signed
+    in."""
     file = home / known.FILE
     if file.exists():
         store = known.Store(file)

@@ -91,8 +91,8 @@ def require_person(ctx: Ctx, action: str) -> None:
 
 
 def confirm(ctx: Ctx, digits: str, effect: str) -> bool:
-    """Show the six digits, ask whether the other device shows the same, and return the answer. With `--yes`,
-    returns True without asking. `effect` says in the question what happens after a yes."""
+    """Show the six digits, ask whether the other device shows the same digits, and return the answer. With
+    `--yes`, returns True without asking. `effect` says in the question what happens after a yes."""
     ctx.out.note(f"Digits: {digits[:3]} {digits[3:]}")
     if ctx.obj.given.get("yes"):
         return True

@@ -72,7 +72,7 @@ def shared_options() -> list[TyperOption]:
 
 
 class Command(TyperCommand):
-    """One command: its own options, the global ones, and examples in its help."""
+    """A command with its own options, the global options, and examples in its help."""
 
     context_class = Ctx
     answers: Answers

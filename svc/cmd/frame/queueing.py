@@ -105,8 +105,7 @@ def catching_queued(out: Out, home: Home) -> Iterator[None]:
 
 
 def print_queued(out: Out, home: Home, entry: QueuedAction) -> None:
-    """Print a queued action (as data with `--json`), and tell a running agent about it, which sends it at
-    once."""
+    """Print a queued action (as data with `--json`), and tell a running agent to send it at once."""
     from svc.flows.outbox.actions import describe_action
 
     _tell_agent(home)

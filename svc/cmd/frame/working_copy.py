@@ -39,7 +39,7 @@ def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) ->
 
 
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
-    """Print the ignored files that git tracks, and the `warnings`, such as those about names that some
+    """Print the ignored files that git tracks, and the `warnings`, such as warnings about names that some
     systems cannot store."""
     for item in tracked[:PATHS_NAMED]:
         way = f"; to send it: add {item.keep} to .svcignore" if item.keep else ""
@@ -96,7 +96,7 @@ def by_whom(live: Mapping[str, list[str]]) -> str:
 
 def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = False) -> None:
     """Print which texts were merged with edits of others. `merged` maps each path to the handle of the other
-    author, or to None if it is unknown. With `dry_run`, the message says "would be merged"."""
+    author, or to None if that author is unknown. With `dry_run`, the message says "would be merged"."""
     joined = "would be merged" if dry_run else "merged"
     for path, by in merged.items():
         ctx.out.note(f"{path}: {joined} with " + (f"@{by}'s edit" if by else "edits by others"))

@@ -98,9 +98,9 @@ def list_proposals(
 def status(ctx: Ctx, limit: Limit = 30) -> None:
     """List the open proposals that concern you
 
-    Lists the proposal of this folder's branch, those that you opened, and those that are assigned to you or
-    wait for your review. `why` has the reason. After your verdict a proposal no longer waits for you, until
-    your review is requested again.
+    Lists the proposal of this folder's branch, the proposals that you opened, and the proposals that are
+    assigned to you or wait for your review. `why` has the reason. After your verdict a proposal no longer
+    waits for you, until your review is requested again.
 
     Examples:
     svc pr status
@@ -136,7 +136,7 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _waiting_for_me(ctx: Ctx, reviewing: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Yields those of the proposals `reviewing` that still wait for a review by the user."""
+    """Yields the proposals among `reviewing` that still wait for a review by the user."""
     me = ""
     for proposal in reviewing:
         me = me or ctx.api.send(auth.USER_INFO).user_id
@@ -154,7 +154,8 @@ def view(
     """Show a proposal
 
     Prints its branches, its text and its reviewers. With --comments it also prints the comments, oldest
-    first, then the comments on lines. With --json these are in the fields thread and line_threads.
+    first, then the comments on lines. With --json the comments are in the field thread, and the comments on
+    lines in line_threads.
 
     Examples:
     svc pr view

@@ -48,7 +48,7 @@ def comment(
     Without a text your editor opens. @HANDLE notifies that person, if they can read the repository. With
     --path and --line the comment is about lines of the newest version, and follows these lines when they
     move. --suggest proposes lines that replace them, which others apply with svc pr apply. --discard deletes
-    your unpublished comments, either those of one thread or all.
+    your unpublished comments, either the comments of one thread or all.
 
     Examples:
     svc pr comment 12 -b "It works here"

@@ -36,8 +36,8 @@ def init(
     """Link this folder to a repository
 
     Nothing in the folder changes. Files that equal a current or earlier version on the branch are recognised;
-    svc pull and svc push do the rest. The repository must exist: svc repo create makes one. Linking again is
-    allowed.
+    svc pull and svc push then bring the folder and the branch together. The repository must exist: svc repo
+    create makes one. Linking again is allowed.
 
     Examples:
     svc repo init alice/notes

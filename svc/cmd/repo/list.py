@@ -37,7 +37,7 @@ def list_repos(
     """List repositories
 
     Without an owner it lists the repositories in which you have a role, newest first, and needs a session.
-    --owner @me lists only your own. Public repositories of an owner need no session.
+    --owner @me lists only your own repositories. Public repositories of an owner need no session.
 
     Examples:
     svc repo list

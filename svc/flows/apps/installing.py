@@ -66,7 +66,7 @@ def update(environment: Mapping[str, str], app: App, where: Where) -> PullResult
 
 def uninstall(apps: Apps, app: App) -> None:
     """Remove svc's record of an app, and its folder if svc installed it. After an interruption the app is
-    either complete or no longer known, and the next call removes the rest. Raises DiskError."""
+    either complete or no longer known, and the next call removes what is left of it. Raises DiskError."""
     for remains in apps.root.glob(f"{_REMOVED}*"):
         shutil.rmtree(remains, ignore_errors=True)
     removed = apps.root / f"{_REMOVED}{secrets.token_hex(8)}"

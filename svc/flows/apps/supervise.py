@@ -228,8 +228,8 @@ class Supervisor:
 
 
 def environment_of(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables for an app. They are those in `environment` without svc's secrets,
-    plus the address of the LLM server from `values`. `values` is empty if the app does not need the
+    """Return the environment variables for an app. They are the variables in `environment` without svc's
+    secrets, plus the address of the LLM server from `values`. `values` is empty if the app does not need the
     server."""
     variables = {name: value for name, value in environment.items() if name not in SECRETS}
     if values:

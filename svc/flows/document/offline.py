@@ -55,8 +55,8 @@ class OfAccount(OnServer):
 
     def items(self, archived: bool | None, limit: int) -> Sequence[DocumentSummary]:
         """Return documents, newest first. If the server cannot be reached, returns the documents that this
-        device has seen, and prints a note. `archived` is True for archived documents only, False for the
-        others only, and None for all."""
+        device has seen, and prints a note. `archived` is True for archived documents only, False for
+        documents that are not archived, and None for all."""
         try:
             return list(super().items(archived, limit))
         except ServerUnreachable as error:

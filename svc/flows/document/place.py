@@ -44,7 +44,7 @@ class Documents(Protocol):
 
     def items(self, archived: bool | None, limit: int) -> Iterable[DocumentSummary]:
         """Return documents, newest first, at most `limit`. `archived` is True for archived documents only,
-        False for the others only, and None for all."""
+        False for documents that are not archived, and None for all."""
 
     def create(self, body: DocumentCreate) -> Document: ...
     def look(self, document_id: str) -> DocumentView:

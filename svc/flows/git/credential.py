@@ -70,7 +70,7 @@ def read_request(text: str) -> PasswordRequest | None:
 def password_for(request: PasswordRequest, sessions: Sessions) -> Password | None:
     """Return the password for git's request. None if this machine is not signed in to that server, so that
     git tries another helper. Raises Unauthorized for an expired session, UsageError if git does not name the
-    repository, and NotFound if the account cannot see it."""
+    repository, and NotFound if the account cannot see the repository."""
     credential = sessions.credential(request.origin)
     if credential is None:
         return None

@@ -60,8 +60,8 @@ def compare_refs(
 def _without_space(
     where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
 ) -> ChangedFile | None:
-    """Return the changed file without differences in white space; None if nothing else changed. A file that
-    is not text on both sides, or that the server did not compare, is returned unchanged."""
+    """Return the changed file without differences in white space; None if nothing else changed. A file is
+    returned unchanged if it is not text in both seals, or if the server did not compare it."""
     if file.patch is None or file.status not in ("modified", "renamed") or base is None:
         return file
     before = file.old_path or file.path

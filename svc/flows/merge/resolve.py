@@ -82,7 +82,7 @@ class ResolveResult(msgspec.Struct, frozen=True):
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
     """Return the conflicts whose copy exists, and the conflicts whose copy was deleted. The records of the
-    latter are deleted."""
+    conflicts whose copy was deleted are deleted, too."""
     recover(copy)
     records = copy.db.conflicts.list()
     over = [record for record in records if not copy.exists(record.kept_as)]

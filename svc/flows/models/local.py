@@ -1,6 +1,7 @@
 """`svc llm pull FILE`: adds a GGUF file to the models of this machine, under a name.
 
-If a model has several files (shards), any of them can be given. The others must be in the same folder."""
+If a model has several files (shards), any of them can be given. The other shards must be in the same
+folder."""
 
 from __future__ import annotations
 

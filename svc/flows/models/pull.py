@@ -31,9 +31,9 @@ class _FoundModel(NamedTuple):
 
 
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> PulledModel:
-    """Download the model that `typed` names, and install it under the name `name`. If that is None, it is
-    installed as `typed`. `tell` is called with each step. Raises UsageError, NoSuchModel, NotFound,
-    RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
+    """Download the model that `typed` names, and install it under the name `name`. If `name` is None, the
+    model is installed under the name `typed`. `tell` is called with each step. Raises UsageError,
+    NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
     source = parse(typed)
     _require_no_file_name(source)
     chosen = parse(name) if name else source

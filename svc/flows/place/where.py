@@ -145,8 +145,8 @@ class Where:
 
     @property
     def sign_in_server(self) -> str:
-        """The server to sign in to. Raises UsageError if only the folder names it and this machine was never
-        signed in there."""
+        """The server to sign in to. Raises UsageError if only the folder names a server, and this machine was
+        never signed in to that server."""
         server = self.server
         by_folder = self.linked is not None and self._typed_server() is None
         if by_folder and server != self.sessions.default_server() and self.sessions.find(server) is None:
@@ -320,7 +320,8 @@ class Where:
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository that the command is about. It is looked up without a session if there is none."""
+        """The repository that the command is about. It is looked up without a session if this machine has
+        none."""
         return self.repo(lambda: self.reader)
 
     def branch_of(self, repo: Repo) -> str:

@@ -43,7 +43,7 @@ class SealDiff(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two matching seals, or one seal without a match. `mark` is `=` for the same change, `!` for another
+    """Two matching seals, or one seal without a match. `mark` is `=` for the same change, `!` for a different
     change, `<` for a removed and `>` for a new seal. `old` and `new` are the positions of the seals in the
     two versions, from 1. `diff` shows how the changes differ if `mark` is `!`."""
 
