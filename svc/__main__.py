@@ -46,7 +46,7 @@ def answer(words: list[str]) -> int:
 
 def _require_utf8_names() -> None:
     """Restart in Python's UTF-8 mode if the locale has another encoding. File names are bytes on the disk,
-    and svc reads them as UTF-8 in every locale. So everybody has the same files."""
+    and svc reads them as UTF-8 in every locale. So a file has the same name on every machine."""
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
         os.execv(sys.executable, [sys.executable, *UTF8_NAMES, *sys.orig_argv[1:]])  # noqa: S606
 

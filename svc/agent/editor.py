@@ -27,7 +27,8 @@ _spliced = msgspec.json.Decoder(SplicedEdit)
 
 def require_edit(request: Request) -> None:
     """Raise UsageError unless the request names a folder, a path in the folder, and how the client edits. The
-    app names its session; an editor plugin names the unit in which its offsets count."""
+    app names its editing session, in which it numbers its changes. An editor plugin names the unit in which
+    its offsets count."""
     if not (request.folder and request.path):
         raise UsageError("an edit names a folder, and a path in it")
     word = request.session

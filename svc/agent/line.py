@@ -56,8 +56,8 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 class ChannelParameters(msgspec.Struct):
     """The parameters for opening a channel, which carries the updates of one branch. `replica` is the id
-    under which the folder numbers its updates. `since` is the sequence number of the last update of the
-    branch that the folder has."""
+    under which the folder numbers its updates. `since` is the sequence number of the last update that the
+    folder has received from the branch."""
 
     repo_id: str
     branch: str

@@ -286,7 +286,7 @@ class Look:
             self._news.add(row.path)
 
     def _tell(self) -> None:
-        """Report the changes since the last report to the client."""
+        """Report to the client what has changed since the last report."""
         if self._news is None:
             paths = sorted(self._unsealed.values(), key=lambda row: row.path)
             self._say(

@@ -37,7 +37,7 @@ def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
     """Yields each file that differs from `seal`, with its patch if it is text. If `seal` is None, the
-    folder's last seal is used. Only files at or below `paths` are compared, if there are any. `space` is
+    folder's last seal is used. If `paths` are given, only files at or below them are compared. `space` is
     False to ignore differences in white space. Files that a push would not send are left out.
 
     Works offline for texts in the record. Raises NotFound for a path that is neither in the folder nor in the

@@ -42,7 +42,7 @@ class Executable(msgspec.Struct):
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
     """A context for writing files and then setting their executable bits (`mark`). If the process is killed
-    inside, a note in the record makes the next command set the missing bits. `needed` is False if
+    inside the context, a note in the record makes the next command set the missing bits. `needed` is False if
     `.svc.yaml`, which lists the executable files, is not among the files to write. Then, if the present
     `.svc.yaml` lists no files, no note is made."""
     noted = needed or _listed_by_manifest(copy) is not None

@@ -130,7 +130,7 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
     """Return the id of the branch's newest seal, and whether the branch was deleted and created again. If it
-    was, mode `plain` raises BranchReplaced if the folder differs from its last seal."""
+    was, and the folder differs from its last seal, mode `plain` raises BranchReplaced."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -141,8 +141,9 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Delete the records of edited files, then move the files to the trash. In this order, a crash in between
-    does not look as if the files were deleted. Returns the trash folder; None if no file existed."""
+    """Delete the records of edited files, then move the files to the trash. In this order, a crash between
+    the two steps does not look as if the user had deleted the files. Returns the trash folder; None if no
+    file existed."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

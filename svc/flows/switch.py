@@ -123,7 +123,7 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Return an edit for every file that differs from the folder's last seal, by path. Files that others
+    """Return, by path, an edit for every file that differs from the folder's last seal. Files that others
     removed are left out."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.read_sealed()
@@ -149,8 +149,8 @@ def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]
 
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Return an edit for every file that is new, edited or removed in the folder and not confirmed by the
-    relay, by path."""
+    """Return, by path, an edit for every file that is new, edited or removed in the folder, if the relay has
+    not confirmed that change."""
     edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)

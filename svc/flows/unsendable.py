@@ -15,8 +15,8 @@ from svc.flows.common import update_file_cap
 
 class Unsendable(NamedTuple):
     """Changes that a push does not send. `over` maps the path of each file over a size cap to the reason.
-    `kept` has the removals that are not sent: it maps the path of what took the place of files, and cannot be
-    sent, to the paths of these files, which stay on the branch."""
+    `kept` has the removals that are not sent. Each key is the path of something that svc cannot send, such as
+    a link. The value has the paths of the files whose place it took, which stay on the branch."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

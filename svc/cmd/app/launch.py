@@ -69,10 +69,10 @@ def launch(
 
     .svc.yaml in its folder has the command, as `launch: {command: [..]}`. If the app needs models (listed
     under `models`), the local LLM server is started if none answers, and missing models are pulled first. The
-    app gets the server's address in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is removed from its
-    environment. You are asked before an app runs for the first time, and again if what .svc.yaml says under
-    `launch` has changed. Without --detach the app uses this terminal, and its exit code is the exit code of
-    this command.
+    app gets the LLM server's address in OLLAMA_HOST and OPENAI_BASE_URL. Your script token is removed from
+    its environment. You are asked before an app runs for the first time, and again if what .svc.yaml says
+    under `launch` has changed. Without --detach the app uses this terminal, and its exit code is the exit
+    code of this command.
 
     Examples:
     svc app launch ./notes

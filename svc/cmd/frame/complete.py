@@ -166,8 +166,8 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yields (path, "") for each file of the last seal that is below the current folder. The path is relative
-    to that folder."""
+    """Yields (path, "") for each file that the last seal has below the current folder. The path is relative
+    to the current folder."""
     from localstore.folder import link
 
     root = link.find(folder)

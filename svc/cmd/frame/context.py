@@ -28,8 +28,8 @@ class Run(Where):
 
     @property
     def draws(self) -> bool:
-        """Whether the app can run. It needs input, output and errors on a terminal that can position the
-        cursor."""
+        """Whether the terminal app can run. It needs input, output and errors on a terminal that can position
+        the cursor."""
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
 

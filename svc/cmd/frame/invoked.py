@@ -100,9 +100,9 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Return the parameters of the command at `path`, such as `issue list`, by name. The name of an option is
-    that on the command line, without leading dashes and with underscores for dashes. If an argument has the
-    same name as an option, the option has its Python name."""
+    """Return the parameters of the command at `path`, such as `issue list`, by name. An option has its name
+    on the command line, without leading dashes and with underscores for dashes. If an argument has the same
+    name as an option, the option has its Python name."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:

@@ -61,8 +61,8 @@ _add_folders()
 
 
 def children(group: str) -> dict[str, str]:
-    """Return the summaries of the commands and then the groups directly below `group`, by name. "" is the top
-    level."""
+    """Return the summaries, by name, of what is directly below `group`: first the commands, then the groups.
+    "" is the top level."""
     depth = len(group.split())
     summaries: dict[str, str] = {}
     for path, entry in COMMANDS.items():

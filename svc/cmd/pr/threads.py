@@ -51,8 +51,8 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """Return `PATH:LINES`, where the lines of a thread are now, including unsealed edits. If the lines are
-    gone, return where they were. `record` is the thread's record."""
+    """Return `PATH:LINES`, the place where the lines of a thread are after all edits, unsealed ones included.
+    If the lines are gone, return the place where they were. `record` is the thread's record."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"

@@ -23,10 +23,10 @@ def git_ignored(
 ) -> None:
     """Show new files that git ignores for you alone, and leave them out
 
-    On this machine only, git also ignores the files that .git/info/exclude and the file of git's setting
-    core.excludesFile name. svc does not use these rules. So svc push asks before it sends these files, and
-    svc watch does not send them. --write adds a line for each to .svcignore, which everybody who has the
-    repository sees.
+    On this machine only, git also ignores what is listed in .git/info/exclude and in the file that git's
+    setting core.excludesFile names. svc does not use these rules. So svc push asks before it sends these
+    files, and svc watch does not send them. --write adds a line for each to .svcignore, which everybody who
+    has the repository sees.
 
     Examples:
     svc repo git-ignored

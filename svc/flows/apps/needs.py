@@ -111,8 +111,8 @@ class ModelProvider:
             bring(self._server, self._models, name)
 
     def _require_no_other_server(self, name: ModelName) -> None:
-        """Raise UsageError if the name of a model contains a server, unless it is the command's own server or
-        a registry of models. An app's manifest must not choose any other server."""
+        """Raise UsageError if the name of a model contains a server, unless that is the command's own server
+        or a registry of models. An app's manifest must not choose any other server."""
         if not name.host or registry.origin_of(name, self._where.environment) is not None:
             return
         own = None

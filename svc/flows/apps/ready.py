@@ -12,8 +12,8 @@ _SECONDS = 2.0
 
 
 def port_of_ready(ready: Ready | None) -> int | None:
-    """Return the port that the app opens when it is ready. None if there is no rule, or if the rule is a
-    number of seconds."""
+    """Return the port that the app opens when it is ready. None if the manifest has no rule for being ready,
+    or if the rule is a number of seconds."""
     if ready is None:
         return None
     return ready.port or (urlsplit(ready.http).port if ready.http else None)

@@ -201,8 +201,8 @@ class Supervisor:
         return copying
 
     def _wait_ready(self, process: subprocess.Popen[bytes], ready: Ready | None) -> None:
-        """Wait until the app is ready by its rule. Without a rule, return at once. Raises AppFailed if the
-        app ends first, or takes too long."""
+        """Wait until the app is ready by the rule `ready` of its manifest. If that is None, return at once.
+        Raises AppFailed if the app ends first, or takes too long."""
         if ready is None:
             return
         began = time.monotonic()
@@ -328,8 +328,8 @@ class Signals:
 
     @contextmanager
     def later(self) -> Iterator[None]:
-        """A context that delays SIGTERM and SIGHUP. If one arrives inside, SignalReceived is raised at its
-        end."""
+        """A context that delays SIGTERM and SIGHUP. If one of them arrives meanwhile, SignalReceived is
+        raised at the end of the context."""
         self._waits = True
         try:
             yield

@@ -81,8 +81,8 @@ class ResolveResult(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """Return the conflicts whose copy exists, and the conflicts whose copy was deleted. The records of the
-    conflicts whose copy was deleted are deleted, too."""
+    """Return two lists: the conflicts whose copy exists, and the conflicts whose copy was deleted. Deletes
+    the records of the second list."""
     recover(copy)
     records = copy.db.conflicts.list()
     over = [record for record in records if not copy.exists(record.kept_as)]

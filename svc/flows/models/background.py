@@ -41,7 +41,7 @@ _LOOK, _REPORT = 0.05, 0.2
 class Download(msgspec.Struct, kw_only=True):
     """A pull in the background. `state` is `none` if the model is not being pulled and is not installed. It
     is `failed` if the pull failed, for the reason `detail`. `completed` and `total` count bytes of the
-    current file. `known` counts those bytes of it that this machine already had."""
+    current file. `known` counts the bytes of that file that this machine already had."""
 
     name: str
     state: Literal["none", "pulling", "done", "failed"] = "none"

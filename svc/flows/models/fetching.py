@@ -59,9 +59,9 @@ class Part(NamedTuple):
     """A file of a model that is to be downloaded as a blob. `digest` is `blake3:<hex>` or `sha256:<hex>`.
     `path` says, for people, where the file comes from.
 
-    `write` completes the file. It is called with a file descriptor and a function, to which it passes all
-    bytes of the file in order. It returns the file's list of chunks, if there is one, and raises
-    WrongBytes."""
+    `write` completes the file. It is called with a file descriptor, a function to which it passes all bytes
+    of the file in order, and a function that reports the progress. It returns the file's list of chunks, if
+    there is one, and raises WrongBytes."""
 
     digest: str
     size: int

@@ -23,8 +23,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason by one with the repository's
-    name. Without a reason it is not known whether the repository was deleted or its name is wrong."""
+    """A context that replaces a NotFound for which the server gave no reason. The new one names the
+    repository. Without a reason it is not known whether the repository was deleted or its name is wrong."""
     try:
         yield
     except NotFound as error:

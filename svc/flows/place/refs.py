@@ -44,9 +44,9 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     """Return the branch, tag or seal (searched in this order) that the typed word names; None if there is
-    none. A seal can be named by at least four first characters of its id, as HEAD or @, by a proposal (pr:12
-    is its newest seal), or relative to another seal (main~2). Raises UsageError if several seals match,
-    NotFound if a relative name goes back beyond the first seal."""
+    none. A seal can be named by the beginning of its id (at least four characters), as HEAD or @, by a
+    proposal (pr:12 is its newest seal), or relative to another seal (main~2). Raises UsageError if several
+    seals match, NotFound if a relative name goes back beyond the first seal."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     proposal = OF_PROPOSAL.fullmatch(typed)

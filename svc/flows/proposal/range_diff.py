@@ -92,7 +92,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[SealDiff]:
 
 
 class _Room:
-    """A limit on the lines and bytes that may be read of a version's changes."""
+    """A limit on how many lines and bytes of a version's changes may be read."""
 
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
