@@ -81,8 +81,8 @@ class ResolveResult(msgspec.Struct, frozen=True):
 
 
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
-    """Return two lists: the conflicts whose copy exists, and the conflicts whose copy was deleted. Deletes
-    the records of the second list."""
+    """Return two lists: the conflicts whose copy exists, and the conflicts whose copy was deleted. Conflicts
+    of the second kind are removed from the record."""
     recover(copy)
     records = copy.db.conflicts.list()
     over = [record for record in records if not copy.exists(record.kept_as)]
