@@ -1,9 +1,9 @@
 """HTTP requests to one server: signing, retries, clock correction, redirects.
 
-Every request that changes something is signed with the session's bound key (RFC 9421), for the origin that
-was stored at sign-in. Redirects to another origin are not followed. After a failure, a request is repeated if
-it only reads, has an Idempotency-Key, or belongs to live sync. A server that answers with Retry-After has
-done nothing, so any request may be repeated then. Every attempt is signed anew."""
+Every request that changes something is signed (RFC 9421) with the key that the session is bound to, for the
+origin that was stored at sign-in. Redirects to another origin are not followed. After a failure, a request is
+repeated if it only reads, has an Idempotency-Key, or belongs to live sync. A server that answers with
+Retry-After has done nothing, so any request may be repeated then. Every attempt is signed anew."""
 
 from __future__ import annotations
 

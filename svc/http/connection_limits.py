@@ -1,11 +1,11 @@
 """Limits on the time and bytes that a server can cost one connection.
 
 A timeout for each read would not stop a server that sends a byte now and then. So each request has these
-limits. The head of the answer, with the 1xx responses before it, must be complete HEAD_SECONDS after its
-first byte and within HEAD_BYTES. `silence` limits the wait for the first byte. For the request body and the
-rest of the answer, the waiting time is limited to WAIT_SECONDS in total, plus one second per SLOWEST_RATE
-bytes. With its framing (chunk sizes, extensions, trailers), an answer may be at most OVERHEAD times as long
-as its content."""
+limits. The head of the answer, with the 1xx responses before it, must be complete at most HEAD_SECONDS after
+its first byte, and have at most HEAD_BYTES bytes. `silence` limits the wait for the first byte. For the
+request body and the rest of the answer, the waiting time is limited to WAIT_SECONDS in total, plus one second
+per SLOWEST_RATE bytes. With its framing (chunk sizes, extensions, trailers), an answer may be at most
+OVERHEAD times as long as its content."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Waits for the answer of a server that sends nothing.
 
-A server may work for minutes before it answers, on an archive or the seal of a large tree. But a dead server
-may still accept connections, and a broken network loses what is sent. So while nothing arrives, the client
-checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload over a
-slow network. If none do, the client asks the server on another connection whether it works. It goes on
+A server may work for minutes on an archive, or on the seal of a large tree, before it answers. But a dead
+server may still accept connections, and a broken network loses what is sent. So while nothing arrives, the
+client checks every SILENT_SECONDS whether bytes of its request still leave this machine, as in a large upload
+over a slow network. If none do, the client asks the server on another connection whether it works. It goes on
 waiting if the server works, and gives up otherwise. Callers with a deadline wait until the deadline
 instead."""
 

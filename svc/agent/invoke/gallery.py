@@ -1,6 +1,6 @@
 """Images of watched folders, of other linked folders of this machine, and of repositories on a server.
 
-The result of a scan is stored in SVC_HOME, so that images can be listed without another scan and offline."""
+The result of a scan is stored in SVC_HOME, so that images can be listed offline and without another scan."""
 
 from __future__ import annotations
 

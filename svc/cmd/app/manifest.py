@@ -1,5 +1,5 @@
-"""`svc app manifest|check`: shows an app's manifest, and checks which of its needs are missing on this
-machine."""
+"""`svc app manifest|check`: shows an app's manifest (`.svc.yaml`), and checks what the app needs but this
+machine lacks."""
 
 from __future__ import annotations
 

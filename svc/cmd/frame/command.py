@@ -1,5 +1,5 @@
-"""Builds a command from the table of commands when it is used, and adds the options that all commands share.
-The command's module is imported only then."""
+"""Builds a command from the table of commands, and adds the options that all commands share. A command is
+built, and its module imported, only when it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads text that the user gives by an option, in a file or on standard input."""
+"""Reads text that the user gives as the value of an option, in a file, or on standard input."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Documents of the account, on the server, and documents that only this device has."""
+"""Documents that an account has on the server, and documents that only this device has."""

@@ -1,5 +1,5 @@
-"""Pulls a model from a registry with the protocol of Ollama's. Such registries are registry.ollama.ai, hf.co,
-and mirrors of them in SVC_LLM_REGISTRIES.
+"""Pulls a model from a registry with the protocol of Ollama's registry. Registries with this protocol are
+registry.ollama.ai, hf.co, and mirrors of them in SVC_LLM_REGISTRIES.
 
     GET /v2/OWNER/NAME/manifests/TAG      its layers: the model, a projector, parameters, licence …
     GET /v2/OWNER/NAME/blobs/sha256:…     a layer, from any byte on

@@ -1,7 +1,7 @@
 """Queues actions and sends them later, in order.
 
-`queueable.ACTIONS` lists the endpoints whose requests can be queued as actions. The path of an action is that
-of the request without `/api/v1`. If the request adds something, the path ends with `/+`. The value of an
+`queueable.ACTIONS` lists the endpoints whose requests can be queued as actions. The path of an action is the
+path of the request without `/api/v1`. If the request adds something, the path ends with `/+`. The value of an
 action is the body of the request, True if there is no body, or None for a deletion.
 
     outbox = open_outbox(home)

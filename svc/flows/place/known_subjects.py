@@ -1,7 +1,7 @@
 """Stores the numbers of issues and proposals and the names of labels that this machine has listed. The
 shell's completion uses them.
 
-If the file is missing or damaged, nothing is known until the next list."""
+If the file is missing or damaged, nothing is known until issues, proposals or labels are listed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Merges a proposal: the server prepares the seals, this machine computes the merge itself, and then signs.
+"""Merges a proposal: the server prepares the seals, this machine computes the merge itself, and then signs
+the seals.
 
 With a signature, the user states that they made this tree. So everything in the prepared bytes is computed
 again from verified seals: parents, message, and every merged file up to the root of the tree."""

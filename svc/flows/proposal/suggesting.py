@@ -1,4 +1,5 @@
-"""Turns suggested lines into a seal: the server prepares it, this machine computes it itself, and then signs.
+"""Turns suggested lines into a seal: the server prepares the seal, this machine computes it itself, and then
+signs it.
 
 The server says where the lines of a thread are now. This is checked, too: in the verified seals, the lines to
 be replaced must be the lines for which the suggestion was made."""
