@@ -220,8 +220,8 @@ class Outbox:
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
         """Mark an action as refused by the server, so that later actions can be sent. `code` and `reason`:
-        why it was refused. `joined`: a function that is called with the action's value and returns the
-        value to store. The caller adds values there that came after the action was tried."""
+        why it was refused. `joined`: called with the action's value, returns the value to store instead. With
+        it the caller adds values that were queued after the action was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:

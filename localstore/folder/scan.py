@@ -278,7 +278,8 @@ class _Walker:
         aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
-        """Record the skipped entry at `path` in the exclusions of the folder `prefix`."""
+        """Record the skipped entry at `path` in the exclusions of the folder `prefix`. `folder`: whether the
+        entry is a folder. `detail`: text to add to the `reason`."""
         text = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))

@@ -2,9 +2,10 @@
 folder.
 
 When nothing is left to do, the disk equals the frontier (the branch's files now). That means: nothing is in
-flight, every received path is written, no save waits, and every file equals the branch's file, except those
-reported to the user (`Done.skipped`, `barred`). To guarantee this, `bring` checks again each path whose
-update was lost or could not be made."""
+flight, every received path is written, no save waits, and every file equals the branch's file, except the
+files that cannot be sent (`Done.skipped`) and those that the relay refuses (`Rounds.barred`), which are
+reported to the user. To guarantee this, `bring` checks again each path whose update was lost or could not be
+made."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ class Buffers:
         self.kept: list[KeptLines] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """Begin to observe this working copy: when it captures edits and writes files."""
+        """Begin to observe this working copy, which then reports each edit that it captures and each file
+        that it writes."""
 
         def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             self._note_placed(copy, path, before, new)

@@ -28,7 +28,7 @@ class StateFile:
         self._path = folder / link.FOLDER / link.STATE_FILE
 
     def is_written(self) -> bool:
-        """Whether the file still has the content that was last written."""
+        """Whether the file still has the content that svc wrote last."""
         hasher = blake3()
         try:
             with self._path.open("rb", buffering=0) as file:

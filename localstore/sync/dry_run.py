@@ -226,8 +226,8 @@ class _DryRunTransport(Transport):
         return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
-        """Whether the path cannot have a file because of others on the branch: there is a file above it, or a
-        directory at it."""
+        """Whether the branch cannot have a file at the path, because it has a directory there, or a file at
+        the path of a folder above."""
         return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:

@@ -23,8 +23,8 @@ class LineRange(NamedTuple):
 
 
 def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
-    """The owner of each line of `new`, that is the seal that the line comes from. `owners`: the owners of the
-    lines `old`. Unchanged lines keep their owner; changed lines get the owner `seal`.
+    """The owner of each line of `new`, which is the seal that the line comes from. `owners`: the owners of
+    the lines `old`. Unchanged lines keep their owner; changed lines get the owner `seal`.
 
     Raises ValueError if `owners` and `old` differ in length."""
     if len(owners) != len(old):

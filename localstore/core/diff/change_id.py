@@ -20,7 +20,7 @@ CONTEXT = 3  # lines on each side of a hunk that count
 
 class FileChange(NamedTuple):
     """One file before and after a change: its path and bytes on each side, None on a side where it does not
-    exist. `whole`: `old` and `new` are digests, because the file is not compared by lines."""
+    exist. `whole`: the file is not compared by lines, and `old` and `new` are the digests of its bytes."""
 
     old_path: str | None
     new_path: str | None
@@ -62,7 +62,7 @@ def _side(value: str | bytes | None) -> bytes:
 
 
 def _digest(kind: bytes, parts: Iterable[bytes]) -> str:
-    """The BLAKE3 (hex) of the kind and all parts, with the length of each before it."""
+    """The BLAKE3 (hex) of `kind` and all `parts`, each after its length."""
     hashed = blake3(kind)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)

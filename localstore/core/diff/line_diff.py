@@ -166,8 +166,9 @@ def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
 
 
 def _range(start: int, end: int) -> bytes:
-    """The range in the heading of a hunk, such as `3,2`: the first line (from 1) and the number of lines. For
-    an empty range, the first number is that of the line before it."""
+    """The lines `start` to `end` as the heading of a hunk names them, such as `3,2`: the number of the first
+    line (from 1), and how many lines there are. For an empty range, the first number is that of the line
+    before it."""
     count = end - start
     if count == 1:
         return b"%d" % (start + 1)

@@ -203,7 +203,8 @@ def pieces(text: bytes) -> Counter[bytes]:
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
-    """The size of the common lines, in percent of the larger text."""
+    """How similar two texts are: the size of their common lines, in percent of the size of the larger text.
+    `old`, `new`: how often each line occurs in a text."""
     few, many = (old, new) if len(old) <= len(new) else (new, old)
     common = sum(len(piece) * min(count, many[piece]) for piece, count in few.items() if piece in many)
     return common * 100 // max(old_size, new_size, 1)
@@ -214,7 +215,7 @@ def _is_comparable(file: File) -> bool:
 
 
 def _may_be(old: File, new: File) -> bool:
-    """Whether the sizes alone allow enough similarity."""
+    """Whether two files can be similar enough for a rename, judged by their sizes alone."""
     return min(old.size, new.size) * 100 >= max(old.size, new.size) * ALIKE
 
 

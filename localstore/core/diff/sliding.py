@@ -169,7 +169,8 @@ def _best_end(texts: Sequence[bytes], group: _Groups, highest: int) -> int:
 
 
 def _split_score(texts: Sequence[bytes], at: int) -> _Score:
-    """The cost of beginning or ending a group before line `at`; lower is better."""
+    """The cost of a group that begins or ends before line `at`, judged by the indentation; lower is
+    better."""
     own = _indent(texts[at]) if at < len(texts) else None
     blanks_above, indent_above = _neighbour(texts, range(at - 1, -1, -1))
     blanks_below, indent_below = _neighbour(texts, range(at + 1, len(texts)))

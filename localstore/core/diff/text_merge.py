@@ -2,13 +2,11 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged separately from the text.
-2. A line that one side changed is taken; the same change of both sides is taken once.
-3. Changes that overlap or touch are merged by words (`word_merge`).
-4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
-5. Everything else is a conflict. With any conflict `merge` returns the whole text of theirs, without the
-   parts that did merge; `mark_conflicts` returns all parts, with the conflicts between markers.
-"""
+1. Line endings are merged separately from the text. 2. A line that one side changed is taken; the same change
+of both sides is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines
+that both sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a
+conflict. If there is a conflict, `merge` returns theirs unchanged, while `mark_conflicts` returns the merged
+text with the conflicts between markers."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class TextConflict(NamedTuple):
 
 
 class MergedText(NamedTuple):
-    """The result of a merge. `text`: the merged text; theirs if there are conflicts."""
+    """The result of a merge. `text`: the merged text, or the whole text of theirs if there are conflicts."""
 
     text: bytes
     conflicts: list[TextConflict]
@@ -180,8 +178,8 @@ def _join(
 
 
 def _narrow(conflict: TextConflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | TextConflict]:
-    """The parts of a conflict: the equal lines at its start, the conflict without them, the equal lines at
-    its end."""
+    """Splits a conflict into parts: the equal lines at its start, the conflict without any equal lines at its
+    ends, the equal lines at its end."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
     cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))

@@ -105,8 +105,8 @@ def _added_tokens(changes: Iterable[_Change]) -> list[str]:
 
 
 def _are_apart(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
-    """Whether enough unchanged tokens are between each change of one side and the next change of the
-    other."""
+    """Whether each change of one side is at least SEPARATION unchanged words or marks away from each change
+    of the other side."""
     tagged = sorted([(change, False) for change in their_changes] + [(change, True) for change in my_changes])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION

@@ -25,8 +25,9 @@ class StoredUpdate(NamedTuple):
 
 class PlannedEdit(NamedTuple):
     """An edit that is still to be computed by `work_out`. `content`: what the document becomes. `base`: the
-    operations of the version that was edited; `later`: the operations stored after it. `number`: the number
-    of the resulting update. `joined`: how many of the oldest operations are joined into one snapshot."""
+    Yjs operations that make up the version that was edited; `later`: the operations stored after that
+    version. `number`: the number of the resulting update. `joined`: how many of the oldest operations are
+    joined into one snapshot."""
 
     content: Any
     base: Sequence[bytes]
@@ -36,8 +37,8 @@ class PlannedEdit(NamedTuple):
 
 
 class ComputedEdit(NamedTuple):
-    """An edit that `work_out` has computed. `operations`: the new update. `content`: the document after it,
-    as JSON. `snapshot`: the joined operations, None if none were joined."""
+    """An edit that `work_out` has computed. `operations`: the new update, in the encoding of Yjs. `content`:
+    the document after it, as JSON. `snapshot`: the joined operations, None if none were joined."""
 
     operations: bytes
     content: bytes

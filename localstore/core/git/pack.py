@@ -1,6 +1,6 @@
 """A pack without deltas, and its index (gitformat-pack(5), version 2 of both).
 
-    writer = PackWriter(file.write)
+    writer = GitPackWriter(file.write)
     writer.add("blob", data)
     count = len(writer.entries)   # the first bytes of the file are then `pack_header(count)`
 

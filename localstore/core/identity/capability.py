@@ -1,10 +1,10 @@
-"""Capability tokens: Biscuit v2, made by the token signer of a relay. Only `Guard` reads them.
+"""Capability tokens: Biscuit v2, made by the token signer of a relay. Only the class `Guard` reads them.
 
 The first block of a token is `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`,
 with the Ed25519 key that the token is bound to in `cnf`. The holder may append blocks offline that narrow the
 token.
 
-Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So the guard first
+Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So `Guard` first
 checks that all statements of appended blocks have one of two harmless shapes (`_CHECK`), and evaluates
 nothing before. A token has many encodings, so it is revoked by its revocation ids and not by a digest of its
 bytes."""
@@ -67,7 +67,8 @@ _AUTHORITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """The content of a token. `expires`: the earliest end that any of its blocks sets.
+    """The content of a token. `expires`: when the token ends, which is the earliest time that one of its
+    blocks sets.
 
     `bound_key`: the Ed25519 key that must sign mutations; None for an unbound token. `revocation_ids`: one id
     of 64 bytes for each block, the first block first. The token is revoked if one of its ids is revoked."""
@@ -81,8 +82,8 @@ class Capability:
 
 
 class Token:
-    """A token that passed the guard, ready to authorize requests. Callers cache it by the digest of its
-    bytes. It remembers which operations it allows, but checks in every call whether it has expired."""
+    """A token that `Guard.inspect` has verified, ready to authorize requests. Callers cache it by the digest
+    of its bytes. It remembers which operations it allows, but checks in every call whether it has expired."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -101,11 +102,12 @@ class Token:
         audience: str | None = None,
         request: bytes | None = None,
     ) -> None:
-        """Return if the token grants the operation `op`.
+        """Return without a result if the token grants the operation `op`.
 
-        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if it lacks the capability or was
-        narrowed to other requests, Unavailable if the check was not completed in time. `repo`: repository id;
-        `audience`: authority (host and port) of the relay; `request`: digest of the request."""
+        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if the token does not include the
+        operation or was narrowed to other requests, Unavailable if the check was not completed in time.
+        `repo`: repository id; `audience`: authority (host and port) of the relay; `request`: digest of the
+        request."""
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
@@ -241,11 +243,10 @@ def attenuate(
     ref: str | None = None,
     expires: datetime | None = None,
 ) -> bytes:
-    """A token narrowed offline to these operations, repository, ref and end.
+    """The token `raw`, narrowed to these operations, repository, ref and end. No relay is needed for this.
 
-    Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if none of
-    the keys verifies `raw`.
-    """
+    Raises Invalid for a name that `Guard` refuses, or a result that is too long; Unauthorized if none of the
+    keys verifies `raw`."""
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
         raise Invalid(f"names of operations and refs in a token match {_NAME}")

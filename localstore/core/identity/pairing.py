@@ -35,7 +35,7 @@ _ACCOUNT_BYTES = 16
 class PairingText:
     """The content of a pairing's QR code. `origin`: the public URL of the relay; `account`: id (UUID) of the
     account that the new device joins; `secret` (16 bytes): proves that its holder saw the code; `commitment`
-    (32 bytes): hash of the opening of the device that drew the code."""
+    (32 bytes): hash of the secret number (opening) that the device which drew the code reveals later."""
 
     origin: str
     account: str

@@ -1,9 +1,9 @@
-"""Translates git's glob patterns to regular expressions that need no exponential backtracking.
+"""Translates git's glob patterns to regular expressions whose matching never takes exponential time.
 
 Patterns and names are *octets*: text with one character for each byte of its UTF-8, because git's `?` and
 `[…]` match bytes. A star ends at the earliest position where the literal text after it fits. `**/` ends at
-the earliest directory where the segments after it fit. This finds every match. So the expressions use atomic
-groups, and matching takes about pattern length × path length steps."""
+the earliest directory where the segments after it fit. This still finds every match. So the expressions need
+no backtracking (they use atomic groups), and matching takes about pattern length × path length steps."""
 
 from __future__ import annotations
 

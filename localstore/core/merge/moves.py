@@ -39,7 +39,8 @@ NONE = Moves({}, {})
 class Search(msgspec.Struct):
     """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `gone`: the
     other files that this side removed, in order of their paths. `came`: the other files that it added.
-    `wanted`: paths of `gone` that the other side changed or deleted."""
+    `wanted`: those paths of `gone` that the other side changed or deleted; only for these a new path is
+    searched for."""
 
     exact: Ways
     gone: dict[str, File]

@@ -78,8 +78,8 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 class MergeSeal(Model, frozen=True):
     """A seal to sign. `bytes` (b64u): what is signed; `digest`: the id of the seal. `changes`: how its tree
-    differs from the tree of its first parent. `source`: the seal that a rebase repeats in this one, ""
-    otherwise."""
+    differs from the tree of its first parent. `source`: for a merge by rebase, the seal whose changes this
+    seal repeats; otherwise ""."""
 
     bytes: str
     digest: str

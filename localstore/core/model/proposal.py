@@ -96,7 +96,7 @@ class Reviewer(Model, frozen=True):
 
 class AutoMerge(Model, frozen=True):
     """A merge that `by` has signed in advance. It is carried out as soon as nothing blocks the proposal,
-    unless a branch moves before that."""
+    unless the head or the base branch moves before that."""
 
     by: Actor
     strategy: Literal["fast_forward", "squash", "rebase", "merge"]

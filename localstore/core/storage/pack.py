@@ -1,4 +1,4 @@
-"""Packs: many objects in one stream, for transfer and as pack files.
+"""Packs: many objects in one stream, which is sent, or stored as a pack file.
 
     pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames, one after the other
     table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item per frame
@@ -6,8 +6,9 @@
 Numbers are big-endian, lengths in bytes. Codec 0 is raw, codec 1 is one zstd frame. The raw bytes of a frame
 are its objects, one after the other. Text objects share frames, because they compress better together.
 Shorter objects come first, so that reading one of them decompresses little. Any other object has its own
-frame, which is stored raw if compression gains too little. A request signs `toc_digest`, the BLAKE3 of the
-table. This fixes every object and length before the first frame arrives."""
+frame, which is stored raw if compression gains too little. The signature of a request that sends a pack
+covers `toc_digest`, the BLAKE3 of the table. So every object and length is fixed before the first frame
+arrives."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack. `toc`: the bytes of its table."""
+    """A finished pack. `toc`: the bytes of its table of contents."""
 
     toc: bytes
     frames: list[Frame]

@@ -15,8 +15,8 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Makes `walk` verify the digest of every directory. `key`: the tree key, None if the children have
-    salts."""
+    """Makes `walk` verify the digest of every directory. `key`: the tree key from which salts are computed,
+    None if the children have their salts."""
 
     key: bytes | None = None
 
