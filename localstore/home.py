@@ -171,7 +171,8 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """The description of a folder to store in its record. `born`: birth time of the folder, if known."""
+    """The description of the linked `folder` that is stored in its record. `born`: birth time of the folder,
+    if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),

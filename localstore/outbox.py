@@ -243,9 +243,9 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """Join an action at the same path that was not tried yet with a new value. The old action is removed,
-        and the joined value is returned. With `whole`, the new value is returned as it is. Values with
-        lists of additions or removals are not joined; then no action is removed."""
+        """Join `value` with the waiting action at the same path, if that action was never tried. The action
+        is removed, and the joined value is returned; if `whole` is set, this is `value` alone. If one of the
+        values contains lists, they are not joined: no action is removed, and `value` is returned."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

@@ -35,8 +35,7 @@ class _Texts(NamedTuple):
 
 
 class GitExcludes:
-    """The rules by which git ignores files of the work tree `root` only for this user. They are read by
-    `refresh`."""
+    """The rules of git that apply to the work tree `root` only for this user. `refresh` reads them."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -50,7 +49,7 @@ class GitExcludes:
 
     @property
     def active(self) -> bool:
-        """Whether there are any rules."""
+        """Whether git has any rules that apply only for this user."""
         return self._texts is not None and any(
             line.strip() and not line.startswith("#")
             for text in (self._texts.exclude, self._texts.everywhere)

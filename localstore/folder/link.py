@@ -58,7 +58,8 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `state.json` without the tree, for readers that only need the last seal."""
+    """The content of `state.json` without the tree of the last seal, for code that needs only the seal's
+    id."""
 
     last_seal: str | None
     v: int = 1

@@ -59,7 +59,8 @@ def scan(
 
 
 class _Listed(NamedTuple):
-    """A file in a listing, with the stat values that show whether it changed. Times are nanoseconds."""
+    """A file in the listing of a folder, with the values of its stat that show whether it changed. Times are
+    nanoseconds."""
 
     name: str
     mode: int
@@ -112,7 +113,7 @@ class _Walker:
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """Walk one open directory. Returns False if it cannot be walked.
+        """Walk one open directory. Returns False if this is not possible.
 
         `prefix`: its path with a trailing slash, "" for the root. `ruled`: digest of the ignore rules of the
         folders above. `whole`: walk everything below; otherwise only the folders of the partial walk."""

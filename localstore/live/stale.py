@@ -76,9 +76,9 @@ class NoEditors:
 
 
 class Buffers:
-    """The texts that editors may still show for the files of one working copy. `was_read`: a function that
-    returns whether a program has read the file since svc wrote it. `kept`: the lines that stay although
-    saves of old buffers lacked them."""
+    """Knows, for the files of one working copy, the earlier texts that editors may still show. `was_read`: a
+    function that returns whether a program has read the file since svc wrote it. `kept`: the lines that stay
+    although saves of old buffers lacked them."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now

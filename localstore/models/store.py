@@ -52,8 +52,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's name stands for. `model`, `shards` (further files of the model) and `projector`: the
-    SHA-256 of blobs. The other members override values of the model's header, unless they are None."""
+    """What a model's name stands for. `model`, `shards` and `projector`: the SHA-256 of the model's first
+    file, of its further files and of its projector. The other members override values of the model's header,
+    unless they are None."""
 
     v: int = 1
     model: str

@@ -85,8 +85,8 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
 
 
 class DryRunCopy(WorkingCopy):
-    """A working copy that discards all changes. `sent_rows`: the row that the relay would have after the run,
-    for the path of each sent update; None if the path would be removed."""
+    """A working copy that discards all changes. `sent_rows`: for the path of each update that a real run
+    would send, the row that the relay would have afterwards; None if the path would be removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport

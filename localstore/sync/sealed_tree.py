@@ -21,7 +21,7 @@ def tree_after(
     copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
 ) -> SealedTree | None:
     """The last seal's tree with `changes` (path → file, None to remove it). Returns None if its root digest
-    is not `expected`. `opaque`: entries of that tree that are known only as digests."""
+    is not `expected`. `opaque`: entries of the last seal's tree that are known only as digests."""
     candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
         candidate = _rebuild_tree(copy, changes, opaque)

@@ -101,8 +101,8 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What this account sees of a seal. `files`: the visible files by path; `opaque`: entry digests of hidden
-    files."""
+    """The part of a seal's tree that this account sees. `files`: the visible files by path; `opaque`: entry
+    digests of hidden files."""
 
     files: dict[str, SealedFile]
     opaque: Hidden

@@ -322,7 +322,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _link_of(folder: Path) -> Identity | None:
-    """The identity of the folder's link to a repository; None if it is not linked."""
+    """The identity of the linked folder; None if the folder is not linked to a repository."""
     try:
         return identify(folder)
     except (NotLinked, OSError):

@@ -55,7 +55,7 @@ def content(text: bytes, first: int, last: int) -> bytes:
 
 
 def through(span: Span, edits: Iterable[Edit]) -> Span:
-    """The span's position after `edits` (ascending, disjoint) changed its text."""
+    """The position of the span in the text that results from `edits`, which are ascending and disjoint."""
     by = 0  # how far the edits so far have moved what comes behind them
     start: int | None = None
     for offset, deleted, inserted in edits:

@@ -1,4 +1,4 @@
-"""Proof of a device key, and the transfer of a session from a signed-in browser to a terminal.
+"""Proof of a device key, and the way by which a signed-in browser gives a session to a terminal.
 
 To prove its key, a device gets a challenge: a secret of the relay, encrypted for the device's transport key.
 The device decrypts it and signs a transcript: the relay's origin, the account, both keys and the secret. So

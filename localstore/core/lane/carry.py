@@ -11,8 +11,8 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Repeat the edits of the lane `source` in the lane `target`, which has the same text. `extra`: updates
-    of `source` whose effect on the text is repeated in `target`. `replica`: who edits `target`.
+    """Repeat edits of the lane `source` in the lane `target`, which has the same text. `extra`: the edits to
+    repeat, as updates that `source` does not have yet. `replica`: the id under which `target` is edited.
 
     The deltas that the CRDT reports are applied at the same offsets. Comparing the texts instead would also
     replace short unchanged runs; if two devices did that, the merged text would contain these runs twice.

@@ -189,7 +189,7 @@ class Lane:
 
     @property
     def sound(self) -> bool:
-        """Whether the lane can still be used. It cannot once the library has failed in it."""
+        """Whether the lane can still be used. It is unusable once the CRDT library has failed in it."""
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:

@@ -137,8 +137,9 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """The moves of files with equal bytes, as old path → new path. Each new path is paired with the first old
-    path that is not paired yet, preferably one with the same file name. Empty files never count as moved."""
+    """The moves of files with equal bytes, as old path → new path. `gone`: the removed files; `came`: the
+    added files. Each new path is paired with the first old path that is not paired yet, preferably one with
+    the same file name. Empty files never count as moved."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:

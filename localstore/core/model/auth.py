@@ -151,8 +151,8 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 class DeviceKeyStart(Sent, frozen=True):
     """A request for a challenge that proves a device key. `ed25519`, `x25519`: the public keys of the device
-    (32 bytes each); `name`: name of the machine; `handle`: the account to sign in to, only when no browser
-    is used."""
+    (32 bytes each); `name`: name of the machine; `handle`: the account to sign in to, for a sign-in without a
+    browser; else left out."""
 
     ed25519: str
     x25519: str

@@ -232,8 +232,8 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """How to find the seal that each line comes from. `first_parent`: show lines that came from a merged
-    branch as changed by the merge."""
+    """How to find the seal that each line comes from. `first_parent`: for a line that came from a merged
+    branch, name the merge instead of the seal on that branch."""
 
     first_parent: bool = False
 

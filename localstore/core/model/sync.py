@@ -172,9 +172,9 @@ class Live(Model, frozen=True, tag="live"):
     in order. `rows`: the changed paths at `seq`. They are the same for all receivers: `other` is the last
     update by a replica other than the sender, so for all other replicas it equals `ver`.
 
-    If no update has the `ver` of a row, the path was changed by the relay, or by operations too long for a
-    frame; the client must then request the lane. A requested lane contains later updates too, which the
-    client skips when they arrive."""
+    If no update in `updates` has the `ver` of a row, then the path was changed by the relay, or the update is
+    too long for a frame. The client must request the lane of such a path. The lane that it gets may contain
+    later updates too; the client skips these when they arrive."""
 
     channel: ChannelNumber
     after: Count

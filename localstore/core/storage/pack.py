@@ -165,8 +165,9 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """The parts as one zstd frame, whose header has the length. A compressed block ends only where a part
-        ends. All blocks but the last have at least BLOCK_LEAST bytes."""
+        """Compresses `parts` (their total length is `raw_len`) to one zstd frame, whose header contains the
+        length. A block of the zstd frame ends only where a part ends. All blocks but the last have at least
+        BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)

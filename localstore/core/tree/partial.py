@@ -47,8 +47,8 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Makes the partial trees of several seals. Directories that the trees share are made once. `sight`:
-    decides what is visible. `written`: the partial directories made so far, bytes by digest.
+    """Collects the partial trees that are made of several seals. Directories that the trees share are made
+    once. `sight`: decides what is visible. `written`: the partial directories made so far, bytes by digest.
     `visible_parts`, `signed`: caches."""
 
     sight: Sight
@@ -121,7 +121,8 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The signed entry digests of all children of the directory, the hidden ones first."""
+    """The entry digests of all children of the directory, as they were signed; those of the hidden children
+    come first."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
