@@ -137,8 +137,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """The records of folders that were linked at this path earlier. The folder at the path now is another
-        one, or has another link."""
+        """The records of earlier links at this path: of another folder that was at the path, or of this
+        folder when it had another link."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record

@@ -1,5 +1,6 @@
 """The listening side of the agent's socket. It answers only processes of the same user. Every line is limited
-in length. A client is disconnected if it sends nothing, sends half a line, or does not read its answers."""
+in length. A client is disconnected if it sends nothing, sends an incomplete line, or does not read its
+answers."""
 
 from __future__ import annotations
 

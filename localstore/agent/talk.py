@@ -32,8 +32,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A request to the agent. `do` says which:
 
     - `about`: describe the agent.
-    - `watch` the `folder`; `stop` watching it (no folder: all).
-    - `follow` the events of the folder (no folder: all).
+    - `watch` the `folder`; `stop` watching it, or all folders if none is named.
+    - `follow` the events of the folder, or of all folders if none is named.
     - `send` the actions that wait in the outbox.
     - `invoke` the `command` with `args`, in the `folder` and at the `server`.
     - `look` at the live state of a `branch` of the repository `repo` (an id) at the `server`; `here`: report
@@ -42,7 +42,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
       editor plugin instead names the `unit` in which the offsets of its splices count.
 
     `detach`: keep watching the folder when no client follows it. `turn`: the name of the piece of work for
-    which a program edits; it ends when the follower who named it hangs up."""
+    which a program edits; it ends when the follower that named it disconnects."""
 
     do: Do
     folder: str | None = None
@@ -291,7 +291,7 @@ class Conversation:
         self.close()
 
     def close(self) -> None:
-        """Hang up. A thread that waits for a line wakes up."""
+        """Disconnect. A thread that waits for a line wakes up."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -313,7 +313,7 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """Run a command in the agent and return its answer. Raises AgentSilent if the agent hangs up, or
+        """Run a command in the agent and return its answer. Raises AgentSilent if the agent disconnects, or
         sends nothing for `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:

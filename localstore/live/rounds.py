@@ -389,8 +389,9 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of `paths` that need an update. They have captured edits, or a change that cannot be captured: of
-    a file that is not text, a removal, or a change of the file's kind."""
+    """Those of `paths` that need an update. They have captured edits, or their files differ from the record
+    in a way that is never captured as an edit: the file is new, was removed, has changed bytes that are not
+    text, or changed between text and binary."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:

@@ -51,7 +51,7 @@ class Editors(Protocol):
     open sheets."""
 
     def edits(self, path: str) -> bool:
-        """Whether a program has this text open."""
+        """Whether a program has the text of the file at this path open."""
 
     def shows(self, path: str, name: bytes) -> bool:
         """Whether a program shows the text with the BLAKE3 digest `name` for this file, or did so a moment

@@ -87,7 +87,8 @@ def pull_blob(
 
 
 def _report_other(progress: Path, report: PullReport) -> None:
-    """Report how far the other process is that downloads the blob."""
+    """Report the progress of the other process, which downloads the blob and writes its progress to the file
+    `progress`."""
     with suppress(OSError, msgspec.MsgspecError):
         seen = msgspec.json.decode(progress.read_bytes(), type=PullProgress)
         report(seen.completed, seen.total, seen.known)

@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model was pulled from. `server`: origin of the relay; `repo_id`, `seal`: repository and seal;
-    `path`: path of the model in the repository."""
+    """The repository from which a model was pulled. `server`: origin of the relay; `repo_id`, `seal`:
+    repository and seal; `path`: path of the model in the repository."""
 
     server: str
     repo_id: str

@@ -30,7 +30,8 @@ LOT = 256  # paths whose texts are read together
 
 def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at `paths` as pending updates. Paths without a text edit are skipped. `scan`: a
-    scan just made; its digests are used while the object store still caches the bytes.
+    scan that was just made; for files whose bytes the object store still caches, its digests are used, so
+    that they are not read again.
 
     Returns the paths whose edit cannot be captured. Such an edit has too many parts for one update, and the
     file is then sent as a new version. Or the lane has changed and the texts cannot be merged, and `settle`

@@ -29,8 +29,9 @@ _KEY_STEPS = 2_000_000  # of reading dotted keys: each part is kept with all bef
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A dependency as a manifest declares it. `requirement`: the versions that it accepts, in the syntax of
-    the ecosystem; "" accepts all. `version`: the only version that it accepts; None if it accepts several."""
+    """A dependency as a manifest declares it. `requirement`: the versions that the manifest accepts, in the
+    syntax of the ecosystem; "" accepts all. `version`: the only version that it accepts; None if it accepts
+    several."""
 
     ecosystem: Ecosystem
     name: str

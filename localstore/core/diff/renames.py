@@ -131,8 +131,9 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """The pairs (removed path, added path) to compare. If all pairs are too much work, only the most likely
-    ones are returned."""
+    """Those of the `pairs` (removed path, added path) whose files are compared. If comparing all is too much
+    work, only the most likely pairs are returned. `old`, `new`: for each removed and added path, how often
+    each line occurs in the file."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))
@@ -149,7 +150,7 @@ def _count_shared_lines(
     old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Counter[tuple[str, str]]:
     """For each pair (removed path, added path), the number of lines that both files have and few other files
-    have."""
+    have. `old`, `new`: for each removed and added path, how often each line occurs in the file."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
         for piece in counts:

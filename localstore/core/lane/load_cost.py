@@ -204,7 +204,8 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place an item after the item `previous`. `place`: its index among the items of its client."""
+        """Place the item `struct` after the item with the number `previous`. `place`: the index of the new
+        item among the items of its client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)

@@ -20,8 +20,8 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base branch has moved; `base` is its new head. Also raised if a merge without a strategy cannot
-    fast-forward the base, because the base has seals that the head lacks."""
+    """The base branch has moved; `base` is its new head. It is also the answer to a merge without a strategy
+    if the base has seals that the head lacks, so that it cannot be fast-forwarded."""
 
     code = "base_moved"
 

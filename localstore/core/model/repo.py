@@ -162,8 +162,8 @@ class Deleted(Model, frozen=True):
 
 class RepoQuery(PageQuery, frozen=True):
     """Which repositories to list. `owner`: a handle or `@me`; `name` may be used only with it. `state`:
-    deleted for the repositories that the caller can restore. `mine`: those in which the caller has a role,
-    including owned ones; it cannot be combined with `owner`."""
+    `deleted` lists the deleted repositories that the caller can restore. `mine`: list the repositories in
+    which the caller has a role, including owned ones; it cannot be combined with `owner`."""
 
     owner: str | None = None
     name: str | None = None

@@ -108,8 +108,8 @@ class ChannelUnknown(Invalid):
 
 class Open(Model, frozen=True, tag="open"):
     """Sent by the client to open a channel, on which it receives the live frames of a branch. The frontier is
-    what the branch holds now, and each change of it has the next number. `since`: the number after which
-    the frames begin, None for frames from now on. `replica`: the number of the working copy;
+    what the branch holds now, and each change of it has the next number. `since`: the number of the frontier
+    after which the frames begin, None for frames from now on. `replica`: the number of the working copy;
     `device_key_id`: the key of its device. A channel number that is in use is opened again."""
 
     channel: ChannelNumber

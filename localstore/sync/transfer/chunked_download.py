@@ -78,8 +78,8 @@ def clear(copy: WorkingCopy) -> None:
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
-    """The name of the temporary file that an interrupted download of this file left. If there is none, a new
-    name."""
+    """The name of the temporary file that an interrupted download of the file `digest` left. If there is
+    none, a new name."""
     for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
