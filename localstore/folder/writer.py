@@ -84,8 +84,8 @@ class Writer:
 
     def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
-        `supply`: returns the bytes for a digest. `mark`: `ready` for writes that come from the branch,
-        `asked` for writes that the user asked for."""
+        `supply`: yields (digest, content) for a set of digests. `mark`: `ready` for writes that come from the
+        branch, `asked` for writes that the user asked for."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]

@@ -76,7 +76,7 @@ class Before:
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """The newest seal that relay and folder both have, as (id, files by path); None if there is none. It
-        is the folder's last seal if the relay has that one. Otherwise it is the newest seal of the branch
+        is the folder's last seal, if the relay has that seal. Otherwise it is the newest seal of the branch
         that is not younger than the folder's last seal, because younger seals were made after the branch
         moved back."""
         copy, last = self._copy, self._copy.last_seal

@@ -1,4 +1,4 @@
-"""Merges lines that both sides added at the same place."""
+"""Merges lines that both sides of a merge added to a text at the same place."""
 
 from __future__ import annotations
 

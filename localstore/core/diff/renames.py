@@ -5,7 +5,7 @@ unique on each side are compared first and count as moved at 75 % similarity. Th
 need 50 %. The similarity of two texts is the part of the larger one, in bytes, that consists of lines of the
 smaller one; long lines count in pieces of 64.
 
-The work is limited by its amount and not by time, so that everybody gets the same result. If there are too
+The limit is on the number of steps, not on time, so that everybody gets the same result: if there are too
 many pairs, only files that share rare lines are compared, those with the most such lines first."""
 
 from __future__ import annotations

@@ -208,8 +208,8 @@ class Scope:
 
 
 def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope:
-    """The scope of the top folder of a working copy. `files`: the text of each ignore file in it, by file
-    name. `built_in`: whether the built-in defaults apply."""
+    """The scope of the top folder of a working copy. `files`: the text of each ignore file in that folder, by
+    file name. `built_in`: whether the built-in defaults apply."""
     defaults = (_layer(_defaults()),) if built_in else ()
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))

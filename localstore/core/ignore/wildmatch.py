@@ -149,8 +149,8 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """The members of the class `[:name:]` that begins at `at`, and the index after it. None if there is no
-    such class, so that `[` is literal."""
+    """(the bytes in the class `[:name:]` that begins at index `at` of the pattern, the index after the
+    class). None if no valid class begins there, so that `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed

@@ -222,7 +222,7 @@ class Lane:
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
-        """An independent copy, to be edited by `replica` (default: the same one)."""
+        """An independent copy, to be edited by `replica` (default: the replica that edits this lane)."""
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():

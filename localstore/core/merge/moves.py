@@ -1,10 +1,10 @@
 """Finds the files that one side of a merge moved, as git finds them in merges.
 
 A removed file and an added file with equal bytes are certainly a move. Other removed files are searched for
-only if the other side changed or deleted them, because the rest merges in the same way whether it moved or
-not. A file whose name is unique among the added and the removed files is tried first and needs a similarity
-of 75 %. Then each file is compared with each other one and needs 50 %. Only a limited number of texts are
-compared. Moved directories are not searched for."""
+only if the other side changed or deleted them, because for all others the result of the merge does not depend
+on whether they were moved. A file whose name is unique among the added and the removed files is tried first
+and needs a similarity of 75 %. Then each file is compared with each other one and needs 50 %. Only a limited
+number of texts are compared. Moved directories are not searched for."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class DependencyQuery(Model, frozen=True):
 
 
 class Dependent(Model, frozen=True):
-    """A repository whose default branch depends on this one."""
+    """A repository whose default branch depends on the repository of the request."""
 
     id: str
     full_name: str

@@ -100,8 +100,8 @@ class DocumentPut(Sent, frozen=True):
 
 
 class DocumentQuery(PageQuery, frozen=True):
-    """A filter of documents. `archived`: True for archived documents only, False for the others only, None
-    for all."""
+    """A filter of documents. `archived`: True for archived documents only, False for documents that are not
+    archived, None for all."""
 
     archived: bool | None = None
 

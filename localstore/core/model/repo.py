@@ -71,7 +71,7 @@ class ParentRepo(Model, frozen=True):
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
     """A repository. `full_name`: OWNER/NAME. `parent`: the repository that it was forked from, if the caller
-    may see that one. `clone_url`: address for git; None if the server has no git, or hides part of the
+    may see it. `clone_url`: address for git; None if the server has no git, or hides part of the
     repository."""
 
     id: str
@@ -133,7 +133,7 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     """The name and basic facts of a public repository, which everybody may see. `parent`: the repository that
-    it was forked from, if the caller may see that one. `clone_url`: address for git; None if the server
+    it was forked from, if the caller may see that repository. `clone_url`: address for git; None if the server
     has no git, or hides part of the repository."""
 
     id: str
