@@ -133,8 +133,8 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     """The name and basic facts of a public repository, which everybody may see. `parent`: the repository that
-    it was forked from, if the caller may see that repository. `clone_url`: address for git; None if the server
-    has no git, or hides part of the repository."""
+    it was forked from, if the caller may see that repository. `clone_url`: address for git; None if the
+    server has no git, or hides part of the repository."""
 
     id: str
     owner: str
