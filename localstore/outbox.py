@@ -82,8 +82,9 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action. If an earlier action at the same path was not tried yet, the two are joined.
-        Raises OverflowError if there are too many actions.
+        """Append an action: a value at a path, which the account sends to the server `origin`. If an earlier
+        action at the same path was not tried yet, the two are joined. Raises OverflowError if there are too
+        many actions.
 
         `folding`: how the values are joined. `members` joins them member by member, unless one of them
         contains a list. `whole` replaces the old value by the new one. `never` keeps the actions separate."""

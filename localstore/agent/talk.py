@@ -313,8 +313,8 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """Run a command in the agent and return its answer. Raises AgentSilent if the agent disconnects, or
-        sends nothing for `seconds`."""
+        """Run a command in the agent, in a `folder` and at a `server` if these are given. Returns its answer.
+        Raises AgentSilent if the agent disconnects, or sends nothing for `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)

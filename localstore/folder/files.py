@@ -243,8 +243,9 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Create a file at `path` with `content`, as `create` does. Returns its stat. `last`: whether no
-        other path needs this content. If so, a `FetchedFile` file is moved to the path, else it is copied."""
+        """Create a file at `path` with `content`, as `create` does (see there for `mode` and `sync`). Returns
+        its stat. `last`: whether no other path needs this content. If so, a `FetchedFile` file is moved to
+        the path, else it is copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:

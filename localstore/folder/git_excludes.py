@@ -99,7 +99,8 @@ class GitExcludes:
 
 
 def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
-    """The rules that git reads for `root` besides the repository's own. None if `root` has no `.git`."""
+    """The rules that git reads for the work tree `root` besides those that the repository contains. None if
+    `root` has no `.git`. `environment`: the environment variables, which may move git's settings."""
     index = find_index(root)
     if index is None:
         return None

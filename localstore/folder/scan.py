@@ -172,7 +172,8 @@ class _Walker:
                 raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """Scan the files of the folder `prefix`. `contents`: the entries of the folder."""
+        """Scan the files of the folder `prefix`. `contents`: the entries of the folder; `ruled`: digest of
+        its ignore rules."""
         if contents.linked:
             self._require_rescan(prefix, "files")
         if not contents.files:
@@ -188,8 +189,8 @@ class _Walker:
     def _compare(
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """Examine the files of a folder. Unchanged files are skipped, except those that must be examined on
-        every scan."""
+        """Examine the files of the folder `prefix`, whose mark is `mark` now and which was recorded as
+        `seen`. Unchanged files are skipped, except those that must be examined on every scan."""
         recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
@@ -220,7 +221,7 @@ class _Walker:
             self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
-        """Enter the folder `name` of the open directory `above`. Returns False if it is ignored or cannot be
+        """Walk the folder `name` of the open directory `above`. Returns False if it is ignored or cannot be
         opened."""
         prefix, pruned = path + "/", scope.prune(name)
         if pruned and not self._tracked.tracks_below(path):
@@ -288,7 +289,8 @@ class _Walker:
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """The mark of a folder: the digest of its files under these rules; b"" if a name is not UTF-8."""
+    """The mark of a folder: a digest of its listing `files` and of its ignore rules, whose digest is `ruled`.
+    It is b"" if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:

@@ -191,8 +191,9 @@ class Buffers:
         entry.shadow = base.digest
 
     def _was_typed(self, path: str, name: bytes) -> bool:
-        """Whether everything in this save was also sent as typed changes, so that the save is no edit. After
-        a save of any other text, or of half a text, the next save always counts as an edit."""
+        """Whether everything in a save of the file at `path` was also sent as typed changes, so that the save
+        is no edit. `name`: BLAKE3 of the saved text. After a save of any other text, or of half a text, the
+        next save always counts as an edit."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False

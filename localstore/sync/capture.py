@@ -198,8 +198,9 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The current text of the file. None if it is not text, is larger than TEXT_FILE, or is being written by
-    a program. Also None if the file is still as svc wrote it (`copy.ours`), because then it has no edit."""
+    """The current text of the file at `path`. None if it is not text, is larger than TEXT_FILE, or is being
+    written by a program. Also None if the file is still as svc wrote it (`copy.ours`), because then it has no
+    edit."""
     entry, ours = copy.entries.get(path), copy.ours(path)
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None

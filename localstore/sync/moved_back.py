@@ -56,8 +56,9 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch. The newest seal that relay and folder both have becomes the folder's last seal.
-        If there is none, the files are recognised by the branch's seals (`localstore.sync.recognise`)."""
+        """Forget the branch. `head`: its newest seal now. The newest seal that relay and folder both have
+        becomes the folder's last seal. If there is none, the files are recognised by the branch's seals
+        (`localstore.sync.recognise`)."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:

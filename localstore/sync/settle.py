@@ -368,7 +368,8 @@ def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes 
 
 
 def _capture_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
-    """Capture a save that happened during the write. Returns False if it cannot be merged."""
+    """Capture a save that happened while svc wrote the file. `data`: the saved text; `base`: digest of the
+    text that the save was made from. Returns False if the save cannot be merged."""
     old = copy.objects.get(base) if base is not None else None
     if old is None or kind_of(old) != "text":
         return False  # the path held another branch's binary

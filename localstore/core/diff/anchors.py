@@ -112,8 +112,8 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
     """How many bytes an inserted or deleted run has to move towards the start of the text to begin at the
-    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is; `moved`: its bytes;
-    `floor`: the lowest offset to which it may move."""
+    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is in the text `old`;
+    `moved`: its bytes; `floor`: the lowest offset to which it may move."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":

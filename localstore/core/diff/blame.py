@@ -39,7 +39,8 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
 
 
 def ranges(owners: Sequence[str]) -> list[LineRange]:
-    """The lines grouped into ranges: adjacent lines with the same owner are one range."""
+    """Groups lines into ranges: adjacent lines with the same owner are one range. `owners`: for each line,
+    the seal that it comes from."""
     runs: list[LineRange] = []
     end = 0
     for owner, group in groupby(owners):

@@ -254,7 +254,9 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The lowest and the highest diagonal that paths can reach with one more edit inside the box."""
+        """The lowest and the highest diagonal that paths can reach with one more edit inside the box. `low`,
+        `high`: the present ones; `reach`: the furthest i on each diagonal; `unreached`: its value where no
+        path has been."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -269,7 +271,7 @@ class _Walk:
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
         """A good point at which to split the box, in the form of `_find_split`: few edits lead to it, and
-        SNAKE equal lines adjoin it. None if there is no such point."""
+        SNAKE equal lines adjoin it. None if there is no such point. `cost`: how many edits the paths have."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None

@@ -205,7 +205,7 @@ def pieces(text: bytes) -> Counter[bytes]:
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
     """How similar two texts are: the size of their common lines, in percent of the size of the larger text.
-    `old`, `new`: how often each line occurs in a text."""
+    `old`, `new`: how often each line occurs in each text; `old_size`, `new_size`: bytes."""
     few, many = (old, new) if len(old) <= len(new) else (new, old)
     common = sum(len(piece) * min(count, many[piece]) for piece, count in few.items() if piece in many)
     return common * 100 // max(old_size, new_size, 1)

@@ -66,7 +66,7 @@ class _Resolved(NamedTuple):
 
 
 def merge(base: bytes, theirs: bytes, mine: bytes) -> MergedText:
-    """Merge two changes of `base`. All three texts are UTF-8.
+    """Merge two changed versions of the text `base`: `theirs` and `mine`. All three texts are UTF-8.
 
     Swapping the sides swaps the conflicts and changes nothing else, except the order of lines that both added
     to one list.
@@ -82,8 +82,8 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> MergedText:
 
 
 def mark_conflicts(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
-    """The merged text, in which each conflict shows theirs and mine between marker lines with the labels.
-    Without conflicts, the text of `merge`."""
+    """The merged text. Each conflict shows the lines of `theirs` and of `mine` between marker lines with the
+    labels. Without conflicts, the text is that of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
     resolved = _resolve(base, theirs, mine)
@@ -107,8 +107,9 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    """The merge of the three texts. Line endings are merged separately from the text. A line break that is
-    missing at the end of a text is merged separately too, if this leads to fewer conflicts."""
+    """Merges `theirs` and `mine`, two changed versions of `base`. Line endings are merged separately from the
+    text. A line break that is missing at the end of a text is merged separately too, if this leads to fewer
+    conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:

@@ -31,8 +31,8 @@ class _Change(NamedTuple):
 
 
 def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """The text with the changes of both sides; None if they conflict. All three texts are whole lines in
-    UTF-8 (the last line may lack its line ending)."""
+    """The text `base` with the changes that turn it into `theirs` and into `mine`; None if they conflict. All
+    three texts are whole lines in UTF-8 (the last line may lack its line ending)."""
     if max(map(len, (base, theirs, mine))) > LONGEST:
         return None
     # The first line's indentation belongs to the line break before it, as that of the others.

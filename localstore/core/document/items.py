@@ -137,7 +137,7 @@ def _any(value: Any) -> bytes:
 
 
 def _encode_signed(value: int) -> bytes:
-    """A signed varint: the first byte has the sign and six bits."""
+    """A signed number in lib0's variable length (varint): the first byte has the sign and six bits."""
     sign, rest = (0x40, -value) if value < 0 else (0, value)
     first, rest = sign | (rest & 0x3F), rest >> 6
     return bytes([first | 0x80]) + varints([rest]) if rest else bytes([first])

@@ -106,8 +106,8 @@ class Token:
 
         Raises Unauthorized (`reason="expired"`) after its end, Forbidden if the token does not include the
         operation or was narrowed to other requests, Unavailable if the check was not completed in time.
-        `repo`: repository id; `audience`: authority (host and port) of the relay; `request`: digest of the
-        request."""
+        `repo`: repository id; `ref`: name of the branch or tag; `audience`: authority (host and port) of the
+        relay; `request`: digest of the request."""
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
@@ -178,8 +178,8 @@ class Guard:
         repo: bytes | None = None,
         ref: str | None = None,
     ) -> Capability:
-        """Reads a token (`inspect`) and authorizes it (`authorize`) at once, for callers that do not cache
-        tokens. Returns its content."""
+        """Reads the token with the bytes `raw` (`inspect`) and checks that it grants the operation `op`
+        (`Token.authorize`), for callers that do not cache tokens. Returns its content."""
         token = self.inspect(raw)
         token.authorize(op, now, repo=repo, ref=ref)
         return token.capability
@@ -191,7 +191,7 @@ def new_root_key() -> bytes:
 
 
 def root_public(root_private: bytes) -> bytes:
-    """The public half of a root key, 32 bytes."""
+    """The public half of the root key `root_private`, 32 bytes."""
     return bytes(KeyPair.from_private_key(_root_private_key(root_private)).public_key.to_bytes())
 
 
@@ -207,9 +207,9 @@ def mint(
 ) -> bytes:
     """A new token of TOKEN_MINTED_MIN to TOKEN_MINTED_MAX raw bytes.
 
-    `user` and `session`: ids of 16 bytes; `bound_key`: an Ed25519 key. Raises Invalid for malformed values,
-    and if the capabilities do not fit.
-    """
+    `root_private`: the key that signs the token, and `root_key_id` its id. `user` and `session`: ids of 16
+    bytes; `bound_key`: an Ed25519 key, None for an unbound token; `caps`: the capabilities. Raises Invalid
+    for malformed values, and if the capabilities do not fit."""
     names = set(caps)
     if len(user) != ID_BYTES or len(session) != ID_BYTES:
         raise Invalid(f"user and session ids have {ID_BYTES} bytes")
@@ -243,7 +243,8 @@ def attenuate(
     ref: str | None = None,
     expires: datetime | None = None,
 ) -> bytes:
-    """The token `raw`, narrowed to these operations, repository, ref and end. No relay is needed for this.
+    """The token `raw`, narrowed to these operations, repository, ref and end. A parameter that is None
+    narrows nothing. No relay is needed for this.
 
     Raises Invalid for a name that `Guard` refuses, or a result that is too long; Unauthorized if none of the
     keys verifies `raw`."""
@@ -317,8 +318,8 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Calls library code and returns its result. Raises Unauthorized for a panic of the library, which is a
-    BaseException."""
+    """Calls `work`, which uses the library, and returns its result. Raises Unauthorized for a panic of the
+    library, which is a BaseException."""
     try:
         return work()
     except BaseException as error:
@@ -328,8 +329,8 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Calls library code that reads untrusted bytes, and returns its result. Raises Unauthorized for any
-    error."""
+    """Calls `work`, which lets the library read untrusted bytes, and returns its result. Raises Unauthorized
+    for any error."""
     try:
         return _guard(work)
     except Unauthorized:

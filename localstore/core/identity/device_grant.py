@@ -89,7 +89,8 @@ class OpenedChallenge:
 
 
 def fingerprint(x25519: bytes, ed25519: bytes) -> str:
-    """The text that a person compares between terminal and browser: 24 base32 letters in groups of four."""
+    """The text by which a person compares a device's keys between terminal and browser: 24 base32 letters in
+    groups of four."""
     code = base64.b32encode(
         hashlib.sha256(_FINGERPRINT_LABEL + x25519 + ed25519).digest()[:_FINGERPRINT_BYTES]
     )

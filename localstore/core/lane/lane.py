@@ -175,8 +175,8 @@ class Lane:
             return self._document.deltas(lambda: self.apply(update, replica))
 
     def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
-        """Make these changes of the text, in order, as `replica`. Returns the update for other replicas, None
-        if they change nothing."""
+        """Make the changes `deltas` of the text, in order, as `replica`. Returns the update for other
+        replicas, None if they change nothing."""
         require_replica(replica)
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
 
@@ -339,8 +339,8 @@ class Lane:
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
-        """The cost of loading the lane once these updates are applied. Raises UpdateInvalid if it is above
-        LANE_WORK."""
+        """The cost of loading the lane once the updates `steps` are applied. Raises UpdateInvalid if it is
+        above LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load

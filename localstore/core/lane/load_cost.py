@@ -280,7 +280,7 @@ class Weave:
                 joined = 0
 
     def _continues(self, left: int, right: int) -> bool:
-        """Whether the two items can be joined into one."""
+        """Whether the item `right` continues the item `left`, so that both can be joined into one."""
         return (
             self._is_text[left]
             and self._is_text[right]

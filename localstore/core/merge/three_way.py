@@ -207,7 +207,8 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add to the plan's conflicts each file whose path is a directory on the other side."""
+    """Add to the conflicts of the plan each file at whose path the other side has a directory. `table`: the
+    versions at each path."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

@@ -78,8 +78,9 @@ def choose_capability(needs: Capability, caps: Collection[str]) -> Capability:
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """Makes an operation that reads a repository. If `least` is above `read`, only accounts with a role in
-    the repository may request it, even in a public repository."""
+    """Makes an operation that reads a repository. `least`: the lowest role that may request it. `anonymous`,
+    `guest`: whether these callers may, too, in a public repository. If `least` is above `read`, only accounts
+    with a role in the repository may request it, even in a public repository."""
     public = least == "read"
     return Operation(
         name,

@@ -81,7 +81,8 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
 
 
 def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[VisiblePart | None]:
-    """The visible part of the directory at `path`; None if nothing in it is visible."""
+    """The visible part of the directory at `path`, which has the digest `digest`; None if nothing in it is
+    visible."""
     at = (path, digest)
     if at in parting.visible_parts:
         return parting.visible_parts[at]

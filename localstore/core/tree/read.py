@@ -55,7 +55,8 @@ def find(
 
 
 def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
-    """The visible children of every directory, by the path of the directory. They are sorted by name."""
+    """The visible children of every directory of the tree, by the path of the directory. They are sorted by
+    name."""
     children: dict[str, list[Child]] = {}
     level = _top(root)
     while level:

@@ -148,7 +148,8 @@ class _Filling:
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 
     def _put(self, name: bytes, data: bytes, *, fetched: bool) -> None:
-        """Write a chunk to every place in the file where it belongs."""
+        """Write the chunk `data`, whose digest is `name`, to every place in the file where it belongs.
+        `fetched`: whether it was fetched from the relay, so that its bytes count as such in the result."""
         for count, number in enumerate(self._places.get(name, ())):
             if self._written[number]:
                 continue
@@ -189,7 +190,8 @@ class _Copies:
         return name in self._positions
 
     def get(self, name: bytes) -> bytes | None:
-        """The bytes of the chunk. None if no file has the chunk, or if the file was changed."""
+        """The bytes of the chunk with the digest `name`. None if no file has the chunk, or if the file that
+        had it was changed."""
         if name not in self._positions:
             return None
         fd, position = self._positions[name]
