@@ -187,7 +187,7 @@ class FolderEvent(msgspec.Struct, omit_defaults=True):
 
 
 class Unsealed(msgspec.Struct, omit_defaults=True):
-    """A path whose live state differs from the seal."""
+    """A path whose live state differs from the last seal."""
 
     path: str
     kind: str  # text, blob, chunked or gone

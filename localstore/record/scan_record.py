@@ -4,8 +4,8 @@ hashed since the scan.
 Each call runs in its caller's transaction.
 
 Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
-valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan and
-leaves this table."""
+valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan, but
+not this table."""
 
 from __future__ import annotations
 

@@ -175,8 +175,9 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: FrontierRow, base: TreeEntry) -> None:
-    """Rename an edited file as the branch renamed it. The text from which the edit was made is then recorded
-    as an older version of the branch's file, so that the edit is merged into the branch's version.
+    """Rename the edited file `old` as the branch renamed it; `row` is the renamed file on the branch. The
+    text from which the edit was made (`base`) is then recorded as an older version of the branch's file, so
+    that the edit is merged into the branch's version.
 
     The file is renamed before anything is recorded. If the process ends in between, the file counts as new at
     a path that the branch has, and nothing is lost."""

@@ -4,7 +4,8 @@ position in the files does not matter.
     change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
 
 A change that is repeated on another base keeps its id, unless the changed lines or lines near them differ
-there. As in git's patch id, the same line added between other lines is another change."""
+there. As for git's patch id, two changes that add the same line between different lines are different
+changes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def parse(text: str) -> PairingText:
 
 
 def commit(opening: bytes) -> bytes:
-    """The commitment to an opening (32 random bytes): its labelled SHA-256, 32 bytes."""
+    """The commitment to an opening (32 random bytes): the SHA-256 of a label and the opening, 32 bytes."""
     return hashlib.sha256(_COMMIT_LABEL + opening).digest()
 
 

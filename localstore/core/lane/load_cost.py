@@ -112,7 +112,7 @@ class Weave:
         self._items: dict[int, list[int]] = {}  # the items themselves, beside their starts
 
     def load(self, update: Update) -> None:
-        """Arrange the new items of the update, in the library's order."""
+        """Put the new items of the update in the order in which the CRDT library arranges them."""
         queues: dict[int, list[Struct]] = {}
         for struct in update.structs:
             queues.setdefault(struct.client, []).append(struct)

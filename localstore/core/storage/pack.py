@@ -325,8 +325,8 @@ class PackReader:
 def read_toc(raw: bytes) -> list[FrameRow]:
     """Decode and check the table of a pack. Raises Invalid or TooLarge for a bad one.
 
-    The bytes must be canonical, no frame is empty, no digest repeats, and the sizes add up. Frames and pack
-    stay within FRAME_RAW_MAX, PACK_BYTES and PACK_RAW_BYTES."""
+    In a good one the bytes are canonical, no frame is empty, no digest occurs twice, and the sizes add up.
+    Frames and pack stay within FRAME_RAW_MAX, PACK_BYTES and PACK_RAW_BYTES."""
     try:
         rows = msgspec.msgpack.decode(raw, type=list[FrameRow])
     except (msgspec.MsgspecError, RecursionError):
