@@ -1,5 +1,4 @@
-"""The link of a working copy to its repository: the files `.svc/repo.json` and `.svc/state.json` (service
-specification, Working copy).
+"""The link of a working copy to its repository: the files `.svc/repo.json` and `.svc/state.json`.
 
 Both are plain JSON that users may read. The client writes them from its own record, so deleting `.svc` only
 unlinks the folder. `.svc/id` in the same folder is read by `localstore.folder.identity`."""

@@ -181,7 +181,8 @@ class Rounds:
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Compose new updates from what these paths contain now, and put them in flight."""
+        """Compose new updates from what the files at these paths contain now, and put the updates in
+        flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:

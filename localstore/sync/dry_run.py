@@ -119,8 +119,8 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of objects. `keep`: fetch the bytes, because they are texts that the run
-        reads. Without it the bytes are placeholders."""
+        """Yields (digest, bytes) of objects. `keep`: whether the objects are texts that the run reads. If so,
+        their bytes are fetched; otherwise placeholders stand for the bytes."""
         if keep:
             yield from super().fetch(sizes, keep)
             return

@@ -32,7 +32,8 @@ class Recognised(msgspec.Struct):
 
 def recognise(copy: WorkingCopy) -> Recognised:
     """Begin a new record for a folder that already has files. Of the last SEALS_COMPARED seals, the one that
-    most files match becomes the base. If several match equally, the newest of them does."""
+    most files match becomes the base: differences from it count as edits. If several seals match equally, the
+    newest of them is used."""
     head = copy.transport.head()
     files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None

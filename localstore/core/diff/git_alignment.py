@@ -255,8 +255,8 @@ class _Walk:
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
         """The lowest and the highest diagonal that paths can reach with one more edit inside the box. `low`,
-        `high`: the present ones; `reach`: the furthest i on each diagonal; `unreached`: its value where no
-        path has been."""
+        `high`: the lowest and highest diagonal now; `reach`: the furthest i on each diagonal, which is
+        `unreached` where no path has been."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached

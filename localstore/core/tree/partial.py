@@ -147,8 +147,8 @@ def find_signed_digest(
     digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[bytes]:
     """The digest of a directory in the signed tree. The directory may be whole or partial. `signed_digests`:
-    digest → signed digest of directories that are already known; the results for this directory and those
-    below are added to it. `read`: a cache of directories."""
+    digest → signed digest of directories that are already known; the digests that are found for this
+    directory and for those below it are added. `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:
