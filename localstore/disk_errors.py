@@ -43,7 +43,8 @@ def translated_disk_errors(folder: Path, record: Path, damaged: str = _COPY_DAMA
 
 
 def disk_error(error: OSError, folder: Path) -> DiskError:
-    """A DiskError, with one sentence, for an error of the system that an operation in `folder` met."""
+    """A DiskError, with one sentence, for an error of the operating system during an operation in
+    `folder`."""
     what = error.strerror or type(error).__name__
     name = error.filename if isinstance(error.filename, str) else str(error.filename or "")
     at = f"{terminal_safe(name)} in {folder}" if name and not name.startswith("/") else name or str(folder)

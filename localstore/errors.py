@@ -29,7 +29,7 @@ class FolderGone(ClientError):
 
 class LocalEdits(ClientError):
     """The command `command` would overwrite or lose local edits. `paths`: the files that it would overwrite.
-    With `beside` it would overwrite none, and `paths` are all edited files."""
+    If `beside` is set, the command would overwrite none of the edited files, and `paths` has all of them."""
 
     code = "local_edits"
 

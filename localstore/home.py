@@ -137,8 +137,8 @@ class Home:
             yield
 
     def previous_records(self, folder: Path) -> list[Path]:
-        """The records of folders that were linked at this path earlier. The folder at the path now is another
-        one, or has another link."""
+        """The records of earlier links at this path: of another folder that was at the path, or of this
+        folder when it had another link."""
         written, identity = _recorded_path(folder), identify(folder)
         return [
             record
@@ -171,7 +171,8 @@ class Home:
 
 
 def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
-    """The description of a folder to store in its record. `born`: birth time of the folder, if known."""
+    """The description of the linked `folder` that is stored in its record. `born`: birth time of the folder,
+    if known."""
     identity = identify(folder)
     return CopyRecord(
         folder=_recorded_path(folder),

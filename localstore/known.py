@@ -48,8 +48,8 @@ class Store:
         )
 
     def get(self, space: str, key: str, shape: Any) -> CachedValue[Any] | None:
-        """The cached value, decoded as a `shape`. None if there is none, or if another version of svc wrote
-        it in another shape."""
+        """The value that is cached in the space under the key, decoded as the type `shape`. None if there is
+        none, or if another version of svc wrote it in another shape."""
         with self._lock:
             cursor = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
             row = cursor.fetchone()

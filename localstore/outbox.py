@@ -82,8 +82,9 @@ class Outbox:
         value: Any,
         folding: Folding = "members",
     ) -> QueuedAction:
-        """Append an action. If an earlier action at the same path was not tried yet, the two are joined.
-        Raises OverflowError if there are too many actions.
+        """Append an action: a value at a path, which the account sends to the server `origin`. If an earlier
+        action at the same path was not tried yet, the two are joined. Raises OverflowError if there are too
+        many actions.
 
         `folding`: how the values are joined. `members` joins them member by member, unless one of them
         contains a list. `whole` replaces the old value by the new one. `never` keeps the actions separate."""
@@ -220,8 +221,8 @@ class Outbox:
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
         """Mark an action as refused by the server, so that later actions can be sent. `code` and `reason`:
-        why it was refused. `joined`: a function that is called with the action's value and returns the
-        value to store. The caller adds values there that came after the action was tried."""
+        why it was refused. `joined`: called with the action's value, returns the value to store instead. With
+        it the caller adds values that were queued after the action was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:
@@ -243,9 +244,9 @@ class Outbox:
             self._db.close()
 
     def _fold(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
-        """Join an action at the same path that was not tried yet with a new value. The old action is removed,
-        and the joined value is returned. With `whole`, the new value is returned as it is. Values with
-        lists of additions or removals are not joined; then no action is removed."""
+        """Join `value` with the waiting action at the same path, if that action was never tried. The action
+        is removed, and the joined value is returned; if `whole` is set, this is `value` alone. If one of the
+        values contains lists, they are not joined: no action is removed, and `value` is returned."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",

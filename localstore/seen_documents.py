@@ -36,7 +36,7 @@ class SeenDocuments:
         self._db.close()
 
     def get(self, space: str, document_id: str) -> Document | None:
-        """The document in the version that was last seen; None if it was never seen."""
+        """The document in the version that was last seen; None if it is not in the cache."""
         row = self._db.execute(
             "SELECT document FROM seen WHERE space = ? AND id = ?", (space, document_id)
         ).fetchone()
@@ -48,7 +48,7 @@ class SeenDocuments:
             return None
 
     def items(self, space: str) -> list[Document]:
-        """All documents, newest first."""
+        """All cached documents of the space, newest first."""
         rows = self._db.execute("SELECT id FROM seen WHERE space = ?", (space,)).fetchall()
         documents = [document for (id,) in rows if (document := self.get(space, id)) is not None]
         return sorted(documents, key=lambda document: (document.created_at, document.id), reverse=True)

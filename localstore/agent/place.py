@@ -33,7 +33,7 @@ def socket_path(root: Path) -> Iterator[str]:
 
 
 def folders(root: Path, name: str) -> list[str]:
-    """The folders in the list with this file name; [] if the file is missing or damaged."""
+    """The folders that the file `name` in SVC_HOME (`root`) lists; [] if the file is missing or damaged."""
     try:
         return msgspec.json.decode((root / name).read_bytes(), type=list[str])
     except (OSError, msgspec.MsgspecError):

@@ -1,5 +1,6 @@
 """The listening side of the agent's socket. It answers only processes of the same user. Every line is limited
-in length. A client is disconnected if it sends nothing, sends half a line, or does not read its answers."""
+in length. A client is disconnected if it sends nothing, sends an incomplete line, or does not read its
+answers."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _requests = msgspec.json.Decoder(Request)
 
 class Follower:
     """A client that stays connected and receives events. It is disconnected once UNREAD events wait to be
-    sent to it. `hears`: a function that is called with each line from the client, on a separate thread."""
+    sent to it. `hears`: called with each line that the client sends, on a thread of its own."""
 
     def __init__(self, peer: socket.socket, lines: Lines) -> None:
         self._peer, self._lines = peer, lines
@@ -103,10 +104,10 @@ class Desk(Protocol):
         """Called when a follower has connected. The follower receives all events from then on."""
 
     def unfollow(self, request: Request, follower: Follower) -> None:
-        """Called when a follower has hung up."""
+        """Called when a follower has disconnected."""
 
     def conversing(self, count: int) -> None:
-        """Called with the number of open conversations whenever it changes."""
+        """Called with the number of connections that clients keep open, whenever it changes."""
 
 
 class Server:

@@ -32,17 +32,17 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A request to the agent. `do` says which:
 
     - `about`: describe the agent.
-    - `watch` the `folder`; `stop` watching it (no folder: all).
-    - `follow` the events of the folder (no folder: all).
+    - `watch` the `folder`; `stop` watching it, or all folders if none is named.
+    - `follow` the events of the folder, or of all folders if none is named.
     - `send` the actions that wait in the outbox.
     - `invoke` the `command` with `args`, in the `folder` and at the `server`.
     - `look` at the live state of a `branch` of the repository `repo` (an id) at the `server`; `here`: report
       that the user looks at a `path` and `line` of that branch.
-    - `edit` the text at a `path` of the `folder`: in a `session` that the client names, or by splices whose
-      offsets count in `unit`.
+    - `edit` the text at a `path` of the `folder`. The terminal app names a `session` for its typed edits; an
+      editor plugin instead names the `unit` in which the offsets of its splices count.
 
     `detach`: keep watching the folder when no client follows it. `turn`: the name of the piece of work for
-    which a program edits; it ends when the follower who named it hangs up."""
+    which a program edits; it ends when the follower that named it disconnects."""
 
     do: Do
     folder: str | None = None
@@ -116,9 +116,9 @@ class PersonOnBranch(msgspec.Struct, omit_defaults=True):
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
-    """A watched folder and its state. `light`: how it is connected to the server (live, polling or offline),
-    since the time `since` (Unix seconds), for the reason `why`. `queued`: how many edits the relay has not
-    confirmed. `walks`: the folder is scanned repeatedly, because the system reports no changes here.
+    """A watched folder and its state. `light`: how the folder is connected to the server (live, polling or
+    offline), since the time `since` (Unix seconds), for the reason `why`. `queued`: how many edits the relay
+    has not confirmed. `walks`: the folder is scanned repeatedly, because the system reports no changes here.
     `paused`: nothing is sent or fetched."""
 
     folder: str
@@ -153,13 +153,13 @@ class FolderEvent(msgspec.Struct, omit_defaults=True):
     light     the connection is `state` now (live, polling, offline); `detail` if it is not live
     sent      an edit of this folder is on the branch
     came      an edit of `by` was written here (`gone`: the file was removed)
-    merged    an edit of this folder was merged with one of `by`
-    kept      a file was saved from an old buffer, without `lines` of `by`; they stay in it until the same
-              text is saved again
-    conflict  the version of `by` stays, or is removed (`gone`); the whole version of this folder is in
-              `kept_as`
-    renamed   `path` is `to` now, and has an edit that was made at `path`; `back`: the edit does not fit
-              there, and both files stay
+    merged    an edit of this folder was merged with an edit of `by`
+    kept      a save from an old buffer lacked lines of `by` (`lines`: how many); they stay in the file until
+              the same text is saved again
+    conflict  the path keeps the version of `by` (`gone`: it has no file, because `by` removed it); the
+              version of this folder is kept whole in the file `kept_as`
+    renamed   `path` was renamed to `to`, and the edit that was made at `path` is in `to` now; `back`: the
+              edit does not fit the file `to`, and both files stay
     refused   the relay refuses `path`, for the reason `detail`
     skipped   `path` cannot be sent, for the reason `detail`
     held      removals of most of the branch are not sent; `detail` has their number and the remedy
@@ -187,7 +187,7 @@ class FolderEvent(msgspec.Struct, omit_defaults=True):
 
 
 class Unsealed(msgspec.Struct, omit_defaults=True):
-    """A path whose live state differs from the seal."""
+    """A path whose live state differs from the last seal."""
 
     path: str
     kind: str  # text, blob, chunked or gone
@@ -291,7 +291,7 @@ class Conversation:
         self.close()
 
     def close(self) -> None:
-        """Hang up. A thread that waits for a line wakes up."""
+        """Disconnect. A thread that waits for a line wakes up."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -313,8 +313,8 @@ class Conversation:
         server: str | None = None,
         seconds: float | None = None,
     ) -> ApiResponse[Any]:
-        """Run a command in the agent and return its answer. Raises AgentSilent if the agent hangs up, or
-        sends nothing for `seconds`."""
+        """Run a command in the agent, in a `folder` and at a `server` if these are given. Returns its answer.
+        Raises AgentSilent if the agent disconnects, or sends nothing for `seconds`."""
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)

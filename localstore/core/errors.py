@@ -21,10 +21,9 @@
 The errors of a noun are subclasses of these, in the module of the noun (`localstore/core/model/ref.py`:
 RefExists); those of working copies are in `localstore/errors.py`.
 
-Every leaf has a `code` (stable snake_case), a `status` (HTTP) and an `exit` (process exit code). The message
+Every class has a `code` (stable snake_case), a `status` (HTTP) and an `exit` (process exit code). The message
 is one sentence that says what happened and why; if a command helps, the sentence ends with it. The exit codes
-are listed in docs/design/009.
-"""
+are listed in docs/design/009."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED =
 
 
 class SvcError(Exception):
-    """Base of all errors; its own code is for errors of the server without a more specific code.
+    """Base of all errors. It is raised itself only for an error of the server that has no class of its own.
 
     `detail` is the sentence for a person. `extra` contains further members of the problem document (RFC 9457)
     for programs: the current head, the list of conflicting files.
@@ -67,7 +66,8 @@ class Unauthorized(SvcError):
 
 
 class NotBound(Unauthorized):
-    """A change with a bearer token has no valid request signature: it is absent, stale, replayed or wrong."""
+    """A request that changes something has a bearer token and no valid signature: the signature is absent,
+    too old, used before or wrong."""
 
     code = "request_not_bound"
 
@@ -79,7 +79,8 @@ class Forbidden(SvcError):
 
 
 class NotFound(SvcError):
-    """The resource is missing, hidden, or behind a flag that is off; the answer is the same for all three."""
+    """The resource is missing, hidden from the caller, or switched off on this relay; the answer is the same
+    for all three."""
 
     code, status, title = "not_found", 404, "Not Found"
 
@@ -224,7 +225,7 @@ class UsageError(ClientError):
 
 
 class ConfirmationNeeded(UsageError):
-    """The command asks for confirmation and there is no terminal to ask on; add --yes."""
+    """The command needs a confirmation, and there is no terminal on which to ask for it; add --yes."""
 
     code = "confirmation_needed"
 

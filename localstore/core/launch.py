@@ -35,9 +35,9 @@ class BadLaunch(Exception):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """The condition under which an app counts as started. `http`: this page of this machine answers. `port`:
-    this port accepts connections. `seconds`: how long to wait for the page or port; if neither is set, the
-    app counts as started after this time."""
+    """The condition under which an app counts as started. `http`: the URL of a page on this machine, which
+    must answer. `port`: a port of this machine, which must accept connections. `seconds`: how long to wait
+    for the page or port; if neither is set, the app counts as started after this time."""
 
     http: str | None = None
     port: int | None = None

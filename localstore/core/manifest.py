@@ -6,7 +6,7 @@
     models: [llama3.2]              # fetched before the app starts
     ollama_port_override: 11500     # replaces the port of the local LLM server
     ollama_tag: llama3.2:1b         # preferred model variant
-    default_model: q4_k_m           # of a repository of models: the one that is meant without a tag
+    default_model: q4_k_m           # for a repository of models: which model a name without a tag means
     launch: {command: [python, app.py]}   # how the app is started (`core.launch`)
     limits: {max_file_mib: 64}      # per-file cap, kind app only
     executable: [scripts/run, "*.sh"]   # files that get the executable bit where they are checked out

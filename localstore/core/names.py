@@ -56,7 +56,8 @@ class RepoAddress(NamedTuple):
 
 
 def handle(text: str) -> str:
-    """Check the handle of a person or an organisation. Returns it in lower case; raises Invalid."""
+    """Check the handle of a person or an organisation. Returns it in lower case; raises Invalid if it breaks
+    a rule."""
     name = _name(text, "a handle")
     if name in RESERVED_HANDLES:
         raise Invalid(f"the handle '{name}' is reserved; choose another")
@@ -64,7 +65,7 @@ def handle(text: str) -> str:
 
 
 def repository_name(text: str) -> str:
-    """Check the name of a repository. Returns it in lower case; raises Invalid."""
+    """Check the name of a repository. Returns it in lower case; raises Invalid if it breaks a rule."""
     name = _name(text, "a repository name")
     if name in RESERVED_REPOSITORIES:
         raise Invalid(f"the repository name '{name}' is reserved; choose another")

@@ -76,8 +76,8 @@ def is_inside(path: str, directory: str) -> bool:
 
 
 def case_key(path: str) -> str:
-    """A key that is equal for paths which a case-insensitive, normalising file system confuses (Unicode
-    D145)."""
+    """A key that is equal for two paths which a file system without case or with Unicode normalisation takes
+    for the same path (Unicode D145)."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
@@ -226,8 +226,9 @@ def _character_fault(char: str) -> str | None:
 
 
 def _fold_case(segment: str) -> str:
-    """The form of a segment that is equal for all segments which some file system confuses. It removes
-    differences of case, Unicode form and invisible characters."""
+    """The form of a segment of a path by which segments are compared: it is equal for two segments that some
+    file system takes for the same name. It removes differences of case, Unicode form and invisible
+    characters."""
     if not segment.isascii():
         segment = "".join(c for c in segment if not _is_ignorable(c))
         segment = unicodedata.normalize("NFKC", segment)

@@ -1,4 +1,4 @@
-"""Selects paths by the words that users type after a command: files, folders and patterns, as in git."""
+"""Selects paths by the arguments of a command: names of files and folders, and patterns, as in git."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ class Files:
         """A context in which other programs must wait before they open the file for writing (a file lease of
         Linux). Yields a function that returns whether a program is waiting.
 
-        Raises BeingWritten if a program already has the file open for writing. Has no effect if `leases` is
-        False, or if the system or file system lacks leases."""
+        Raises BeingWritten if a program already has the file open for writing. Has no effect if the attribute
+        `leases` is False, or if the system or file system lacks leases."""
         if not self.leases:
             yield _nobody
             return
@@ -140,8 +140,8 @@ class Files:
             os.close(opened)
 
     def being_written(self, path: str) -> bool:
-        """Whether a program has the file open for writing. Returns False if `leases` is False, or if the
-        system cannot tell."""
+        """Whether a program has the file open for writing. Returns False if the attribute `leases` is False,
+        or if the system cannot tell."""
         try:
             with self.unwritten(path):
                 return False
@@ -243,8 +243,9 @@ class Files:
     def place(
         self, content: Content, path: str, mode: int | None, sync: bool, last: bool = True
     ) -> os.stat_result:
-        """Create a file at `path` with `content`, as `create` does. Returns its stat. `last`: whether no
-        other path needs this content. If so, a `FetchedFile` file is moved to the path, else it is copied."""
+        """Create a file at `path` with `content`, as `create` does (see there for `mode` and `sync`). Returns
+        its stat. `last`: whether no other path needs this content. If so, a `FetchedFile` file is moved to
+        the path, else it is copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
         if content.stays or not last:

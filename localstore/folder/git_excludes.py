@@ -35,8 +35,7 @@ class _Texts(NamedTuple):
 
 
 class GitExcludes:
-    """The rules by which git ignores files of the work tree `root` only for this user. They are read by
-    `refresh`."""
+    """The rules of git that apply to the work tree `root` only for this user. `refresh` reads them."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -50,7 +49,7 @@ class GitExcludes:
 
     @property
     def active(self) -> bool:
-        """Whether there are any rules."""
+        """Whether git has any rules that apply only for this user."""
         return self._texts is not None and any(
             line.strip() and not line.startswith("#")
             for text in (self._texts.exclude, self._texts.everywhere)
@@ -100,7 +99,8 @@ class GitExcludes:
 
 
 def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
-    """The rules that git reads for `root` besides the repository's own. None if `root` has no `.git`."""
+    """The rules that git reads for the work tree `root` besides those that the repository contains. None if
+    `root` has no `.git`. `environment`: the environment variables, which may move git's settings."""
     index = find_index(root)
     if index is None:
         return None

@@ -117,7 +117,8 @@ def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
 
 
 def _read_padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """Reads the `many` entries of an index of version 2 or 3. Returns (names, offset after the entries)."""
+    """Reads the `many` entries of an index of version 2 or 3. `hash_bytes`: the length of git's object ids in
+    it. Returns (names, offset after the entries)."""
     names = []
     at, fixed = _HEADER, _STAT_BYTES + hash_bytes + 2
     for _ in range(many):
@@ -135,8 +136,9 @@ def _read_padded(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], 
 
 
 def _read_prefixed(data: bytes, many: int, hash_bytes: int) -> tuple[list[bytes], int]:
-    """Reads the `many` entries of an index of version 4. Returns (names, offset after the entries). Each
-    entry stores how many bytes to drop from the end of the previous name, and the bytes to append."""
+    """Reads the `many` entries of an index of version 4. `hash_bytes`: the length of git's object ids in it.
+    Returns (names, offset after the entries). Each entry stores how many bytes to drop from the end of the
+    previous name, and the bytes to append."""
     names = []
     at, name, total = _HEADER, b"", 0
     for _ in range(many):

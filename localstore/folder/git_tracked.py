@@ -155,8 +155,8 @@ class RecordedPaths(Protocol):
 
 
 class TrackedPaths(NamedTuple):
-    """Tells which files a scan includes although a rule ignores them: files in the record, and files that git
-    tracks."""
+    """Tells which files a scan includes even if an ignore rule matches them: files in the record, and files
+    that git tracks."""
 
     known: RecordedPaths
     git: GitTracked

@@ -2,8 +2,8 @@
 Both must match.
 
 The inode alone is not enough, because file systems reuse the inode of a removed folder. The id alone is not
-enough, because a copy of the folder contains it too. So does a folder that was restored from a backup, whose
-files are older than the client's record.
+enough, because two other folders contain it too: a copy of the folder, and a folder that was restored from a
+backup, whose files are older than the client's record.
 
 If an inode was reused by a folder with the same id, two times distinguish the folders: the time at which the
 id's file last changed and, if that time differs (as after `chmod -R`), the birth time of `.svc`."""

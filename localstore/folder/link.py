@@ -1,5 +1,4 @@
-"""The link of a working copy to its repository: the files `.svc/repo.json` and `.svc/state.json` (service
-specification, Working copy).
+"""The link of a working copy to its repository: the files `.svc/repo.json` and `.svc/state.json`.
 
 Both are plain JSON that users may read. The client writes them from its own record, so deleting `.svc` only
 unlinks the folder. `.svc/id` in the same folder is read by `localstore.folder.identity`."""
@@ -58,7 +57,8 @@ class SealedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LastSeal(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `state.json` without the tree, for readers that only need the last seal."""
+    """The content of `state.json` without the tree of the last seal, for code that needs only the seal's
+    id."""
 
     last_seal: str | None
     v: int = 1

@@ -149,8 +149,8 @@ def living_holder(lock: Path) -> int | None:
 
 
 def end_holder(lock: Path, number: int, seconds: float) -> bool:
-    """Send the signal `number` to the process that holds a lock, and wait up to `seconds` until the lock is
-    free. If another process takes the lock meanwhile, it gets the signal too. Returns whether the lock is
+    """Send the signal with this number to the process that holds a lock, and wait at most `seconds` until the
+    lock is free. A process that takes the lock meanwhile gets the signal too. Returns whether the lock is
     free in the end."""
     signalled, end = 0, time.monotonic() + seconds
     while (pid := living_holder(lock)) is not None:

@@ -59,7 +59,8 @@ def scan(
 
 
 class _Listed(NamedTuple):
-    """A file in a listing, with the stat values that show whether it changed. Times are nanoseconds."""
+    """A file in the listing of a folder, with the values of its stat that show whether it changed. Times are
+    nanoseconds."""
 
     name: str
     mode: int
@@ -112,7 +113,7 @@ class _Walker:
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """Walk one open directory. Returns False if it cannot be walked.
+        """Walk one open directory. Returns False if this is not possible.
 
         `prefix`: its path with a trailing slash, "" for the root. `ruled`: digest of the ignore rules of the
         folders above. `whole`: walk everything below; otherwise only the folders of the partial walk."""
@@ -171,7 +172,8 @@ class _Walker:
                 raise WatcherMistaken
 
     def _listing(self, prefix: str, contents: _Contents, scope: Scope, ruled: bytes) -> None:
-        """Scan the files of the folder `prefix`. `contents`: the entries of the folder."""
+        """Scan the files of the folder `prefix`. `contents`: the entries of the folder; `ruled`: digest of
+        its ignore rules."""
         if contents.linked:
             self._require_rescan(prefix, "files")
         if not contents.files:
@@ -187,8 +189,8 @@ class _Walker:
     def _compare(
         self, prefix: str, files: Iterable[_Listed], scope: Scope, mark: bytes, seen: RecordedFolder | None
     ) -> None:
-        """Examine the files of a folder. Unchanged files are skipped, except those that must be examined on
-        every scan."""
+        """Examine the files of the folder `prefix`, whose mark is `mark` now and which was recorded as
+        `seen`. Unchanged files are skipped, except those that must be examined on every scan."""
         recorded = {file.path: file for file in seen.stats()} if seen else {}
         stats: list[Stat] = []
         plain = True
@@ -219,7 +221,7 @@ class _Walker:
             self._changes.folders[prefix] = now
 
     def _directory(self, above: int, name: str, path: str, scope: Scope, ruled: bytes, whole: bool) -> bool:
-        """Enter the folder `name` of the open directory `above`. Returns False if it is ignored or cannot be
+        """Walk the folder `name` of the open directory `above`. Returns False if it is ignored or cannot be
         opened."""
         prefix, pruned = path + "/", scope.prune(name)
         if pruned and not self._tracked.tracks_below(path):
@@ -278,7 +280,8 @@ class _Walker:
         aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
-        """Record the skipped entry at `path` in the exclusions of the folder `prefix`."""
+        """Record the skipped entry at `path` in the exclusions of the folder `prefix`. `folder`: whether the
+        entry is a folder. `detail`: text to add to the `reason`."""
         text = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))
@@ -286,7 +289,8 @@ class _Walker:
 
 
 def _mark(ruled: bytes, files: list[tuple[Any, ...]]) -> bytes:
-    """The mark of a folder: the digest of its files under these rules; b"" if a name is not UTF-8."""
+    """The mark of a folder: a digest of its listing `files` and of its ignore rules, whose digest is `ruled`.
+    It is b"" if a name is not UTF-8."""
     try:
         return _digest((ruled, files))
     except UnicodeEncodeError:

@@ -61,7 +61,7 @@ class RecordedFolder:
         return _DECODE(self.encoded)
 
     def same_as(self, other: RecordedFolder | None) -> bool:
-        """Whether both have the same mark and the same files."""
+        """Whether this folder and `other` have the same mark and the same files."""
         return other is not None and self.mark == other.mark and self.encoded == other.encoded
 
 

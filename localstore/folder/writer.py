@@ -4,10 +4,10 @@ A file is replaced by an atomic exchange with a complete temporary file. The rep
 afterwards, so a save at the last moment is never lost. A journal in the client's record makes every step
 resumable. Its entries (intents) have these states:
 
-    writing  temporary files may be torn; no exchange has run
+    writing  the temporary file may be incomplete; the exchange has not run
     ready    the exchange may have run: it has if the inode at the temporary name is not the recorded one
-    asked    as `ready`, for a write that the user asked for (restore): for the branch it is an edit
-    aside    the replaced file is unknown work and gets a different name
+    asked    as `ready`, but the user asked for the write (restore), so it is sent to the branch as an edit
+    aside    the replaced file has bytes that are stored nowhere else, so it is kept under another name
     done     only the temporary file is left to remove
     partial  a large file is still arriving (`localstore.sync.transfer.chunked_download`): not finished here
     moving   the user's file `temp` moves to a conflict name (`localstore.sync.aside`): not finished here
@@ -84,8 +84,8 @@ class Writer:
 
     def apply(self, changes: Sequence[FileWrite], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths that could not be written because of a directory or a link.
-        `supply`: returns the bytes for a digest. `mark`: `ready` for writes that come from the branch,
-        `asked` for writes that the user asked for."""
+        `supply`: yields (digest, content) for a set of digests. `mark`: `ready` for writes that come from the
+        branch, `asked` for writes that the user asked for."""
         intents = [
             Intent(temp_name(change.path), change.path, None, change.new, "writing") for change in changes
         ]

@@ -2,9 +2,10 @@
 folder.
 
 When nothing is left to do, the disk equals the frontier (the branch's files now). That means: nothing is in
-flight, every received path is written, no save waits, and every file equals the branch's file, except those
-reported to the user (`Done.skipped`, `barred`). To guarantee this, `bring` checks again each path whose
-update was lost or could not be made."""
+flight, every received path is written, no save waits, and every file equals the branch's file, except the
+files that cannot be sent (`Done.skipped`) and those that the relay refuses (`Rounds.barred`), which are
+reported to the user. To guarantee this, `bring` checks again each path whose update was lost or could not be
+made."""
 
 from __future__ import annotations
 
@@ -180,7 +181,8 @@ class Rounds:
         return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Compose new updates from what these paths contain now, and put them in flight."""
+        """Compose new updates from what the files at these paths contain now, and put the updates in
+        flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:
@@ -388,8 +390,9 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of `paths` that need an update. They have captured edits, or a change that cannot be captured: of
-    a file that is not text, a removal, or a change of the file's kind."""
+    """Those of `paths` that need an update. They have captured edits, or their files differ from the record
+    in a way that is never captured as an edit: the file is new, was removed, has changed bytes that are not
+    text, or changed between text and binary."""
     flying = copy.db.flight_kinds()
     pending = []
     for path in paths:

@@ -50,7 +50,8 @@ class Saves:
         self._below.setdefault(prefix, now + VANISHED)
 
     def next_due(self) -> float | None:
-        """The time at which the next write counts as a save. None if no write waits."""
+        """The time at which the next of the recorded writes and removals counts as a save. None if nothing
+        waits."""
         if len(self._gone) < BURST:
             return min([*self._due.values(), *self._below.values()], default=None)
         others = (due for path, due in self._due.items() if path not in self._gone)

@@ -62,8 +62,9 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 class _Aside:
-    """Reports entries of the folder that svc cannot send as skipped. It looks at the scanned paths and at the
-    folders above them. Where a recorded file is missing, it looks at the whole folder of that file."""
+    """Finds entries of the folder that svc cannot send, and adds them to the skipped entries of the scan. It
+    looks at the scanned paths and at the folders above them. Where a recorded file is missing, it looks at
+    the whole folder of that file."""
 
     def __init__(self, files: Files, scan: Scan) -> None:
         self._files, self._scan = files, scan
@@ -81,8 +82,9 @@ class _Aside:
         exclusions.skipped.append(Skipped(readable(path), reason))
 
     def look_for(self, path: str, recorded: bool) -> None:
-        """Find out why there is no regular file at a path. What is there or above it instead, such as a
-        symlink, is reported as skipped. `recorded`: the record has the file, so it may have been renamed."""
+        """Find out why there is no regular file at a path. If something else is at the path, or in the place
+        of a folder above it, such as a symlink, it is added to the skipped entries. `recorded`: the record
+        has the file, so it may have been renamed to a name that no repository accepts."""
         for place in (*parents(path), path):
             info = self._files.stat(place)
             if info is None:
@@ -99,7 +101,7 @@ class _Aside:
         return None
 
     def _list(self, folder: str) -> None:
-        """Report as skipped the entries of the folder whose names no repository accepts."""
+        """Add the entries of the folder whose names no repository accepts to the skipped entries."""
         if folder in self._listed:
             return
         self._listed.add(folder)

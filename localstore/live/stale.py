@@ -51,7 +51,7 @@ class Editors(Protocol):
     open sheets."""
 
     def edits(self, path: str) -> bool:
-        """Whether a program has this text open."""
+        """Whether a program has the text of the file at this path open."""
 
     def shows(self, path: str, name: bytes) -> bool:
         """Whether a program shows the text with the BLAKE3 digest `name` for this file, or did so a moment
@@ -76,9 +76,9 @@ class NoEditors:
 
 
 class Buffers:
-    """The texts that editors may still show for the files of one working copy. `was_read`: a function that
-    returns whether a program has read the file since svc wrote it. `kept`: the lines that stay although
-    saves of old buffers lacked them."""
+    """Knows, for the files of one working copy, the earlier texts that editors may still show. `was_read`: a
+    function that returns whether a program has read the file since svc wrote it. `kept`: the lines that stay
+    although saves of old buffers lacked them."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
@@ -88,7 +88,8 @@ class Buffers:
         self.kept: list[KeptLines] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """Begin to observe this working copy: when it captures edits and writes files."""
+        """Begin to observe this working copy, which then reports each edit that it captures and each file
+        that it writes."""
 
         def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             self._note_placed(copy, path, before, new)
@@ -190,8 +191,9 @@ class Buffers:
         entry.shadow = base.digest
 
     def _was_typed(self, path: str, name: bytes) -> bool:
-        """Whether everything in this save was also sent as typed changes, so that the save is no edit. After
-        a save of any other text, or of half a text, the next save always counts as an edit."""
+        """Whether everything in a save of the file at `path` was also sent as typed changes, so that the save
+        is no edit. `name`: BLAKE3 of the saved text. After a save of any other text, or of half a text, the
+        next save always counts as an edit."""
         if not self.editors.shows(path, name):
             self._strange.add(path)
             return False

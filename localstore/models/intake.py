@@ -130,8 +130,8 @@ def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
 
 
 def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
-    """Create the file `part` with the bytes of the open `file`. Returns how this was done: reflink, link or
-    copy."""
+    """Create the file `part` with the bytes of `file`, which is open as `fd`. Returns how this was done:
+    reflink, link or copy."""
     target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:

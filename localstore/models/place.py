@@ -2,7 +2,7 @@
 of a user share.
 
     models/blobs/sha256-<hex>          the bytes of a model; its description is in `.about` beside it
-    models/names/<host>/<owner>/<name>/<tag>   the blobs of a name (`localstore.models.store`)
+    models/names/<host>/<owner>/<name>/<tag>   what a name stands for (`localstore.models.store`)
     models/lock                        held while a name or blob is added or removed
     <port>/                            start.lock, server.json, log and leases of the server on that port"""
 

@@ -47,8 +47,8 @@ LEFT_SECONDS = 14 * 86400.0  # for which a download that was cut goes on where i
 
 
 class PullReport(Protocol):
-    """A function that is called with the progress of a download: the bytes that are here, the bytes in all,
-    and the bytes that need not be fetched."""
+    """A function that is called with the progress of a download: how many bytes have arrived, how many there
+    are in all, and how many need not be fetched."""
 
     def __call__(self, completed: int, total: int, present: int = 0, /) -> None: ...
 
@@ -87,7 +87,8 @@ def pull_blob(
 
 
 def _report_other(progress: Path, report: PullReport) -> None:
-    """Report how far the other process is that downloads the blob."""
+    """Report the progress of the other process, which downloads the blob and writes its progress to the file
+    `progress`."""
     with suppress(OSError, msgspec.MsgspecError):
         seen = msgspec.json.decode(progress.read_bytes(), type=PullProgress)
         report(seen.completed, seen.total, seen.known)

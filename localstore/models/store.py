@@ -42,8 +42,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model was pulled from. `server`: origin of the relay; `repo_id`, `seal`: repository and seal;
-    `path`: path of the model in the repository."""
+    """The repository from which a model was pulled. `server`: origin of the relay; `repo_id`, `seal`:
+    repository and seal; `path`: path of the model in the repository."""
 
     server: str
     repo_id: str
@@ -52,8 +52,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's name stands for. `model`, `shards` (further files of the model) and `projector`: the
-    SHA-256 of blobs. The other members override values of the model's header, unless they are None."""
+    """What a model's name stands for. `model`, `shards` and `projector`: the SHA-256 of the model's first
+    file, of its further files and of its projector. The other members override values of the model's header,
+    unless they are None."""
 
     v: int = 1
     model: str

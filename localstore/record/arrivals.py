@@ -26,9 +26,9 @@ class TextVersion(msgspec.Struct, array_like=True):
 
 class Arrivals(msgspec.Struct, array_like=True):
     """The recent texts of one file. `versions`: oldest first; the first was saved here, and svc wrote the
-    others. `saved`: digest of the last save if lines of others were kept that the save lacked, else None.
-    `plugin_texts`: texts that editor plugins showed when they sent their last edit, newest last; the file
-    need not have had them."""
+    others. `saved`: digest of the last save if it lacked lines of others that were kept nevertheless, else
+    None. `plugin_texts`: texts that editor plugins showed when they sent their last edit, newest last; the
+    file need not have had them."""
 
     versions: list[TextVersion]
     saved: bytes | None = None

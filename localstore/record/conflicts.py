@@ -39,7 +39,8 @@ class RecordedConflict(NamedTuple):
     `12-14, 20`; both are "" for versions that are compared as a whole.
 
     If a directory and a file have the same name, there is one record for the directory, and none for its
-    files. If a merge leaves the directory of this folder in place, the copy is the other side's file."""
+    files. If a merge leaves this folder's directory in place, the file of the other side becomes the conflict
+    copy."""
 
     path: str
     kept_as: str

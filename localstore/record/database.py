@@ -74,7 +74,7 @@ class Database:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A context with one transaction. Inside another step, this one is part of the outer transaction."""
+        """A context with one transaction. A step inside another step is part of the outer transaction."""
         if self._depth == 0:
             self._sql.execute("BEGIN IMMEDIATE")
         self._depth += 1
@@ -226,7 +226,7 @@ class Database:
         self._sql.execute("INSERT INTO pending(path, ops) VALUES(?,?)", (path, ops))
 
     def drop_pending(self, path: str, first: int) -> None:
-        """Delete the oldest pending updates of a path. `first`: how many of them."""
+        """Delete the oldest pending updates of a path. `first`: how many to delete."""
         self._sql.execute(
             "DELETE FROM pending WHERE id IN (SELECT id FROM pending WHERE path=? ORDER BY id LIMIT ?)",
             (path, first),

@@ -11,7 +11,7 @@ FOREIGN = 1 << 52  # lane ids from here on stand for unknown lanes
 
 
 def foreign_lane(digest: bytes) -> int:
-    """A made-up lane id, for a file whose bytes are known although its lane on this branch is unknown."""
+    """A made-up lane id for a file with this digest, whose lane on this branch is unknown."""
     return FOREIGN | int.from_bytes(digest[:6], "big")
 
 

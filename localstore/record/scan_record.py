@@ -4,8 +4,8 @@ hashed since the scan.
 Each call runs in its caller's transaction.
 
 Table `asides`: folder (raw path with a trailing slash) → `localstore.folder.scan_result.Exclusions`. It is
-valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan and
-leaves this table."""
+valid only while a last scan is recorded. A scan without a watcher deletes the record of the last scan, but
+not this table."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class ScanRecord:
         return next((stat for stat in stats if stat.path == path), None)
 
     def put_folders(self, folders: Mapping[str, RecordedFolder | None]) -> None:
-        """Store folders, or forget a folder that is None. Single files are dropped, because the folders
-        contain them now."""
+        """Store folders, or forget a folder that is None. The stats of single files are dropped, because the
+        folders contain these files now."""
         gone = [(path,) for path, folder in folders.items() if folder is None]
         put = [(path, folder.mark, folder.encoded) for path, folder in folders.items() if folder is not None]
         self._sql.execute("DELETE FROM stats")
@@ -100,7 +100,8 @@ class ScanRecord:
         self._sql.executemany("INSERT OR REPLACE INTO folders VALUES(?,?,?)", put)
 
     def put_single(self, stats: Iterable[Stat], gone: Iterable[str]) -> None:
-        """Store single files, and forget the paths `gone`."""
+        """Store the stats of single files that were hashed since the last scan, and forget those of the paths
+        `gone`."""
         self._sql.executemany("DELETE FROM stats WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO stats VALUES(?,?,?,?,?,?,?,?)", stats)
 

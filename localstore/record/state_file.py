@@ -28,7 +28,7 @@ class StateFile:
         self._path = folder / link.FOLDER / link.STATE_FILE
 
     def is_written(self) -> bool:
-        """Whether the file still has the content that was last written."""
+        """Whether the file still has the content that svc wrote last."""
         hasher = blake3()
         try:
             with self._path.open("rb", buffering=0) as file:
@@ -72,8 +72,8 @@ class StateFile:
 
 
 def with_digests(before: bytes, last_seal: str | None, digests: Mapping[str, str]) -> Parts | None:
-    """The bytes of a state file with another last seal and other digests. `before`: its present bytes;
-    `digests`: path → hex digest. None if one of the paths is not in the file."""
+    """The bytes of a state file with `last_seal` as its last seal and with some digests replaced. `before`:
+    its present bytes; `digests`: path → hex digest. None if one of the paths is not in the file."""
     head, _, _ = link.encode_state(SealedState(last_seal=last_seal, tree={})).partition(_TREE)
     parts: Parts = [head]
     view, done = memoryview(before), before.index(_TREE)

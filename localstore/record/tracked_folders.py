@@ -1,5 +1,4 @@
-"""Tells which ignored folders contain tracked files. It is made for a process that does not own the working
-copy."""
+"""Tells which ignored folders contain tracked files, without owning (locking) the working copy."""
 
 from __future__ import annotations
 

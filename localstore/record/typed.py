@@ -1,8 +1,8 @@
 """Records which pending edits were typed character by character, and not captured from a file
 (docs/design/011).
 
-A path counts as typed if all its pending updates were typed. The record stores how many updates were typed.
-If that differs from the number of pending updates, all of them count as captured."""
+A path counts as typed if all its pending updates were typed. The record stores how many were typed; if this
+number differs from the number of pending updates, all of them count as captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes over the relay's version of a path in the record of the folder."""
+"""Records the relay's version of a path as the version that the folder has."""
 
 from __future__ import annotations
 

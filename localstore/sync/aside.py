@@ -54,8 +54,8 @@ def forget_and_move_aside(
     two steps does not look like a deletion. `of`: the path that the file conflicts with, by default its
     own path. `clash`: the conflicting texts, which are recorded too.
 
-    The move is in the journal, so that it is finished after a crash. Otherwise, if the branch lacks the path,
-    no pull would check the file again, and it would count as new."""
+    The move is in the journal, so that it is finished after a crash. Without the journal, no pull would check
+    the file again if the branch lacks the path, and the file would count as new."""
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, of or path, clash)

@@ -30,7 +30,8 @@ LOT = 256  # paths whose texts are read together
 
 def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at `paths` as pending updates. Paths without a text edit are skipped. `scan`: a
-    scan just made; its digests are used while the object store still caches the bytes.
+    scan that was just made; for files whose bytes the object store still caches, its digests are used, so
+    that they are not read again.
 
     Returns the paths whose edit cannot be captured. Such an edit has too many parts for one update, and the
     file is then sent as a new version. Or the lane has changed and the texts cannot be merged, and `settle`
@@ -197,8 +198,9 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The current text of the file. None if it is not text, is larger than TEXT_FILE, or is being written by
-    a program. Also None if the file is still as svc wrote it (`copy.ours`), because then it has no edit."""
+    """The current text of the file at `path`. None if it is not text, is larger than TEXT_FILE, or is being
+    written by a program. Also None if the file is still as svc wrote it (`copy.ours`), because then it has no
+    edit."""
     entry, ours = copy.entries.get(path), copy.ours(path)
     if entry is not None and ours is not None and ours.digest == entry.shadow:
         return None

@@ -44,7 +44,8 @@ class Composed(msgspec.Struct):
 
 class _PathUpdate(NamedTuple):
     """A path that needs an update. `entry`: its record, None for a new path. `stat`: its file, None if the
-    file is gone. `members`: the kind of the update, and the members that this kind has."""
+    file is gone. `members`: the kind of the update, and the members of `LiveUpdate` that an update of this
+    kind has."""
 
     path: str
     entry: PathRecord | None
@@ -283,7 +284,7 @@ class SizeCaps:
         return total
 
     def _size_at(self, path: str) -> int:
-        """How many bytes this path contributes to the sum `_total`."""
+        """How many bytes this path contributes to the sum of the sizes of files that are not text."""
         if path not in self._sizes and self._only is not None:
             return self._copy.db.byte_files.sizes_at([path]).get(path, 0)
         return self._sizes.get(path, 0)

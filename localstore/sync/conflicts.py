@@ -61,8 +61,8 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
     gets the conflict name. Does nothing if one of the two is None, or if they are equal. Runs in the
     caller's transaction.
 
-    If a record for this version already waits for its copy, only its branch version and author are
-    updated."""
+    If a conflict of this local version is already recorded and its copy is not made yet, only the branch's
+    version and its author are updated in the record."""
     if theirs is None or mine is None or theirs == mine:
         return
     drop_unused(copy, path, but=mine)

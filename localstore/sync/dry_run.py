@@ -85,8 +85,8 @@ def scratch_copy(copy: WorkingCopy, prefix: str) -> Iterator[DryRunCopy]:
 
 
 class DryRunCopy(WorkingCopy):
-    """A working copy that discards all changes. `sent_rows`: the row that the relay would have after the run,
-    for the path of each sent update; None if the path would be removed."""
+    """A working copy that discards all changes. `sent_rows`: for the path of each update that a real run
+    would send, the row that the relay would have afterwards; None if the path would be removed."""
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport
@@ -119,8 +119,8 @@ class DryRunCopy(WorkingCopy):
         return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (digest, bytes) of objects. `keep`: fetch the bytes, because they are texts that the run
-        reads. Without it the bytes are placeholders."""
+        """Yields (digest, bytes) of objects. `keep`: whether the objects are texts that the run reads. If so,
+        their bytes are fetched; otherwise placeholders stand for the bytes."""
         if keep:
             yield from super().fetch(sizes, keep)
             return
@@ -226,8 +226,8 @@ class _DryRunTransport(Transport):
         return taken[path] if path in taken else self._copy.db.row(path)
 
     def _clashes(self, path: str) -> bool:
-        """Whether the path cannot have a file because of others on the branch: there is a file above it, or a
-        directory at it."""
+        """Whether the branch cannot have a file at the path, because it has a directory there, or a file at
+        the path of a folder above."""
         return self._folders[path] > 0 or any(self._row(above) is not None for above in parents(path))
 
     def have(self, digests: Sequence[bytes]) -> list[bytes]:

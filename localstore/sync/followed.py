@@ -7,8 +7,8 @@ import msgspec
 
 class RemovedText(msgspec.Struct, frozen=True):
     """A text file that the branch removed or renamed. `digest`: BLAKE3 of its text, or of the text that was
-    last saved at its old path. `until`: the monotonic time after which a save at the old path counts as a
-    new file. `new`: the path that it was renamed to, None if that was not searched for yet."""
+    last saved at its old path. `until`: the time (of the monotonic clock) after which a save at the old path
+    counts as a new file. `new`: the path that it was renamed to, None if that was not searched for yet."""
 
     digest: bytes
     until: float

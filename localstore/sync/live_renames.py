@@ -122,9 +122,9 @@ def take_along(copy: WorkingCopy, old: str, new: str) -> None:
 
 
 def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
-    """Add the edit of a text to the pending edits of the target. Returns False if it does not fit there.
-    Afterwards the edited file counts as removed by the branch and unedited here, so that a crash cannot
-    cause the edit to be applied twice."""
+    """Add the edit of the text `entry` to the pending edits of the text `target`. Returns False if the edit
+    does not fit there. Afterwards the edited file counts as removed by the branch and unedited here, so that
+    a crash cannot cause the edit to be applied twice."""
     base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
     assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
     done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
@@ -310,9 +310,10 @@ def remember_removed(copy: WorkingCopy, gone: Collection[str]) -> None:
 
 
 def follow_save(copy: WorkingCopy, old: str) -> None:
-    """If a file was saved at the path `old` that others renamed recently, move the save into the renamed file
-    and remove the saved file. Three kinds of saves count as new files and stay: a repeated save of the
-    same text, the unchanged old text, and a copy of the renamed file."""
+    """Handles a save at `old`, the old path of a file that others renamed recently: moves the saved edit into
+    the renamed file, and removes the file at `old`. Does nothing if no file was saved there. Three kinds of
+    saves count as new files and stay: a repeated save of the same text, the unchanged old text, and a copy of
+    the renamed file."""
     removed = copy.followed.removed.get(old)
     if removed is None or old in copy.entries or removed.until < time.monotonic():
         return
@@ -365,8 +366,9 @@ def _find(
     texts: Mapping[bytes, bytes],
     rows: Mapping[str, FrontierRow],
 ) -> Ways:
-    """Those `followable` files that were renamed to one of `came`, as old path → new path. `gone_files`: all
-    removed files, by path. `texts`: texts by digest."""
+    """Which of the removed files were renamed to which of the new files, as old path → new path.
+    `gone_files`: all removed files, by path; `followable`: paths of those to search for; `came`: the new
+    files, by path. `texts`: texts that are already known, by digest."""
     gone: dict[str, Change] = {path: (file, None) for path, file in gone_files.items()}
     edits: dict[str, Change] = {path: (gone_files[path], gone_files[path]) for path in followable}
     search, _ = searches({**gone, **{path: (None, file) for path, file in came.items()}}, edits)

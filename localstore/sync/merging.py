@@ -47,7 +47,8 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 
 def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
     """Replace the confirmed lane by the relay's lane, and merge the pending typed edits into it character by
-    character. Returns False, with nothing changed, if they have to be merged as texts."""
+    character. Returns False, with nothing changed, if they have to be merged as texts. `same_epoch`: whether
+    both lanes are in the same epoch."""
     lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
     try:
         if same_epoch:

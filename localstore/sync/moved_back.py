@@ -56,8 +56,9 @@ class Before:
         self._sealed: dict[str, SealedFile] = {}
 
     def begin_anew(self, head: str | None) -> None:
-        """Forget the branch. The newest seal that relay and folder both have becomes the folder's last seal.
-        If there is none, the files are recognised by the branch's seals (`localstore.sync.recognise`)."""
+        """Forget the branch. `head`: its newest seal now. The newest seal that relay and folder both have
+        becomes the folder's last seal. If there is none, the files are recognised by the branch's seals
+        (`localstore.sync.recognise`)."""
         copy = self._copy
         common = self._common_seal(head)
         if common is None and head is not None:
@@ -76,7 +77,7 @@ class Before:
 
     def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
         """The newest seal that relay and folder both have, as (id, files by path); None if there is none. It
-        is the folder's last seal if the relay has that one. Otherwise it is the newest seal of the branch
+        is the folder's last seal, if the relay has that seal. Otherwise it is the newest seal of the branch
         that is not younger than the folder's last seal, because younger seals were made after the branch
         moved back."""
         copy, last = self._copy, self._copy.last_seal

@@ -93,8 +93,8 @@ class _OldRecord:
         return True
 
     def _restore_edit(self, path: str, shadow: bytes | None, want: bytes) -> None:
-        """Write the text of a captured edit to a conflict copy. This is done only if the file still has the
-        text from before the edit."""
+        """Write the text of a captured edit (its digest is `want`) to a conflict copy. This is done only if
+        the file still has the text from before the edit (its digest is `shadow`)."""
         on_disk = self._copy.digest_on_disk(path)
         data = self._objects.get(want)
         if data is None or on_disk is None or on_disk != shadow or blake3(data) == on_disk:

@@ -32,7 +32,8 @@ class Recognised(msgspec.Struct):
 
 def recognise(copy: WorkingCopy) -> Recognised:
     """Begin a new record for a folder that already has files. Of the last SEALS_COMPARED seals, the one that
-    most files match becomes the base. If several match equally, the newest of them does."""
+    most files match becomes the base: differences from it count as edits. If several seals match equally, the
+    newest of them is used."""
     head = copy.transport.head()
     files = copy.scan().files
     best: tuple[int, str, dict[str, SealedFile]] | None = None
@@ -59,8 +60,9 @@ def recognise(copy: WorkingCopy) -> Recognised:
 
 
 def adopt_state_file(copy: WorkingCopy) -> None:
-    """Use the seal in `state.json` as base, after verifying it. This is done only if the record is new, as
-    after the folder was copied with its link, and if the repository has that seal."""
+    """Use the seal in `state.json` as the one from which the files were edited, after verifying it. This is
+    done only if the record is new, as after the folder was copied with its link, and if the repository has
+    that seal."""
     named = _find_unrecorded_seal(copy)
     if named is None:
         if _is_new(copy):

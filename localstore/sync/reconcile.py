@@ -279,8 +279,9 @@ def _removals(copy: WorkingCopy, gone: list[str], later: Collection[str] = ()) -
     renamed, found only if the folder is synced live; these files stay where they are.
 
     Any other edited file becomes a recorded conflict copy, because sending it would bring the file back for
-    everybody. Something else at such a path, such as a directory, stays, because it is new and conflicts with
-    nothing. If the branch may never have had the file, it stays and counts as new."""
+    everybody. If something that is not a file, such as a directory, is at the path of a removed file, it
+    stays, because it is new and conflicts with nothing. If the branch may never have had the file, it stays
+    and counts as new."""
     clean: list[str] = []
     edits: list[str] = []
     for path in gone:

@@ -54,7 +54,7 @@ def connect(copy: WorkingCopy) -> Connected:
 
     If the record is older than the relay's state of this replica, or if the branch moved back, the record is
     begun again under a new replica id, and the files are recognised by the branch's seals. Raises
-    Unauthorized without a device key, BranchReplaced if another branch has the name now."""
+    Unauthorized without a device key, BranchReplaced if another branch has the branch's name now."""
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
     if copy.db.text("device_key_id") not in (None, copy.key.id):

@@ -78,7 +78,8 @@ def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
 
 
 def _theirs(copy: WorkingCopy, rows: Mapping[str, FrontierRow]) -> dict[str, Change]:
-    """The changes of the branch that this folder lacks, by path."""
+    """The changes of the branch that this folder lacks, by path. `rows`: the rows of the frontier, by
+    path."""
     index = copy.db.number("since")
     changes: dict[str, Change] = {}
     for path, entry in copy.entries.items():
@@ -102,8 +103,9 @@ def _tree_entry(row: FrontierRow) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, FrontierRow], search: Search) -> Ways:
-    """The files that one side moved, as old path → new path. If a text is not available, only moves with
-    equal bytes are found."""
+    """The files that one side moved, as old path → new path. `search`: the search for moves on this side;
+    `rows`: the rows of the frontier, by path. If a text is not available, only moves with equal bytes are
+    found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
     for path in search.came if digests else ():
@@ -127,9 +129,10 @@ def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
 def _bring_edit(
     copy: WorkingCopy, row: FrontierRow, new: str, base: TreeEntry | None, mine: TreeEntry | None
 ) -> None:
-    """Apply the branch's edit of a file to the path to which the file was renamed here. The branch's version
-    at the old path then counts as known, so that its removal can be sent. If the edits conflict, the
-    branch's version stays and this folder's version becomes a conflict copy."""
+    """Apply the branch's edit of a file to the path `new`, to which the file was renamed here. `row`: the
+    branch's version; `base`: the version that both sides edited; `mine`: the version of this folder. The
+    branch's version at the old path then counts as known, so that its removal can be sent. If the edits
+    conflict, the branch's version stays and this folder's version becomes a conflict copy."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or base is None or mine is None:
         return
@@ -172,8 +175,9 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: FrontierRow, base: TreeEntry) -> None:
-    """Rename an edited file as the branch renamed it. The text from which the edit was made is then recorded
-    as an older version of the branch's file, so that the edit is merged into the branch's version.
+    """Rename the edited file `old` as the branch renamed it; `row` is the renamed file on the branch. The
+    text from which the edit was made (`base`) is then recorded as an older version of the branch's file, so
+    that the edit is merged into the branch's version.
 
     The file is renamed before anything is recorded. If the process ends in between, the file counts as new at
     a path that the branch has, and nothing is lost."""

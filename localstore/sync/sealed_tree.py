@@ -21,7 +21,7 @@ def tree_after(
     copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
 ) -> SealedTree | None:
     """The last seal's tree with `changes` (path → file, None to remove it). Returns None if its root digest
-    is not `expected`. `opaque`: entries of that tree that are known only as digests."""
+    is not `expected`. `opaque`: entries of the last seal's tree that are known only as digests."""
     candidate = _update_tree(copy, changes)
     if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
         candidate = _rebuild_tree(copy, changes, opaque)
@@ -29,8 +29,8 @@ def tree_after(
 
 
 def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
-    """The tree with the changes, computed from the stored directories. None if directories are missing or
-    damaged."""
+    """The last seal's tree with the changes, computed from its stored directories. None if some directories
+    are missing or damaged."""
     root = copy.db.sealed_root()
     if root is None:
         return None
@@ -50,7 +50,8 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 
 def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
-    """The tree with the changes, computed from the paths of all files."""
+    """The tree with the changes, computed anew from all files of the last seal. `opaque`: entries that are
+    known only as digests."""
     files = copy.db.read_sealed()
     for path, file in changes.items():
         if file is None:

@@ -53,8 +53,8 @@ def writer(copy: WorkingCopy, trashed: Collection[bytes] = ()) -> Writer:
 
 
 def recover(copy: WorkingCopy) -> None:
-    """Finish the writes and moves that a killed process had begun (device rule 5), also those in an earlier
-    record of this folder."""
+    """Finish the writes and moves that a killed process had begun (device rule 5). This includes those that
+    are named in an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     finish_moves(copy)
     rescue(copy)
@@ -96,8 +96,8 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
 
 
 def in_the_way(path: str, file: str | None = None) -> Conflict:
-    """The error for a path that cannot be written because of something that is not a file. `file`: a file
-    above the path, if this is the reason instead."""
+    """The error for a path that cannot be written. The reason is something at the path that is not a file, or
+    `file`, a file that is in the place of a folder above the path."""
     name = paths.terminal_safe(path)
     if file is not None:
         return Conflict(
@@ -368,7 +368,8 @@ def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes 
 
 
 def _capture_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
-    """Capture a save that happened during the write. Returns False if it cannot be merged."""
+    """Capture a save that happened while svc wrote the file. `data`: the saved text; `base`: digest of the
+    text that the save was made from. Returns False if the save cannot be merged."""
     old = copy.objects.get(base) if base is not None else None
     if old is None or kind_of(old) != "text":
         return False  # the path held another branch's binary

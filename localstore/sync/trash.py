@@ -125,8 +125,8 @@ def _copy_out(copy: WorkingCopy, path: str, target: Path) -> bytes:
 
 
 def _give_back(copy: WorkingCopy, temp: str, path: str, target: Path) -> None:
-    """Rename a file back to `path`, after copying it to the trash has failed. If another file has the name
-    now, `Writer.recover` chooses a conflict name later."""
+    """Rename the file `temp` back to `path`, after copying it to the trash has failed. If another file has
+    the name now, `Writer.recover` later chooses a conflict name for this one."""
     target.unlink(missing_ok=True)
     with suppress(OSError):
         copy.files.move(temp, path)

@@ -25,9 +25,9 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
     repository do not match.
 
-    `named`: a verified seal names this one as a parent. Then the seal may be of another repository, such as
-    the one that was forked. Without `named`, only the relay says that a seal of another repository (`origin`)
-    belongs to this one; `head` checks more."""
+    `named`: a seal that was already verified names this seal as a parent. Then the seal may be of another
+    repository, such as the one that was forked. Without `named`, only the relay says that a seal of another
+    repository (`origin`) belongs to this one; `head` checks more."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -101,8 +101,8 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What this account sees of a seal. `files`: the visible files by path; `opaque`: entry digests of hidden
-    files."""
+    """The part of a seal's tree that this account sees. `files`: the visible files by path; `opaque`: entry
+    digests of hidden files."""
 
     files: dict[str, SealedFile]
     opaque: Hidden

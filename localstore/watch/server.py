@@ -59,8 +59,8 @@ def watch(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: AgentLink | None = None
 ) -> str:
     """Watch the `folder` (a canonical path) until the watcher has to end. Returns the reason. `ready`: called
-    when questions can be answered. `live`: set if the agent runs this. Raises NotWatchable, also if
-    another process watches the folder."""
+    when questions can be answered. `say`: the function that logs. `live`: the connection with the agent if
+    the agent runs this watcher. Raises NotWatchable, also if another process watches the folder."""
     try:
         with (
             hold_lock(record / LOCK_NAME, COMMAND, LOOKED_SECONDS),

@@ -41,8 +41,8 @@ class Hears(Protocol):
     """Receives saves in watched folders, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """Called when an entry of a watched folder has changed, except for folders. `mask`: the mask of the
-        inotify event."""
+        """Called when a file, or anything else that is not a folder, has changed in a watched folder. `mask`:
+        the mask of the inotify event."""
 
     def below(self, prefix: str) -> None:
         """Called when anything below this folder may have changed. `prefix`: its path with a trailing slash,
@@ -206,7 +206,8 @@ class WatchedTree:
         self._note_change(self._all, prefix)
 
     def _enter(self, above: _Node, name: str, opened: int) -> None:
-        """Watch the open folder `name` and everything below. Closes the descriptor `opened`."""
+        """Watch the folder `name` in the folder `above`, and everything below it. `opened`: a descriptor of
+        the folder, which this method closes."""
         watch = self._inotify.add(opened)
         if watch is None:
             os.close(opened)
@@ -321,7 +322,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _link_of(folder: Path) -> Identity | None:
-    """The identity of the folder's link to a repository; None if it is not linked."""
+    """The identity of the linked folder; None if the folder is not linked to a repository."""
     try:
         return identify(folder)
     except (NotLinked, OSError):

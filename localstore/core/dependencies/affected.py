@@ -17,9 +17,9 @@ _SEMVER = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z.-]+))?(?:\+[0
 def is_affected(
     ecosystem: str, version: str, ranges: Sequence[Range], versions: Sequence[str]
 ) -> bool | None:
-    """Whether the advisory affects `version`: it is listed in `versions`, or is in one of the ranges, or both
-    lists are empty (all versions are affected). None if this cannot be decided, because a version does not
-    follow the rules of its ecosystem."""
+    """Whether an advisory affects `version`. `versions`, `ranges`: the versions that the advisory lists, and
+    its ranges of versions; if both are empty, it affects all versions. Returns None if this cannot be
+    decided, because a version does not follow the rules of its ecosystem."""
     if version in versions or not (ranges or versions):
         return True
     comparable = [range_ for range_ in ranges if range_.type in ("SEMVER", "ECOSYSTEM")]

@@ -29,8 +29,9 @@ _KEY_STEPS = 2_000_000  # of reading dotted keys: each part is kept with all bef
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A dependency as a manifest declares it. `requirement`: the versions that it accepts, in the syntax of
-    the ecosystem; "" accepts all. `version`: the only version that it accepts; None if it accepts several."""
+    """A dependency as a manifest declares it. `requirement`: the versions that the manifest accepts, in the
+    syntax of the ecosystem; "" accepts all. `version`: the only version that it accepts; None if it accepts
+    several."""
 
     ecosystem: Ecosystem
     name: str
@@ -60,7 +61,7 @@ def read(path: str, data: bytes) -> list[Declared]:
 
 
 def key(ecosystem: str, name: str) -> str:
-    """The package name in the form in which its ecosystem compares names."""
+    """The package name in a normal form: two names are of the same package if their forms are equal."""
     if ecosystem == "PyPI":
         return canonicalize_name(name)
     return name.lower() if ecosystem in ("svc", "npm") else name
@@ -172,8 +173,8 @@ def _cargo(data: bytes) -> Iterator[Declared]:
 
 def _go(data: bytes) -> Iterator[Declared]:
     """The modules that a go.mod requires. `replace` and `exclude` are skipped, because they apply only to
-    builds of this module itself. Each `version` is the required one: Go chooses the lowest version that
-    fulfils all requirements."""
+    builds of this module itself. The `version` of each result is the version that the go.mod requires,
+    because Go chooses the lowest version that fulfils all requirements."""
     block = ""
     for line in data.decode("utf-8-sig").splitlines():
         plain, _, _ = line.partition("//")

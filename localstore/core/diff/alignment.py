@@ -41,10 +41,10 @@ def intern_elements(*sequences: Iterable[Hashable]) -> list[list[int]]:
 def hunks(old: Sequence[int], new: Sequence[int], cells: int) -> list[Hunk]:
     """The changed runs from `old` to `new`, ascending; no two of them touch.
 
-    A changed region is solved exactly, by a longest common subsequence in cells / 8 bytes of memory, if its
-    elements of `old` times its elements of `new` are at most `cells`. A larger region is first split at
-    anchors: elements that occur equally often on both sides, preferably once. A large region without an
-    anchor becomes one hunk."""
+    The size of a changed region is the number of its elements in `old` times the number in `new`. A region of
+    at most `cells` is compared exactly, by a longest common subsequence, which takes cells / 8 bytes of
+    memory. A larger region is first split at anchors: elements that occur equally often on both sides,
+    preferably once. A large region without an anchor becomes one hunk."""
     todo = [_Gap(Hunk(0, len(old), 0, len(new)), 0)]
     runs: list[Hunk] = []
     while todo:
@@ -157,7 +157,7 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> list[_Gap]:
 
 
 def join_touching(runs: list[Hunk]) -> list[Hunk]:
-    """Joins hunks that touch on both sides into one. Returns the resulting hunks."""
+    """Joins hunks that touch both in the old and in the new sequence. Returns the resulting hunks."""
     whole: list[Hunk] = []
     for hunk in runs:
         if whole and whole[-1].old_end == hunk.old_start and whole[-1].new_end == hunk.new_start:

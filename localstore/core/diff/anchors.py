@@ -55,7 +55,7 @@ def content(text: bytes, first: int, last: int) -> bytes:
 
 
 def through(span: Span, edits: Iterable[Edit]) -> Span:
-    """The span's position after `edits` (ascending, disjoint) changed its text."""
+    """The position of the span in the text that results from `edits`, which are ascending and disjoint."""
     by = 0  # how far the edits so far have moved what comes behind them
     start: int | None = None
     for offset, deleted, inserted in edits:
@@ -76,15 +76,15 @@ def through(span: Span, edits: Iterable[Edit]) -> Span:
 
 def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
     """Moves spans from an old text to a new one. Returns their positions in `new`. `edits`: the edits that
-    turned `old` into `new`. If they are None, the two texts are compared instead."""
+    turned `old` into `new`; None to find them by comparing the two texts."""
     line_edits = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
     return [_narrow(old, new, span, through(span, line_edits), line_edits) for span in spans]
 
 
 def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
     """The position in `new` of the bytes `lost`, which are the lines of `span` in `old` and were removed or
-    moved. None unless they occur exactly once in `new`, at most once in `old`, and are long enough to be
-    distinctive (TELLING bytes)."""
+    moved. Returns None if the lines have fewer than TELLING bytes, occur more than once in `old`, or do not
+    occur exactly once in `new`."""
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
     lost_lines = lines(lost)
@@ -112,8 +112,8 @@ def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
 
 def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
     """How many bytes an inserted or deleted run has to move towards the start of the text to begin at the
-    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is; `moved`: its bytes;
-    `floor`: the lowest offset to which it may move."""
+    start of a line. Returns 0 if it cannot move that far. `offset`: where the run is in the text `old`;
+    `moved`: its bytes; `floor`: the lowest offset to which it may move."""
     for by in range(offset - floor + 1):
         at = offset - by
         if at == 0 or old[at - 1 : at] == b"\n":
@@ -124,10 +124,9 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The position in `new` of the text that `span` has in `old`. `moved`: the span moved through `edits`,
-    which is the result in most cases. If one edit replaced the span together with text around it, the
-    result is the line of `moved` that is most similar to the old text, or an empty span if none is
-    similar."""
+    """The position in `new` of the text that `span` has in `old`. `moved`: the span moved through `edits`.
+    The result is `moved`, unless one edit replaced the span together with text around it. Then it is the line
+    of `moved` that is most similar to the old text, or an empty span if no line is similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )
@@ -152,8 +151,8 @@ def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edi
 
 
 def _places(text: bytes, block: Sequence[bytes]) -> list[int]:
-    """The numbers (from 0) of the lines of the text at which the lines `block` occur. Returns only the first
-    two places."""
+    """Where the lines `block` occur in the text: the number (from 0) of the first line of each occurrence.
+    Returns at most two numbers."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
     plain = [line.rstrip(b"\r\n") for line in block]
     places: list[int] = []

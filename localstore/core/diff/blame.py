@@ -23,8 +23,8 @@ class LineRange(NamedTuple):
 
 
 def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], seal: Owner) -> list[Owner]:
-    """The owner of each line of `new`, that is the seal that the line comes from. `owners`: the owners of the
-    lines `old`. Unchanged lines keep their owner; changed lines get the owner `seal`.
+    """The owner of each line of `new`, which is the seal that the line comes from. `owners`: the owners of
+    the lines `old`. Unchanged lines keep their owner; changed lines get the owner `seal`.
 
     Raises ValueError if `owners` and `old` differ in length."""
     if len(owners) != len(old):
@@ -39,7 +39,8 @@ def advance(owners: list[Owner], old: Sequence[bytes], new: Sequence[bytes], sea
 
 
 def ranges(owners: Sequence[str]) -> list[LineRange]:
-    """The lines grouped into ranges: adjacent lines with the same owner are one range."""
+    """Groups lines into ranges: adjacent lines with the same owner are one range. `owners`: for each line,
+    the seal that it comes from."""
     runs: list[LineRange] = []
     end = 0
     for owner, group in groupby(owners):

@@ -4,7 +4,8 @@ position in the files does not matter.
     change_id([file_id(FileChange("a.txt", "a.txt", b"1\n", b"2\n"))])  # 64 hex digits
 
 A change that is repeated on another base keeps its id, unless the changed lines or lines near them differ
-there. As in git's patch id, the same line added between other lines is another change."""
+there. As for git's patch id, two changes that add the same line between different lines are different
+changes."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CONTEXT = 3  # lines on each side of a hunk that count
 
 class FileChange(NamedTuple):
     """One file before and after a change: its path and bytes on each side, None on a side where it does not
-    exist. `whole`: `old` and `new` are digests, because the file is not compared by lines."""
+    exist. `whole`: the file is not compared by lines, and `old` and `new` are the digests of its bytes."""
 
     old_path: str | None
     new_path: str | None
@@ -62,7 +63,7 @@ def _side(value: str | bytes | None) -> bytes:
 
 
 def _digest(kind: bytes, parts: Iterable[bytes]) -> str:
-    """The BLAKE3 (hex) of the kind and all parts, with the length of each before it."""
+    """The BLAKE3 (hex) of `kind` and all `parts`, each after its length."""
     hashed = blake3(kind)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big") + part)

@@ -33,7 +33,7 @@ class OverBudget(Exception):
 
 
 class _Effort:
-    """The steps that a search may still take; raises OverBudget when they are used up."""
+    """Counts down the steps that a search may still take. Raises OverBudget when they are used up."""
 
     def __init__(self, budget: int) -> None:
         self._left = budget
@@ -45,8 +45,8 @@ class _Effort:
 
 
 class _Box(NamedTuple):
-    """A subproblem: old[i1:i2] against new[j1:j2], without ignored lines. `minimal`: find the shortest script
-    at any cost."""
+    """A box: a pair of runs, old[i1:i2] and new[j1:j2], that are compared with each other. Lines that git
+    ignores are not in it. `minimal`: find the shortest edit script, however long the search takes."""
 
     i1: int
     i2: int
@@ -67,7 +67,7 @@ def as_git(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 def git_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
     """The changed runs of two sequences of numbers that stand for lines (equal numbers for equal lines). The
-    caller still has to move them to git's positions by `slid`.
+    caller still has to move them to git's positions (`sliding.slid`).
 
     Raises OverBudget after about `budget` steps; a million steps take less than a second."""
     start, end = common_ends(old, new)
@@ -98,9 +98,9 @@ def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]
 def _select_compared(
     side: Sequence[int], other: Sequence[int], start: int, end: int, effort: _Effort
 ) -> tuple[list[int], bytearray]:
-    """Selects the lines of `side` to compare; `start` and `end`: how many lines at either end are equal on
-    both sides. Returns (indices of the lines to compare, a flag for each line of `side`). A line that is not
-    compared has the flag 1, as if it were changed."""
+    """Selects the lines of the text `side` that are compared with the text `other`. `start` and `end`: how
+    many lines at the start and at the end are equal in both texts. Returns (indices of the lines to compare,
+    a flag for each line of `side`). A line that is not compared has the flag 1, as if it were changed."""
     counts = Counter(other)
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
@@ -128,8 +128,9 @@ def _rough_root(number: int) -> int:
 
 
 def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
-    """Whether git ignores the frequent line `at`, because the lines around it have no match on the other
-    side."""
+    """Whether git ignores the line with index `at`, which occurs often in the other text, because too few of
+    the lines around it occur there. `matches`: for each line, whether it occurs in the other text never,
+    sometimes or often. `start`, `end`: the bounds of the lines to look at."""
     before = matches[max(start, at - WINDOW) : at]
     before = before[before.rfind(SOME) + 1 :]
     none_before = before.count(NONE)
@@ -189,8 +190,9 @@ class _Search:
 
 
 class _Walk:
-    """Edit paths from both corners of a box; each step adds one edit. A diagonal is i − j; `forward` and
-    `backward` contain the furthest i on each diagonal."""
+    """Two sets of edit paths through a box: from its start forward, and from its end backward. Each step adds
+    one edit to all paths. A diagonal is i − j; `forward` and `backward` contain the furthest i that a path
+    has reached on each diagonal."""
 
     def __init__(self, search: _Search, box: _Box) -> None:
         self.search, self.box = search, box
@@ -205,9 +207,9 @@ class _Walk:
         self.backward[self.end + self.shift] = box.i2
 
     def on(self) -> tuple[tuple[int, int] | None, bool]:
-        """Extend the paths from both corners by one edit. Returns (point, snake). `point` is the place (i, j)
-        where a path from the start meets a path from the end, None if none meet. `snake`: whether a path
-        passed more than SNAKE equal lines."""
+        """Extend all paths by one edit. Returns (point, snake). `point` is the place (i, j) where a forward
+        path meets a backward path, None if none meet. `snake`: whether a path passed more than SNAKE equal
+        lines."""
         self.search.effort.spend(self.high - self.low + self.back_high - self.back_low + 2)
         met, snake = self._forward()
         if met is not None:
@@ -252,7 +254,9 @@ class _Walk:
         return None, snake
 
     def _wider(self, low: int, high: int, reach: list[int], unreached: int) -> tuple[int, int]:
-        """The lowest and the highest diagonal that paths can reach with one more edit inside the box."""
+        """The lowest and the highest diagonal that paths can reach with one more edit inside the box. `low`,
+        `high`: the lowest and highest diagonal now; `reach`: the furthest i on each diagonal, which is
+        `unreached` where no path has been."""
         if low > self.least:
             low -= 1
             reach[low - 1 + self.shift] = unreached
@@ -267,7 +271,7 @@ class _Walk:
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
         """A good point at which to split the box, in the form of `_find_split`: few edits lead to it, and
-        SNAKE equal lines adjoin it. None if there is no such point."""
+        SNAKE equal lines adjoin it. None if there is no such point. `cost`: how many edits the paths have."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None

@@ -22,7 +22,7 @@ CHAIN_MAX = 64  # a line that occurs more often in the old text is not a place t
 
 
 class _Region(NamedTuple):
-    """old[i1:i2] against new[j1:j2]."""
+    """A pair of runs, old[i1:i2] and new[j1:j2]."""
 
     i1: int
     i2: int
@@ -44,7 +44,7 @@ class _StepBudget:
 
 class _Found(NamedTuple):
     """The result of `_best_run`. `run`: the best common run of lines, None if there is none. `rare`: False if
-    the box has common lines, but all occur too often to split the box at them."""
+    the region has common lines, but all of them occur too often to split the region there."""
 
     run: _Region | None
     rare: bool
@@ -95,7 +95,7 @@ def _has_rare(old: Sequence[bytes], part: range) -> bool:
 
 def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:
     """The changed runs of two sequences of numbers that stand for lines. The caller still has to move them to
-    git's positions by `slid`. Raises OverBudget after about `budget` steps."""
+    git's positions (`sliding.slid`). Raises OverBudget after about `budget` steps."""
     effort = _StepBudget(budget)
     hunks: list[Hunk] = []
     stack = [_Region(0, len(old), 0, len(new))]
@@ -121,7 +121,8 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
 
 
 def _best_run(old: Sequence[int], new: Sequence[int], box: _Region, effort: _StepBudget) -> _Found:
-    """The longest common run of the box around its rarest lines (git's find_lcs)."""
+    """A run of lines that is common to both sides of the region `box`, at which the region can be split. As
+    in git's find_lcs, long runs are preferred, and runs with a line that is rare in the old text."""
     i1, i2, j1, j2 = box
     effort.spend(i2 - i1 + j2 - j1)
     places: dict[int, list[int]] = {}

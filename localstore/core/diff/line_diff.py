@@ -44,7 +44,7 @@ def is_binary(data: bytes) -> bool:
 
 def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
     """(lines added, lines deleted); (0, 0) if either side is binary. `old`, `new`: the bytes of each side,
-    None if it has no file."""
+    None if it has no file. `space=False`: lines that differ only in white space are equal."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
@@ -82,9 +82,10 @@ def compare_texts(
     space: bool = True,
 ) -> tuple[int, int, bytes]:
     """(lines added, lines deleted, patch from `old` to `new` in git's unified format, b"" if they are equal).
-    A side whose bytes and path are None does not exist. `context`: unchanged lines around each change.
-    `similarity`: percent, for a moved file. `space=False`: white space is ignored, and equal lines are shown
-    as in `new`. Bytes and names are written unchanged."""
+    `old_path`, `new_path`: the names to write into the patch. A side whose bytes and path are None does not
+    exist. `context`: unchanged lines around each change. `similarity`: percent, for a moved file.
+    `space=False`: white space is ignored, and equal lines are shown as in `new`. Bytes and names are written
+    unchanged."""
     if old == new and old_path == new_path:
         return 0, 0, b""
     header = _header(old is None, new is None, old_path, new_path, similarity)
@@ -123,7 +124,8 @@ def _header(
 
 
 def _name(prefix: str, path: str | None) -> str:
-    """A path as git writes it: quoted if it contains control characters, quotes or backslashes."""
+    """A path as git writes it in a patch, after `prefix` (`a/`, `b/` or nothing); `/dev/null` for None. It is
+    quoted if it contains control characters, quotes or backslashes."""
     if path is None:
         return "/dev/null"
     if not any(ord(char) < 0x20 or char in '"\\\x7f' for char in path):
@@ -166,8 +168,9 @@ def _group_hunks(changed: list[Hunk], context: int) -> list[list[Hunk]]:
 
 
 def _range(start: int, end: int) -> bytes:
-    """The range in the heading of a hunk, such as `3,2`: the first line (from 1) and the number of lines. For
-    an empty range, the first number is that of the line before it."""
+    """The lines `start` to `end` as the heading of a hunk names them, such as `3,2`: the number of the first
+    line (from 1), and how many lines there are. For an empty range, the first number is that of the line
+    before it."""
     count = end - start
     if count == 1:
         return b"%d" % (start + 1)

@@ -12,7 +12,8 @@ from localstore.core.diff.stretches import span, stretches
 
 
 def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """The merged text; None if both sides changed overlapping or adjacent lines in different ways.
+    """Merges `ours` and `theirs`, two changed versions of `base`. Returns the merged text; None if both
+    changed overlapping or adjacent lines in different ways.
 
     Swapping the sides changes nothing. An absent base is b"".
     """

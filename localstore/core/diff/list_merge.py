@@ -1,4 +1,4 @@
-"""Merges lines that both sides added at the same place."""
+"""Merges lines that both sides of a merge added to a text at the same place."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def both_added(theirs: list[bytes], mine: list[bytes], near: list[bytes]) -> byt
     """The lines that both sides added at one place, joined; None if they conflict. `near`: the lines before
     and after that place.
 
-    If one side added all lines of the other in the same order, its lines are the result. Otherwise the result
-    is `theirs`, then `mine`, if all of these lines continue the list that a line of `near` belongs to and no
-    item has the same name on both sides."""
+    If one side added all lines of the other in the same order, its lines are the result. Otherwise two
+    conditions must hold: all added lines continue a list to which a line of `near` belongs, and no item has
+    the same name on both sides. Then the result is `theirs`, followed by `mine`."""
     return _larger(theirs, mine) or _join_lists(theirs, mine, near)
 
 

@@ -16,7 +16,7 @@ OVERLAY_BYTES = 1 << 20  # a longer text stays a conflict
 
 
 class _WordChange(NamedTuple):
-    """base[start:end] becomes `new`; all are words."""
+    """The words base[start:end] are replaced by the words `new`."""
 
     start: int
     end: int

@@ -5,7 +5,7 @@ unique on each side are compared first and count as moved at 75 % similarity. Th
 need 50 %. The similarity of two texts is the part of the larger one, in bytes, that consists of lines of the
 smaller one; long lines count in pieces of 64.
 
-The work is limited by its amount and not by time, so that everybody gets the same result. If there are too
+The limit is on the number of steps, not on time, so that everybody gets the same result: if there are too
 many pairs, only files that share rare lines are compared, those with the most such lines first."""
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def similar(
 def _within_bounds(
     pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Iterable[tuple[str, str]]:
-    """The pairs (removed path, added path) to compare. If all pairs are too much work, only the most likely
-    ones are returned."""
+    """Those of the `pairs` (removed path, added path) whose files are compared. If comparing all is too much
+    work, only the most likely pairs are returned. `old`, `new`: for each removed and added path, how often
+    each line occurs in the file."""
 
     def cost(pair: tuple[str, str]) -> int:
         return min(len(old[pair[0]]), len(new[pair[1]]))
@@ -149,7 +150,7 @@ def _count_shared_lines(
     old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
 ) -> Counter[tuple[str, str]]:
     """For each pair (removed path, added path), the number of lines that both files have and few other files
-    have."""
+    have. `old`, `new`: for each removed and added path, how often each line occurs in the file."""
     having: dict[bytes, list[str]] = {}
     for path, counts in new.items():
         for piece in counts:
@@ -203,7 +204,8 @@ def pieces(text: bytes) -> Counter[bytes]:
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:
-    """The size of the common lines, in percent of the larger text."""
+    """How similar two texts are: the size of their common lines, in percent of the size of the larger text.
+    `old`, `new`: how often each line occurs in each text; `old_size`, `new_size`: bytes."""
     few, many = (old, new) if len(old) <= len(new) else (new, old)
     common = sum(len(piece) * min(count, many[piece]) for piece, count in few.items() if piece in many)
     return common * 100 // max(old_size, new_size, 1)
@@ -214,7 +216,7 @@ def _is_comparable(file: File) -> bool:
 
 
 def _may_be(old: File, new: File) -> bool:
-    """Whether the sizes alone allow enough similarity."""
+    """Whether two files can be similar enough for a rename, judged by their sizes alone."""
     return min(old.size, new.size) * 100 >= max(old.size, new.size) * ALIKE
 
 

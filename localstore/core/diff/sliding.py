@@ -169,7 +169,8 @@ def _best_end(texts: Sequence[bytes], group: _Groups, highest: int) -> int:
 
 
 def _split_score(texts: Sequence[bytes], at: int) -> _Score:
-    """The cost of beginning or ending a group before line `at`; lower is better."""
+    """The cost of a group that begins or ends before line `at`, judged by the indentation of the lines
+    `texts`; lower is better."""
     own = _indent(texts[at]) if at < len(texts) else None
     blanks_above, indent_above = _neighbour(texts, range(at - 1, -1, -1))
     blanks_below, indent_below = _neighbour(texts, range(at + 1, len(texts)))
@@ -196,8 +197,8 @@ def _split_score(texts: Sequence[bytes], at: int) -> _Score:
 
 
 def _neighbour(texts: Sequence[bytes], places: range) -> tuple[int, int | None]:
-    """Looks for the first line in `places` that is not blank. Returns (number of blank lines before it, its
-    indentation)."""
+    """Looks for the first line that is not blank. `places`: the indices of the lines to look at, in this
+    order. Returns (number of blank lines before it, its indentation)."""
     blanks = 0
     for place in places:
         indent = _indent(texts[place])

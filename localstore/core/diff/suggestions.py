@@ -56,7 +56,7 @@ def message(number: int, count: int, authors: Iterable[str], text: str | None = 
 
 
 def _end(text: bytes, at: int) -> int:
-    """The offset after the line break at `at`; `at` itself if there is none."""
+    """The offset after the line break at offset `at`; `at` itself if no line break is there."""
     if text[at : at + 2] == b"\r\n":
         return at + 2
     return at + 1 if text[at : at + 1] == b"\n" else at

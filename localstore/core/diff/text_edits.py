@@ -1,9 +1,8 @@
 """The change from one text to another as few small edits at UTF-8 offsets, in bounded time (docs/design/003).
 
-Common ends are trimmed, lines (or tokens of long lines) are aligned, and a hunk whose sides are at least half
-equal is refined to characters. Runs of fewer than `SHORT_RUN` equal characters between two changes are
-replaced with them, because scattered edits merge badly.
-"""
+Common ends are trimmed, lines (or tokens of long lines) are aligned, and a changed run of which at least half
+stays equal is refined to characters. Runs of fewer than `SHORT_RUN` equal characters between two changes are
+replaced with them, because scattered edits merge badly."""
 
 from __future__ import annotations
 
@@ -60,7 +59,8 @@ def apply(old: bytes, changes: list[Edit]) -> bytes:
 
 
 def coarser(old: bytes, changes: list[Edit], most: int) -> list[Edit]:
-    """The same change in at most `most` edits; the nearest edits are joined."""
+    """The same change in at most `most` edits. If there are more, those that are closest together are
+    joined."""
     if len(changes) <= most:
         return changes
     gaps = [after.offset - before.offset - before.deleted for before, after in pairwise(changes)]
@@ -209,7 +209,7 @@ def _as_bytes(old: str, new: str, changed: list[Hunk], offset: int) -> list[Edit
 
 
 def keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
-    """Whether `data` still contains everything that was added when `old` became `arrived`."""
+    """Whether the text `data` contains all text that was added by the change from `old` to `arrived`."""
     news, at = [], 0
     for offset, deleted, inserted in edits(old, arrived):
         news.append((offset + at, offset + at + len(inserted)))

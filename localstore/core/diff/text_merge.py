@@ -2,13 +2,11 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged separately from the text.
-2. A line that one side changed is taken; the same change of both sides is taken once.
-3. Changes that overlap or touch are merged by words (`word_merge`).
-4. Lines that both sides added at one place are taken if they continue one list (`list_merge`).
-5. Everything else is a conflict. With any conflict `merge` returns the whole text of theirs, without the
-   parts that did merge; `mark_conflicts` returns all parts, with the conflicts between markers.
-"""
+1. Line endings are merged separately from the text. 2. A line that one side changed is taken; the same change
+of both sides is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines
+that both sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a
+conflict. If there is a conflict, `merge` returns theirs unchanged, while `mark_conflicts` returns the merged
+text with the conflicts between markers."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class TextConflict(NamedTuple):
 
 
 class MergedText(NamedTuple):
-    """The result of a merge. `text`: the merged text; theirs if there are conflicts."""
+    """The result of a merge. `text`: the merged text, or the whole text of theirs if there are conflicts."""
 
     text: bytes
     conflicts: list[TextConflict]
@@ -68,7 +66,7 @@ class _Resolved(NamedTuple):
 
 
 def merge(base: bytes, theirs: bytes, mine: bytes) -> MergedText:
-    """Merge two changes of `base`. All three texts are UTF-8.
+    """Merge two changed versions of the text `base`: `theirs` and `mine`. All three texts are UTF-8.
 
     Swapping the sides swaps the conflicts and changes nothing else, except the order of lines that both added
     to one list.
@@ -84,8 +82,8 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> MergedText:
 
 
 def mark_conflicts(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
-    """The merged text, in which each conflict shows theirs and mine between marker lines with the labels.
-    Without conflicts, the text of `merge`."""
+    """The merged text. Each conflict shows the lines of `theirs` and of `mine` between marker lines with the
+    labels. Without conflicts, the text is that of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
     resolved = _resolve(base, theirs, mine)
@@ -109,8 +107,9 @@ def has_markers(text: bytes) -> bool:
 
 
 def _resolve(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
-    """The merge of the three texts. Line endings are merged separately from the text. A line break that is
-    missing at the end of a text is merged separately too, if this leads to fewer conflicts."""
+    """Merges `theirs` and `mine`, two changed versions of `base`. Line endings are merged separately from the
+    text. A line break that is missing at the end of a text is merged separately too, if this leads to fewer
+    conflicts."""
     texts = [base, theirs, mine]
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
@@ -180,8 +179,8 @@ def _join(
 
 
 def _narrow(conflict: TextConflict, theirs: list[bytes], mine: list[bytes]) -> list[bytes | TextConflict]:
-    """The parts of a conflict: the equal lines at its start, the conflict without them, the equal lines at
-    its end."""
+    """Splits a conflict into parts: the equal lines at its start, the conflict without any equal lines at its
+    ends, the equal lines at its end."""
     head, tail = common_ends(theirs, mine)
     (t1, t2), (m1, m2) = conflict.theirs, conflict.mine
     cut = conflict._replace(theirs=(t1 + head, t2 - tail), mine=(m1 + head, m2 - tail))

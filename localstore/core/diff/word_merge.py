@@ -31,8 +31,8 @@ class _Change(NamedTuple):
 
 
 def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
-    """The text with the changes of both sides; None if they conflict. All three texts are whole lines in
-    UTF-8 (the last line may lack its line ending)."""
+    """The text `base` with the changes that turn it into `theirs` and into `mine`; None if they conflict. All
+    three texts are whole lines in UTF-8 (the last line may lack its line ending)."""
     if max(map(len, (base, theirs, mine))) > LONGEST:
         return None
     # The first line's indentation belongs to the line break before it, as that of the others.
@@ -105,8 +105,8 @@ def _added_tokens(changes: Iterable[_Change]) -> list[str]:
 
 
 def _are_apart(old: list[str], their_changes: list[_Change], my_changes: list[_Change]) -> bool:
-    """Whether enough unchanged tokens are between each change of one side and the next change of the
-    other."""
+    """Whether each change of one side is at least SEPARATION unchanged words or marks away from each change
+    of the other side."""
     tagged = sorted([(change, False) for change in their_changes] + [(change, True) for change in my_changes])
     return all(
         sum(not token.isspace() for token in old[first.end : second.start]) >= SEPARATION

@@ -91,9 +91,9 @@ class YjsDocument:
 
 
 class _Writer:
-    """Writes differences into the shared types of one transaction. `_steps`: how many list items the library
-    may still walk over, as it does for each access to a list. When they are used up, changed runs are
-    replaced as a whole."""
+    """Writes differences into the maps, lists and texts of a Yjs document in one transaction. Each access to
+    a list makes the library walk over its items; `_steps`: how many items it may still walk over. When the
+    steps are used up, changed runs are replaced as a whole."""
 
     def __init__(self, document: Any, opened: Any) -> None:
         self._document, self._opened = document, opened
@@ -111,8 +111,8 @@ class _Writer:
                 self._insert(shared, key, value)
 
     def _change(self, held: Any, old: Any, new: Any) -> bool:
-        """Change the shared value `held` from `old` to `new` in place. Returns False if `new` is of another
-        kind, so that the caller must replace the value."""
+        """Change the map, list or text `held` of the Yjs document from `old` to `new` in place. Returns False
+        if `new` is of another kind, so that the caller must replace the value."""
         kinds = core()
         if isinstance(held, kinds.Map) and isinstance(new, dict):
             self.change_map(held, old, new)
@@ -170,7 +170,8 @@ class _Writer:
             self._apply(items.elements_after(self._writer, self._clock(), (self._writer, clock), values[1:]))
 
     def _insert(self, shared: Any, place: str | int, value: Any) -> None:
-        """Put a new value at a member of a map (replacing it) or before an index of an array."""
+        """Insert a new value into the map or array `shared`. `place`: the member of the map whose value is
+        replaced, or the index of the array before which the value is inserted."""
         clock = self._clock()
         mine = (self._writer, clock)
         if isinstance(value, dict):

@@ -25,8 +25,9 @@ class StoredUpdate(NamedTuple):
 
 class PlannedEdit(NamedTuple):
     """An edit that is still to be computed by `work_out`. `content`: what the document becomes. `base`: the
-    operations of the version that was edited; `later`: the operations stored after it. `number`: the number
-    of the resulting update. `joined`: how many of the oldest operations are joined into one snapshot."""
+    Yjs operations that make up the version that was edited; `later`: the operations stored after that
+    version. `number`: the number of the resulting update. `joined`: how many of the oldest operations are
+    joined into one snapshot."""
 
     content: Any
     base: Sequence[bytes]
@@ -36,8 +37,8 @@ class PlannedEdit(NamedTuple):
 
 
 class ComputedEdit(NamedTuple):
-    """An edit that `work_out` has computed. `operations`: the new update. `content`: the document after it,
-    as JSON. `snapshot`: the joined operations, None if none were joined."""
+    """An edit that `work_out` has computed. `operations`: the new update, in the encoding of Yjs. `content`:
+    the document after it, as JSON. `snapshot`: the joined operations, None if none were joined."""
 
     operations: bytes
     content: bytes
@@ -46,9 +47,9 @@ class ComputedEdit(NamedTuple):
 
 def plan(content: Any, stored: Sequence[StoredUpdate], base: int, number: int) -> PlannedEdit:
     """The edit that changes version `base` to `content` (a result of `content.check_content`) and becomes
-    update `number`. At every DOCUMENT_UPDATES-th update, all but the last DOCUMENT_UPDATES updates are
-    joined into one. Raises Invalid for a version that does not exist, DocumentBaseGone for a version that
-    was joined with others."""
+    update `number`. `stored`: the stored updates of the document. At every DOCUMENT_UPDATES-th update, all
+    but the last DOCUMENT_UPDATES updates are joined into one. Raises Invalid for a version that does not
+    exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:

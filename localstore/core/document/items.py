@@ -1,4 +1,4 @@
-"""Encodes new values as Yjs items without the library.
+"""Encodes new values as Yjs items without the Yjs library (pycrdt).
 
 The library inserts items of a list one at a time and walks through the list for each, which takes 30 s for a
 list of 20,000. An encoded run takes one step. The bytes are an update of format v1, as the library writes it:
@@ -41,15 +41,16 @@ def elements(writer: int, clock: int, parent: Id, values: list[Any]) -> bytes:
 
 
 def elements_after(writer: int, clock: int, before: Id, values: list[Any]) -> bytes:
-    """The encoded update by which the client `writer` inserts values after the item `before` of a list; that
-    item was made in the same transaction."""
+    """The encoded update by which the client `writer` inserts values into a list. `before`: the id of the
+    item that comes directly before the new ones, and was made in the same transaction. `clock`: the next
+    clock of that client."""
     items = _Items(writer, clock)
     items.add_elements(None, values, before)
     return items.update()
 
 
 class _Items:
-    """Collects the encoded items of one update."""
+    """Collects the encoded items of one update of a document."""
 
     def __init__(self, writer: int, clock: int) -> None:
         self._writer, self._start, self._clock = writer, clock, clock
@@ -69,8 +70,8 @@ class _Items:
                 self._add_shared(_MEMBER, place, value)
 
     def add_elements(self, parent: bytes | None, values: list[Any], before: Id | None = None) -> None:
-        """Add elements to a list, after its item `before`. Without `before` they are added at the start, and
-        `parent` (the encoded list) is needed."""
+        """Add elements to a list. `before`: the id of the item that comes directly before the new elements.
+        Without it they are added at the start, and `parent` (the encoded list) is needed."""
         at = 0
         while at < len(values):
             end = at
@@ -88,7 +89,8 @@ class _Items:
                 at += 1
 
     def _add_shared(self, flags: int, place: bytes, value: Any) -> None:
-        """Add a value that others can edit in parts (a map, list or text), and then its content."""
+        """Add a map, list or text, and then its content. `flags`, `place`: the encoded position of the new
+        item in its parent."""
         mine = (self._writer, self._clock)
         kind = _MAP if isinstance(value, dict) else _ARRAY if isinstance(value, list) else _TEXT
         self._add(_TYPE | flags, place, bytes([kind]), 1)
@@ -135,7 +137,7 @@ def _any(value: Any) -> bytes:
 
 
 def _encode_signed(value: int) -> bytes:
-    """A signed varint: the first byte has the sign and six bits."""
+    """A signed number in lib0's variable length (varint): the first byte has the sign and six bits."""
     sign, rest = (0x40, -value) if value < 0 else (0, value)
     first, rest = sign | (rest & 0x3F), rest >> 6
     return bytes([first | 0x80]) + varints([rest]) if rest else bytes([first])

@@ -1,4 +1,5 @@
-"""Finds which new items of a list are edited versions of old items, with a bounded amount of work."""
+"""Compares two versions of a list, and finds which new items are edited versions of old items. The work is
+bounded."""
 
 from __future__ import annotations
 

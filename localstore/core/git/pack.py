@@ -1,6 +1,6 @@
 """A pack without deltas, and its index (gitformat-pack(5), version 2 of both).
 
-    writer = PackWriter(file.write)
+    writer = GitPackWriter(file.write)
     writer.add("blob", data)
     count = len(writer.entries)   # the first bytes of the file are then `pack_header(count)`
 
@@ -77,8 +77,8 @@ class GitPackWriter:
         return object_id
 
     def begin(self, size: int) -> LargeBlob:
-        """Begin a blob of `size` bytes that is written in pieces. Nothing else may be written until the blob
-        is finished. The writer cannot check whether the pack has the same blob already, so call this only
+        """Begin a blob of `size` bytes that is written in pieces. Until the blob is finished, no other object
+        may be written. The writer cannot check whether the pack has the same blob already, so call this only
         while the pack is empty."""
         return LargeBlob(self, size)
 

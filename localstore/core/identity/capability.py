@@ -1,10 +1,10 @@
-"""Capability tokens: Biscuit v2, made by the token signer of a relay. Only `Guard` reads them.
+"""Capability tokens: Biscuit v2, made by the token signer of a relay. Only the class `Guard` reads them.
 
 The first block of a token is `user(hex); sid(hex); [cnf(hex);] caps({...}); check if time($t), $t < exp`,
 with the Ed25519 key that the token is bound to in `cnf`. The holder may append blocks offline that narrow the
 token.
 
-Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So the guard first
+Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So `Guard` first
 checks that all statements of appended blocks have one of two harmless shapes (`_CHECK`), and evaluates
 nothing before. A token has many encodings, so it is revoked by its revocation ids and not by a digest of its
 bytes."""
@@ -67,7 +67,8 @@ _AUTHORITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """The content of a token. `expires`: the earliest end that any of its blocks sets.
+    """The content of a token. `expires`: when the token ends, which is the earliest time that one of its
+    blocks sets.
 
     `bound_key`: the Ed25519 key that must sign mutations; None for an unbound token. `revocation_ids`: one id
     of 64 bytes for each block, the first block first. The token is revoked if one of its ids is revoked."""
@@ -81,8 +82,8 @@ class Capability:
 
 
 class Token:
-    """A token that passed the guard, ready to authorize requests. Callers cache it by the digest of its
-    bytes. It remembers which operations it allows, but checks in every call whether it has expired."""
+    """A token that `Guard.inspect` has verified, ready to authorize requests. Callers cache it by the digest
+    of its bytes. It remembers which operations it allows, but checks in every call whether it has expired."""
 
     __slots__ = ("_biscuit", "_granted", "capability")
 
@@ -101,11 +102,12 @@ class Token:
         audience: str | None = None,
         request: bytes | None = None,
     ) -> None:
-        """Return if the token grants the operation `op`.
+        """Return without a result if the token grants the operation `op`.
 
-        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if it lacks the capability or was
-        narrowed to other requests, Unavailable if the check was not completed in time. `repo`: repository id;
-        `audience`: authority (host and port) of the relay; `request`: digest of the request."""
+        Raises Unauthorized (`reason="expired"`) after its end, Forbidden if the token does not include the
+        operation or was narrowed to other requests, Unavailable if the check was not completed in time.
+        `repo`: repository id; `ref`: name of the branch or tag; `audience`: authority (host and port) of the
+        relay; `request`: digest of the request."""
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
@@ -176,8 +178,8 @@ class Guard:
         repo: bytes | None = None,
         ref: str | None = None,
     ) -> Capability:
-        """Reads a token (`inspect`) and authorizes it (`authorize`) at once, for callers that do not cache
-        tokens. Returns its content."""
+        """Reads the token with the bytes `raw` (`inspect`) and checks that it grants the operation `op`
+        (`Token.authorize`), for callers that do not cache tokens. Returns its content."""
         token = self.inspect(raw)
         token.authorize(op, now, repo=repo, ref=ref)
         return token.capability
@@ -189,7 +191,7 @@ def new_root_key() -> bytes:
 
 
 def root_public(root_private: bytes) -> bytes:
-    """The public half of a root key, 32 bytes."""
+    """The public half of the root key `root_private`, 32 bytes."""
     return bytes(KeyPair.from_private_key(_root_private_key(root_private)).public_key.to_bytes())
 
 
@@ -205,9 +207,9 @@ def mint(
 ) -> bytes:
     """A new token of TOKEN_MINTED_MIN to TOKEN_MINTED_MAX raw bytes.
 
-    `user` and `session`: ids of 16 bytes; `bound_key`: an Ed25519 key. Raises Invalid for malformed values,
-    and if the capabilities do not fit.
-    """
+    `root_private`: the key that signs the token, and `root_key_id` its id. `user` and `session`: ids of 16
+    bytes; `bound_key`: an Ed25519 key, None for an unbound token; `caps`: the capabilities. Raises Invalid
+    for malformed values, and if the capabilities do not fit."""
     names = set(caps)
     if len(user) != ID_BYTES or len(session) != ID_BYTES:
         raise Invalid(f"user and session ids have {ID_BYTES} bytes")
@@ -241,11 +243,11 @@ def attenuate(
     ref: str | None = None,
     expires: datetime | None = None,
 ) -> bytes:
-    """A token narrowed offline to these operations, repository, ref and end.
+    """The token `raw`, narrowed to these operations, repository, ref and end. A parameter that is None
+    narrows nothing. No relay is needed for this.
 
-    Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if none of
-    the keys verifies `raw`.
-    """
+    Raises Invalid for a name that `Guard` refuses, or a result that is too long; Unauthorized if none of the
+    keys verifies `raw`."""
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
         raise Invalid(f"names of operations and refs in a token match {_NAME}")
@@ -316,8 +318,8 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Calls library code and returns its result. Raises Unauthorized for a panic of the library, which is a
-    BaseException."""
+    """Calls `work`, which uses the library, and returns its result. Raises Unauthorized for a panic of the
+    library, which is a BaseException."""
     try:
         return work()
     except BaseException as error:
@@ -327,8 +329,8 @@ def _guard(work: Callable[[], _T]) -> _T:
 
 
 def _unauthorized_on_failure(work: Callable[[], _T]) -> _T:
-    """Calls library code that reads untrusted bytes, and returns its result. Raises Unauthorized for any
-    error."""
+    """Calls `work`, which lets the library read untrusted bytes, and returns its result. Raises Unauthorized
+    for any error."""
     try:
         return _guard(work)
     except Unauthorized:

@@ -1,10 +1,10 @@
-"""Proof of a device key, and the transfer of a session from a signed-in browser to a terminal.
+"""Proof of a device key, and the way by which a signed-in browser gives a session to a terminal.
 
-A challenge is sealed to the device's transport key. The device signs a transcript with the node, the account,
-both keys and the opened challenge, so that the answer is valid nowhere else. The device authorization grant
-(RFC 8628) returns a session sealed to the transport key. A sealed box does not name its sender, so
-`open_grant` checks origin and device code.
-"""
+To prove its key, a device gets a challenge: a secret of the relay, encrypted for the device's transport key.
+The device decrypts it and signs a transcript: the relay's origin, the account, both keys and the secret. So
+the signature is valid nowhere else. The device authorization grant (RFC 8628) returns a session sealed to the
+transport key. The encryption does not show who sent the session, so `open_grant` checks the origin and device
+code in it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenedChallenge:
-    """A challenge that the device has opened.
+    """A challenge that the device has decrypted.
 
     `account`: the account id when a signed-in account registers a key (REGISTER), the handle when the key
     signs in (LOGIN). `challenge_id`: 16 bytes; `secret` and the keys: 32 each.
@@ -78,17 +78,19 @@ class OpenedChallenge:
         return seal_to(self.x25519, self.secret)
 
     def prove(self, key: DeviceKey) -> bytes:
-        """The device's signature of the transcript, 64 bytes."""
+        """The device's signature of the bytes that `transcript` returns, 64 bytes."""
         return key.sign(self.transcript())
 
     def check(self, signature: bytes) -> None:
-        """Raises SignatureInvalid unless the device key signed this transcript."""
+        """Raises SignatureInvalid unless `signature` is the device key's signature of the bytes that
+        `transcript` returns."""
         if not verify(self.ed25519, self.transcript(), signature):
             raise SignatureInvalid("the proof does not match the challenge; ask for a new challenge")
 
 
 def fingerprint(x25519: bytes, ed25519: bytes) -> str:
-    """The text that a person compares between terminal and browser: 24 base32 letters in groups of four."""
+    """The text by which a person compares a device's keys between terminal and browser: 24 base32 letters in
+    groups of four."""
     code = base64.b32encode(
         hashlib.sha256(_FINGERPRINT_LABEL + x25519 + ed25519).digest()[:_FINGERPRINT_BYTES]
     )
@@ -121,8 +123,8 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The content of the sealed answer to a claimed device code.
 
     `token`: base64url text; `account`: account id; `expires_at`: Unix seconds; `device_code_sha256`:
-    base64url; `parent_session`: the browser session; when it ends, this session ends too.
-    """
+    base64url; `parent_session`: the browser session in which the sign-in was approved; when it ends, the new
+    session ends too."""
 
     v: Literal[1] = 1
     origin: str
@@ -146,7 +148,7 @@ def seal_grant(grant: Grant, x25519: bytes) -> bytes:
 
 
 def open_grant(sealed: bytes, key: TransportKey, *, origin: str, device_code: bytes) -> Grant:
-    """Open the answer to this terminal's device code.
+    """Decrypt the answer to this terminal's device code, and check it.
 
     Raises ServerMisbehaved if the answer is not sealed to `key`, cannot be read, or is for another origin or
     device code."""

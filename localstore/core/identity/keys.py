@@ -115,8 +115,8 @@ class DeviceKey(msgspec.Struct, frozen=True):
 
 
 class TransportKey(msgspec.Struct, frozen=True):
-    """The X25519 key with which a device opens secrets that were sealed for it. `secret`: 32 bytes, never
-    printed."""
+    """The X25519 key with which a device decrypts secrets that were encrypted (sealed) for it. `secret`: 32
+    bytes, never printed."""
 
     secret: bytes
     public: bytes

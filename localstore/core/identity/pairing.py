@@ -35,7 +35,7 @@ _ACCOUNT_BYTES = 16
 class PairingText:
     """The content of a pairing's QR code. `origin`: the public URL of the relay; `account`: id (UUID) of the
     account that the new device joins; `secret` (16 bytes): proves that its holder saw the code; `commitment`
-    (32 bytes): hash of the opening of the device that drew the code."""
+    (32 bytes): hash of the secret number (opening) that the device which drew the code reveals later."""
 
     origin: str
     account: str
@@ -72,7 +72,7 @@ def parse(text: str) -> PairingText:
 
 
 def commit(opening: bytes) -> bytes:
-    """The commitment to an opening (32 random bytes): its labelled SHA-256, 32 bytes."""
+    """The commitment to an opening (32 random bytes): the SHA-256 of a label and the opening, 32 bytes."""
     return hashlib.sha256(_COMMIT_LABEL + opening).digest()
 
 

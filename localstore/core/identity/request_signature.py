@@ -164,10 +164,10 @@ def sign(
 ) -> dict[str, str]:
     """The headers that bind one request to `key`: the header of the digest, Signature-Input and Signature.
 
-    `path` and `query` are the percent-encoded text of the request line, `query` without its question mark.
-    `body` None means no body. `authorization`: the value of that header, if the request has it. `now` is in
-    Unix seconds. Raises Invalid for text that a request line or header cannot contain.
-    """
+    `authority`: as `authority_of` returns it. `path` and `query` are the percent-encoded text of the request
+    line, `query` without its question mark. `body` None means no body. `authorization`: the value of that
+    header, if the request has it. `now` is in Unix seconds. Raises Invalid for text that a request line or
+    header cannot contain."""
     if body is None and method not in SAFE_METHODS:
         body = ContentDigest.of(b"")
     covered = _components(method, body, authorization)

@@ -24,9 +24,9 @@ SIGN_BYTES = 256 * 1024
 class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of the relay to the process that it started. `seed`: private half of the key that the
     token is bound to, made only for this session. `agent`: public key with which the user's forwarded
-    ssh-agent signs, b"" without an agent. `words`: the command line to run, empty to run the app.
-    `terminal`: whether standard input is a terminal. `own_user`: whether no other process runs under the
-    user id of this one."""
+    ssh-agent signs, b"" without an agent. `words`: the command line to run, empty to run the app. `terminal`:
+    whether standard input is a terminal. `own_user`: whether the process has a user id of its own, under
+    which no other process runs."""
 
     v: Literal[1] = 1
     origin: str

@@ -4,8 +4,8 @@ Four sources, highest precedence first: `.svcignore`, `.stignore`, `.gitignore` 
 to it), then the built-in defaults. Within one source git's rules apply: deeper files first, the last matching
 line of a file wins, and nothing below an ignored directory is included again. A verdict on a directory
 applies to everything below until the same source decides otherwise. The first source with a verdict decides.
-So a higher source can re-include paths below a directory that only a lower source ignores, which is why
-`prune` checks first.
+So a higher source can re-include paths below a directory that only a lower source ignores. Before a walker
+skips a directory, it therefore asks `prune`.
 
 Pure: a walker enters directories and passes the text of their ignore files.
 
@@ -109,8 +109,9 @@ class Scope:
         screen: Screen,
         deeper: bool,
     ) -> None:
-        """Scopes are made by `root`, `git_root` and `enter`. `layers`: for each source its ignore files;
-        `verdicts`: what each source says about the folder itself; `closed`: the reason why everything in the
+        """Scopes are made by `root`, `git_root` and `enter`. `layers`: the ignore files of each source,
+        deepest first; `verdicts`: the line of each source that decides about the folder itself, None without
+        one; `screen`: a quick test of names against all rules; `closed`: the reason why everything in the
         folder is ignored, None if not; `deeper`: whether a rule with a slash can still match below this
         folder."""
         self.path, self._layers, self._verdicts, self._closed = path, layers, verdicts, closed
@@ -193,9 +194,9 @@ class Scope:
 
     def _rule(self, at: int, inherited: _Verdict | None, name: str, is_dir: bool) -> Rule | None:
         """The line of source number `at` that decides about an entry of this folder; None if no line does.
-        `inherited`: the line of this source that matched the folder itself. If it ignores the folder, it
-        decides. Otherwise a match in the nearest ignore file decides, and `inherited` only without any
-        match."""
+        `inherited`: the line of the same source that matched the folder itself. If that line ignores the
+        folder, it decides. Otherwise the matching line of the nearest ignore file decides. If no line
+        matches, `inherited` decides."""
         if inherited is not None and not inherited.rule.negated:
             return inherited.rule
         for layer in self._layers[at]:
@@ -207,8 +208,8 @@ class Scope:
 
 
 def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope:
-    """The scope of the top folder of a working copy. `files`: the text of each ignore file in it, by file
-    name. `built_in`: whether the built-in defaults apply."""
+    """The scope of the top folder of a working copy. `files`: the text of each ignore file in that folder, by
+    file name. `built_in`: whether the built-in defaults apply."""
     defaults = (_layer(_defaults()),) if built_in else ()
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))

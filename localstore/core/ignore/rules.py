@@ -54,8 +54,8 @@ class Rule:
 
 
 class SlashRule:
-    """A rule with a slash. It knows its literal leading folders and its depth, which limit where it can
-    match."""
+    """A rule whose pattern contains a slash. The folders that it names literally at its start, and its number
+    of segments, limit where it can match."""
 
     __slots__ = ("depth", "folders", "position", "rule")
 
@@ -161,7 +161,8 @@ class Rules:
 
 
 class Screen:
-    """A quick test of names against all rules: whether the last segment of any rule can match a name."""
+    """A quick test of names against many rules: whether the last segment of any rule can match a name. It may
+    also pass names that no rule matches."""
 
     __slots__ = ("_globs", "_literals", "_suffixes")
 

@@ -1,9 +1,9 @@
-"""Translates git's glob patterns to regular expressions that need no exponential backtracking.
+"""Translates git's glob patterns to regular expressions whose matching never takes exponential time.
 
 Patterns and names are *octets*: text with one character for each byte of its UTF-8, because git's `?` and
 `[…]` match bytes. A star ends at the earliest position where the literal text after it fits. `**/` ends at
-the earliest directory where the segments after it fit. This finds every match. So the expressions use atomic
-groups, and matching takes about pattern length × path length steps."""
+the earliest directory where the segments after it fit. This still finds every match. So the expressions need
+no backtracking (they use atomic groups), and matching takes about pattern length × path length steps."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """The members of the class `[:name:]` that begins at `at`, and the index after it. None if there is no
-    such class, so that `[` is literal."""
+    """(the bytes in the class `[:name:]` that begins at index `at` of the pattern, the index after the
+    class). None if no valid class begins there, so that `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed

@@ -11,13 +11,13 @@ from localstore.core.model.live import UpdateInvalid
 
 
 def carry(source: Lane, extra: Sequence[bytes], replica: int, target: Lane) -> bytes | None:
-    """Repeat edits of one lane in another lane with the same text. `extra`: updates of `source` whose effect
-    on the text is repeated in `target`. `replica`: who edits `target`.
+    """Repeat edits of the lane `source` in the lane `target`, which has the same text. `extra`: the edits to
+    repeat, as updates that `source` does not have yet. `replica`: the id under which `target` is edited.
 
     The deltas that the CRDT reports are applied at the same offsets. Comparing the texts instead would also
-    rewrite short unchanged runs, and two devices that do so would duplicate them. `source` stays unchanged.
-    Returns the update of `target`, None if the text did not change. Raises Invalid if the texts of the lanes
-    differ, UpdateInvalid for a bad update."""
+    replace short unchanged runs; if two devices did that, the merged text would contain these runs twice.
+    `source` stays unchanged. Returns the update of `target`, None if the text did not change. Raises Invalid
+    if the texts of the lanes differ, UpdateInvalid for a bad update."""
     if source.text() != target.text():
         raise Invalid("a change can only be carried between lanes of equal text")
     after = source.copy()

@@ -86,7 +86,8 @@ class TextDocument:
             self._text.remove_range(opened, offset, size)
 
     def written(self, write: Callable[[], None]) -> bytes:
-        """Run `write` in one transaction and return its update."""
+        """Run the function `write`, which edits the document, in one transaction. Returns the update that
+        results."""
         updates: list[bytes] = []
         subscription = self._document.observe(lambda event: updates.append(bytes(event.update)))
         try:
@@ -97,7 +98,8 @@ class TextDocument:
         return b"".join(updates)
 
     def deltas(self, change: Callable[[], None]) -> list[Delta]:
-        """Run `change` and return the text deltas of each of its transactions."""
+        """Run the function `change`, which edits the document. Returns the changes of the text (deltas), one
+        for each transaction."""
         deltas: list[Delta] = []
         subscription = self._text.observe(lambda event: deltas.append([dict(step) for step in event.delta]))
         try:

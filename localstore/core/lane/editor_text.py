@@ -1,8 +1,9 @@
 """The agent's copy of the text that an editor plugin shows.
 
-A plugin sends its changes as splices and knows nothing of lanes (CRDT texts). It applies a change of the
-agent only if the agent had received all changes of the plugin by then. Otherwise the plugin drops the change,
-and the agent sends it again for the new text. So a plugin never has to move offsets: the lanes here do that.
+A plugin sends its changes as splices and knows nothing of lanes (CRDT texts). It applies a change that the
+agent sends only if the agent had received all changes of the plugin when it sent it. Otherwise the plugin
+drops the change, and the agent sends it again for the new text. So a plugin never has to move offsets; the
+agent does that with two lanes.
 
 A plugin may send everything between two changed places as one splice. Words of others in between must stay in
 place, so each splice is replaced by the smallest edits that give the same text."""
@@ -137,8 +138,8 @@ class EditorText:
         self._text, self._digest = text, None
 
     def _apply_splice(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
-        """Applies a splice to `text`, as at most `most` edits. Returns (the delta of the splice, the text
-        after it)."""
+        """Applies a splice to `text`. Returns (the same change as a delta of the CRDT with at most `most`
+        edits, the text after it)."""
         offset, deleted, inserted = splice
         if offset < 0 or deleted < 0:
             raise Invalid("a splice has an offset and a number of what is deleted, none below 0")
@@ -156,8 +157,8 @@ class EditorText:
         return delta, text[:start] + new + text[end:]
 
     def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """Converts deltas of the plugin's text. Returns (the same changes as splices, the text after
-        them)."""
+        """Converts changes of the plugin's text from deltas of the CRDT to splices. Returns (the splices, the
+        text after them)."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0

@@ -87,8 +87,8 @@ class _Places:
         return clock + character - first
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The characters `start` to `end` as (first clock, length), one pair for each piece of the text that
-        they are in."""
+        """The clocks of the characters `start` to `end`, as pairs (first clock, number of characters). There
+        is one pair for each piece of the text that has some of these characters."""
         ends = [*(first for first, _ in self._starts[1:]), self.count]
         for (first, clock), last in zip(self._starts, ends, strict=True):
             low, high = max(first, start), min(last, end)
@@ -97,8 +97,8 @@ class _Places:
 
 
 def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> bytes:
-    """The encoded update of the changes, from the last to the first, each insertion after the deletion at its
-    place."""
+    """The encoded update that makes the `changes`. They are made from the last to the first. Where text is
+    replaced, the new text is placed after the deleted text."""
     structs: list[bytes] = []
     deletions: list[tuple[int, int]] = []
     for offset, deleted, inserted in reversed(changes):

@@ -175,8 +175,8 @@ class Lane:
             return self._document.deltas(lambda: self.apply(update, replica))
 
     def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
-        """Make these changes of the text, in order, as `replica`. Returns the update for other replicas, None
-        if they change nothing."""
+        """Make the changes `deltas` of the text, in order, as `replica`. Returns the update for other
+        replicas, None if they change nothing."""
         require_replica(replica)
         return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
 
@@ -189,7 +189,7 @@ class Lane:
 
     @property
     def sound(self) -> bool:
-        """Whether the lane can still be used. It cannot once the library has failed in it."""
+        """Whether the lane can still be used. It is unusable once the CRDT library has failed in it."""
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
@@ -222,7 +222,7 @@ class Lane:
         self._recount()
 
     def copy(self, replica: int | None = None) -> Lane:
-        """An independent copy, to be edited by `replica` (default: the same one)."""
+        """An independent copy, to be edited by `replica` (default: the replica that edits this lane)."""
         state = self.state()
         twin = Lane(self._replica if replica is None else replica)
         with twin._library():
@@ -339,8 +339,8 @@ class Lane:
         return self._items - self._counted > self._counted // 8
 
     def _measure_load(self, steps: Sequence[update_format.Update]) -> Load:
-        """The cost of loading the lane once these updates are applied. Raises UpdateInvalid if it is above
-        LANE_WORK."""
+        """The cost of loading the lane once the updates `steps` are applied. Raises UpdateInvalid if it is
+        above LANE_WORK."""
         load = self._load.after(steps, self._items)
         if load.steps <= limits.LANE_WORK:
             return load

@@ -93,8 +93,8 @@ def _bound(updates: Sequence[Update]) -> Load:
 
 
 class Weave:
-    """The items of a lane in the library's order. `spent`: how many steps it took to put them there. An item
-    is known by its number, an index into the lists of its properties."""
+    """The items of a lane in the library's order. `spent`: how many steps it took to put them there. Items
+    are numbered; the number of an item is its index in the lists of properties."""
 
     def __init__(self) -> None:
         self.spent = self.longest = 0
@@ -112,7 +112,7 @@ class Weave:
         self._items: dict[int, list[int]] = {}  # the items themselves, beside their starts
 
     def load(self, update: Update) -> None:
-        """Arrange the new items of the update, in the library's order."""
+        """Put the new items of the update in the order in which the CRDT library arranges them."""
         queues: dict[int, list[Struct]] = {}
         for struct in update.structs:
             queues.setdefault(struct.client, []).append(struct)
@@ -176,8 +176,8 @@ class Weave:
         self._insert(struct, left, len(self._starts.get(struct.client, ())))
 
     def _conflicts(self, struct: Struct, left: int, right: int) -> int:
-        """Decides where to place an item between its neighbours `left` and `right`, if others have put items
-        there too. Returns the item after which it is placed."""
+        """Decides where to place the item `struct` between the items `left` and `right`, if other writers
+        have placed items there too. Returns the item after which it is placed."""
         client, origin, right_origin = struct.client, struct.origin, struct.right_origin
         clients, origins, after = self._client, self._origin, self._after  # looked up once: this is the loop
         passed: dict[int, int] = {}  # the items, each with how often a closer one had been found before
@@ -204,7 +204,8 @@ class Weave:
         return left
 
     def _insert(self, struct: Struct, previous: int, place: int) -> None:
-        """Place an item after the item `previous`. `place`: its index among the items of its client."""
+        """Place the item `struct` after the item with the number `previous`. `place`: the index of the new
+        item among the items of its client."""
         item = len(self._client)
         after = self._first if previous == NOWHERE else self._after[previous]
         self._client.append(struct.client)
@@ -225,7 +226,7 @@ class Weave:
         self._items.setdefault(struct.client, []).insert(place, item)
 
     def _at(self, point: Point) -> int:
-        """The item that contains the unit at `point`."""
+        """The item that contains the UTF-16 unit at `point` (client, clock)."""
         client, clock = point
         return self._items[client][bisect_right(self._starts[client], clock) - 1]
 
@@ -243,7 +244,8 @@ class Weave:
         return self._cut(item, point[1])
 
     def _cut(self, item: int, clock: int) -> int:
-        """Split an item before the unit with this clock. Returns the item that begins there."""
+        """Split an item before the UTF-16 unit with the clock `clock`. Returns the item that begins at this
+        unit."""
         start, end, client = self._clock[item], self._end[item], self._client[item]
         if clock in (start, end):
             return item
@@ -278,7 +280,7 @@ class Weave:
                 joined = 0
 
     def _continues(self, left: int, right: int) -> bool:
-        """Whether the two items can be joined into one."""
+        """Whether the item `right` continues the item `left`, so that both can be joined into one."""
         return (
             self._is_text[left]
             and self._is_text[right]
@@ -288,7 +290,8 @@ class Weave:
 
 
 def _missing(struct: Struct, ends: dict[int, int]) -> int | None:
-    """The client whose item must be placed before this one. None if this one can be placed now."""
+    """The client that wrote an item which must be placed before the item `struct`. None if `struct` can be
+    placed now. `ends`: the clock up to which the items of each client are placed."""
     for point in (struct.origin, struct.right_origin):
         if point is None:
             continue

@@ -47,8 +47,8 @@ def _encode_number(number: int) -> bytes:
 
 @lru_cache(maxsize=KNOWN)
 def _number(spelled: bytes) -> int:
-    """The value of an encoded number: the low seven bits of its bytes together. The bytes are combined in
-    pairs, then fours, then eights."""
+    """The value of a number encoded as LEB128, at most eight bytes long. Each byte contributes its low seven
+    bits. To be fast, neighbouring bytes are combined first to pairs, then to fours, then to eights."""
     pairs = int.from_bytes(spelled, "little")
     pairs = pairs & 0x007F007F007F007F | (pairs & 0x7F007F007F007F00) >> 1
     pairs = pairs & 0x00003FFF00003FFF | (pairs & 0x3FFF00003FFF0000) >> 2
@@ -95,7 +95,8 @@ class Reader:
 
     @staticmethod
     def numbers(match: re.Match[bytes]) -> Iterator[int]:
-        """The numbers in the groups of `match`, a match of a pattern of several VARINTs."""
+        """The numbers in the groups of `match`. Each group has matched one encoded number (the pattern
+        VARINT)."""
         return map(_number, match.groups())
 
     def _fault(self) -> str:

@@ -9,9 +9,8 @@ An edit is *captured* (computed from the saved file) unless it is `typed` (chara
 edits are accepted on a lane that others changed since `base`.
 
 `gen`: the lane (0: the device knows no file there). `base`: newest sequence number of the path that the
-device has seen (0: none). `n`: this replica's update number. `settled`: the highest number up to which all
-answers have arrived.
-"""
+device has seen (0: none). `n`: this replica's update number. `settled`: this replica has received the answers
+to all its updates up to this number."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Deletion(NamedTuple):
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """The limits within which one encoded update must stay."""
+    """Limits for one encoded update, such as its size and how many items it may have."""
 
     total_bytes: int
     structs: int
@@ -275,8 +275,8 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 
 
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
-    """A quick way to read the most frequent kind of update: one short plain text inserted between two others.
-    Returns its items. For any other update, returns None and reads nothing."""
+    """A quick way to read the most frequent kind of update, which inserts one short plain text between two
+    characters. Returns the items of the update. For any other update, returns None and reads nothing."""
     match = _insertion_at(reader.data)
     if match is None:
         return None

@@ -27,8 +27,8 @@ Walk = Generator[list[str], Mapping[str, Node], "Relation"]
 
 class Relation(msgspec.Struct, frozen=True):
     """The relation of two seals. `bases`: ids of the nearest common ancestors, highest rank first; [] for
-    unrelated histories. `common`: ids of those visited seals that are ancestors of both. All seals that
-    are an ancestor of only one of the two were visited."""
+    unrelated histories. `common`: ids of the visited seals that are ancestors of both; their ancestors were
+    mostly not visited. Every seal that is an ancestor of only one of the two was visited."""
 
     bases: list[str]
     common: frozenset[str]
@@ -36,9 +36,9 @@ class Relation(msgspec.Struct, frozen=True):
 
 def relation(ours: str, theirs: str) -> Walk:
     """Computes the relation of two seals. This is a generator: it yields ids of seals, is sent their nodes,
-    and returns the `Relation`. It follows both histories from the highest rank down until only common
-    seals are left. Each seal is visited after all its descendants, because only then all its marks are
-    known."""
+    and returns the `Relation`. It follows both histories from the highest rank down until only common seals
+    are left. A seal is visited after all its descendants, because only then it is known of which of the two
+    it is an ancestor."""
     marks = {ours: _OURS}
     marks[theirs] = marks.get(theirs, 0) | _THEIRS
     nodes = yield list(marks)

@@ -1,10 +1,10 @@
 """Finds the files that one side of a merge moved, as git finds them in merges.
 
 A removed file and an added file with equal bytes are certainly a move. Other removed files are searched for
-only if the other side changed or deleted them, because the rest merges in the same way whether it moved or
-not. A file whose name is unique among the added and the removed files is tried first and needs a similarity
-of 75 %. Then each file is compared with each other one and needs 50 %. Only a limited number of texts are
-compared. Moved directories are not searched for."""
+only if the other side changed or deleted them, because for all others the result of the merge does not depend
+on whether they were moved. A file whose name is unique among the added and the removed files is tried first
+and needs a similarity of 75 %. Then each file is compared with each other one and needs 50 %. Only a limited
+number of texts are compared. Moved directories are not searched for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ NONE = Moves({}, {})
 class Search(msgspec.Struct):
     """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `gone`: the
     other files that this side removed, in order of their paths. `came`: the other files that it added.
-    `wanted`: paths of `gone` that the other side changed or deleted."""
+    `wanted`: those paths of `gone` that the other side changed or deleted; only for these a new path is
+    searched for."""
 
     exact: Ways
     gone: dict[str, File]
@@ -136,8 +137,9 @@ def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
 
 
 def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
-    """The moves of files with equal bytes, as old path → new path. Each new path is paired with the first old
-    path that is not paired yet, preferably one with the same file name. Empty files never count as moved."""
+    """The moves of files with equal bytes, as old path → new path. `gone`: the removed files; `came`: the
+    added files. Each new path is paired with the first old path that is not paired yet, preferably one with
+    the same file name. Empty files never count as moved."""
     by_bytes: dict[bytes, list[str]] = {}
     for path, file in gone.items():
         if file.size:

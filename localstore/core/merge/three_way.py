@@ -28,8 +28,8 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 class Texts(msgspec.Struct, frozen=True):
     """A path that is text on both sides and was changed by both. `base`: the file before the changes, None if
-    both sides created it. `here`: the file that ours has at the path now. `paths`: (path in the base, path
-    in ours, path in theirs), which differ if the file was moved."""
+    both sides created it. `here`: the file that our side has at the path now. `paths`: (path in the base,
+    path in ours, path in theirs), which differ if the file was moved."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -207,7 +207,8 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add to the plan's conflicts each file whose path is a directory on the other side."""
+    """Add to the conflicts of the plan each file at whose path the other side has a directory. `table`: the
+    versions at each path."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

@@ -31,7 +31,7 @@ Scopes = Annotated[list[Capability], msgspec.Meta(min_length=1, max_length=4)]
 
 
 class ApiKey(Model, frozen=True):
-    """An API key. `prefix`: the beginning of its secret, by which its owner tells keys apart."""
+    """An API key. `prefix`: the beginning of its secret, by which its owner recognises the key."""
 
     id: str
     name: str

@@ -13,7 +13,8 @@ from localstore.core.model.limits import SCRIPT_TOKEN_DAYS
 
 
 class GrantError(BadRequest):
-    """The device authorization grant was refused; the member `error` repeats the code (RFC 8628 §3.5)."""
+    """The device authorization grant was refused. The member `error` of the answer is the same as `code`, as
+    RFC 8628 §3.5 demands."""
 
     code = "invalid_grant"
 
@@ -28,7 +29,7 @@ class AuthorizationPending(GrantError):
 
 
 class SlowDown(GrantError):
-    """The client polled too soon; `interval` is the new number of seconds to wait."""
+    """The client polled too soon; `interval` is the number of seconds to wait between polls from now on."""
 
     code = "slow_down"
 
@@ -150,8 +151,8 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
 
 class DeviceKeyStart(Sent, frozen=True):
     """A request for a challenge that proves a device key. `ed25519`, `x25519`: the public keys of the device
-    (32 bytes each); `name`: name of the machine; `handle`: the account to sign in to, only when no browser
-    is used."""
+    (32 bytes each); `name`: name of the machine; `handle`: the account to sign in to, for a sign-in without a
+    browser; else left out."""
 
     ed25519: str
     x25519: str

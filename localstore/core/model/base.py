@@ -43,7 +43,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fal
 
 
 class Sent(Model, frozen=True, forbid_unknown_fields=True):
-    """Base of every request body. Unknown members are refused, because the relay would ignore them."""
+    """Base of every request body. Unknown members are refused, so that a client learns that the relay does
+    not know them."""
 
 
 class Actor(Model, frozen=True):

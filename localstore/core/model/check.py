@@ -10,7 +10,8 @@ from localstore.core.model.run import Run, State
 
 
 class Check(Model, frozen=True):
-    """A check of a repository. `enabled`: it is required. `last`: its newest run on any seal."""
+    """A check of a repository. `enabled`: the check is required, so protection rules can demand that it
+    passes. `last`: its newest run on any seal."""
 
     name: str
     enabled: bool
@@ -29,8 +30,9 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """The state of one check of a seal, from its newest run. `required`: the check is enabled. If no run was
-    recorded, `attempt` is 0, there is no `run_id`, and the check counts as pending."""
+    """The state of one check of a seal, from its newest run. `required`: the check is enabled, so protection
+    rules can demand that it passes. If no run was recorded, `attempt` is 0, there is no `run_id`, and the
+    check counts as pending."""
 
     name: str
     state: State

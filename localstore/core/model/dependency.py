@@ -27,8 +27,9 @@ class Matched(Model, frozen=True):
 
 class Dependency(Model, frozen=True):
     """A dependency of a repository. `path`: the manifest that declares it. `requirement`: the versions that
-    it accepts, in the syntax of the ecosystem. `version`: the only version that it accepts, None if there are
-    several. `repo`: the repository on this relay that contains the dependency, if the caller may see it."""
+    the manifest accepts, in the syntax of the ecosystem. `version`: the only version that it accepts, None if
+    there are several. `repo`: the repository on this relay that contains the dependency, if the caller may
+    see it."""
 
     ecosystem: Ecosystem
     name: str
@@ -66,7 +67,7 @@ class DependencyQuery(Model, frozen=True):
 
 
 class Dependent(Model, frozen=True):
-    """A repository whose default branch depends on this one."""
+    """A repository whose default branch depends on the repository of the request."""
 
     id: str
     full_name: str

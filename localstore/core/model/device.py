@@ -92,8 +92,8 @@ class ScannedBy(Model, frozen=True):
 
 
 class PairingStep(Model, frozen=True):
-    """The state of a pairing. `sas`: the six digits that people compare, None until the commitment is opened.
-    Each device computes the digits itself from `device` and `opening`."""
+    """The state of a pairing. `sas`: the six digits that people compare, None until the first device has
+    revealed the opening. Each device computes the digits itself from `device` and `opening`."""
 
     pairing_id: str
     sas: str | None

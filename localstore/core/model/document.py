@@ -81,8 +81,8 @@ class Document(DocumentSummary, frozen=True):
 
 
 class DocumentCreate(Sent, frozen=True):
-    """A new document. `mode`: where it is stored. 2 means on a server. A server refuses 1 (only on the
-    device) and 3 to 5."""
+    """A new document. `mode`: where it is stored. 2 means on a server. A server refuses the mode 1 (only on
+    the device) and the modes 3 to 5, which it does not support."""
 
     title: Title
     mode: Annotated[int, msgspec.Meta(ge=1, le=5)] = STORED
@@ -100,8 +100,8 @@ class DocumentPut(Sent, frozen=True):
 
 
 class DocumentQuery(PageQuery, frozen=True):
-    """A filter of documents. `archived`: True for archived documents only, False for the others only, None
-    for all."""
+    """A filter of documents. `archived`: True for archived documents only, False for documents that are not
+    archived, None for all."""
 
     archived: bool | None = None
 
@@ -109,8 +109,8 @@ class DocumentQuery(PageQuery, frozen=True):
 class DocumentUpdate(Model, frozen=True):
     """A stored change of a document. `number`: the frontier (version number) after the change. `first`: the
     number of the oldest change in it, smaller than `number` if several were joined. `bytes`: size of its
-    operations. `base`: the frontier that was edited, less than `first - 1` if others changed the document
-    meanwhile."""
+    operations. `base`: the frontier of the content that was edited. It is `first - 1`, or less if others
+    changed the document meanwhile."""
 
     number: int
     first: int

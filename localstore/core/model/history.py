@@ -91,7 +91,8 @@ class SealUpdate(Model, omit_defaults=True, frozen=True):
 
 
 class PathUpdates(Model, frozen=True):
-    """How many live updates in a seal one person made to one path on one device, and when."""
+    """The live updates of one path in a seal that one person made on one device: how many there are, and when
+    the first and the last were made."""
 
     path: str
     who: Actor
@@ -186,8 +187,9 @@ class Compare(Model, frozen=True):
     """A comparison of two seals. `files`: what changed from the merge base to `head`, or from `base` itself
     if the query asked for that. If `base` is None, `files` are the changes of the seal `head` against its
     first parent. `merge_bases`: the nearest common ancestors, where merged seals count as ancestors;
-    `merge_base`: the first of them. `ahead`, `behind`: how many seals one side has that the other lacks,
-    along parents. `next_cursor`: cursor of the next page of files, None on the last page."""
+    `merge_base`: the first of them. `ahead`: how many seals are in the history of `head` and not in that of
+    `base`; `behind`: how many are only in that of `base`. Both follow parents, not merged seals.
+    `next_cursor`: cursor of the next page of files, None on the last page."""
 
     base: str | None
     head: str
@@ -230,15 +232,15 @@ class LogQuery(PageQuery, frozen=True):
 
 
 class BlameQuery(Model, frozen=True):
-    """How to find the seal that each line comes from. `first_parent`: show lines that came from a merged
-    branch as changed by the merge."""
+    """How to find the seal that each line comes from. `first_parent`: for a line that came from a merged
+    branch, name the merge instead of the seal on that branch."""
 
     first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
-    """How to list a seal's live updates. `by`: with `path`, list only the number of updates of each path and
-    device, with times. Without `by`, list the updates themselves."""
+    """How to list a seal's live updates. If `by` is `path`, the answer has one `PathUpdates` for each path
+    and device. Without `by`, it has the updates themselves."""
 
     by: Literal["path"] | None = None
 

@@ -30,8 +30,8 @@ _Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
 
 class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
     """A whole listing, which replaces the present one. Members that are left out get their defaults.
-    `screenshots`: paths of pictures in the repository. `readme_images`: which pictures of the README to
-    show; `upstream` means those of the repository that this one follows."""
+    `screenshots`: paths of pictures in the repository. `readme_images`: which pictures of the README to show;
+    `upstream` means the pictures of the upstream source, which is a repository that this one follows."""
 
     name: _Name
     category: _Category | None = None

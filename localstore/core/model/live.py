@@ -22,8 +22,8 @@ class ReplicaUnknown(Forbidden):
 
 
 class LaneMoved(Conflict):
-    """Others have changed a text since the captured edit (an edit found on disk) was made. The client merges
-    their changes and sends the edit again."""
+    """Others have changed a text since a captured edit of it (an edit found on disk) was made. The client
+    merges their changes and sends the edit again."""
 
     code = "lane_moved"
 
@@ -41,7 +41,7 @@ class ClockReused(Conflict):
 
 
 class UpdateInvalid(Invalid):
-    """A CRDT update does not belong to its lane, or breaks the strict grammar."""
+    """A CRDT update does not belong to its lane, or does not have the strict form that the relay demands."""
 
     code = "update_invalid"
 

@@ -20,8 +20,8 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base branch has moved; `base` is its new head. Also raised if a merge without a strategy cannot
-    fast-forward the base, because the base has seals that the head lacks."""
+    """The base branch has moved; `base` is its new head. It is also the answer to a merge without a strategy
+    if the base has seals that the head lacks, so that it cannot be fast-forwarded."""
 
     code = "base_moved"
 
@@ -78,8 +78,8 @@ class UpdatePrepareRequest(Sent, frozen=True):
 
 class MergeSeal(Model, frozen=True):
     """A seal to sign. `bytes` (b64u): what is signed; `digest`: the id of the seal. `changes`: how its tree
-    differs from the tree of its first parent. `source`: the seal that a rebase repeats in this one, ""
-    otherwise."""
+    differs from the tree of its first parent. `source`: for a merge by rebase, the seal whose changes this
+    seal repeats; otherwise ""."""
 
     bytes: str
     digest: str

@@ -38,8 +38,8 @@ class PathRuleRemove(Model, frozen=True):
 
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
-    """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility before and
-    after, None where there is no rule."""
+    """A change of the rule for a path. `was`, `became` (`from`, `to` in JSON): the visibility that the rule
+    gave before and gives after the change; None if there was or is no rule."""
 
     at: str
     by: Actor

@@ -96,7 +96,7 @@ class Reviewer(Model, frozen=True):
 
 class AutoMerge(Model, frozen=True):
     """A merge that `by` has signed in advance. It is carried out as soon as nothing blocks the proposal,
-    unless a branch moves before that."""
+    unless the head or the base branch moves before that."""
 
     by: Actor
     strategy: Literal["fast_forward", "squash", "rebase", "merge"]
@@ -117,7 +117,7 @@ class Proposal(Model, frozen=True):
     - `blocked_by`: the reasons why it cannot be merged, as codes.
     - `conflicts`: files in which a merge conflicts, the first 100 that the caller sees.
     - `mergeable`: whether a merge would have no conflict; None while unknown.
-    - `depends_on`: open proposals whose head branch is the base of this one.
+    - `depends_on`: open proposals whose head branch is the base branch of this proposal.
     - `closes`: issues that merging closes.
     - `head_repo`: repository of the head branch, None if it was deleted or is hidden.
     - `cross_repository`: whether `head_repo` is another repository."""

@@ -99,10 +99,10 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AssetUpload(Model, frozen=True):
-    """The query of an asset's upload. `name`: file name without a folder. `manifest`: the body is the chunk
-    list of a large file. Its chunks were sent in packs before, so that only missing ones are sent after an
-    interruption. `replaces`: BLAKE3 of an existing asset of this name, which is replaced once the new one
-    has arrived completely."""
+    """The query of an asset's upload. `name`: file name without a folder. `manifest`: the body is not the
+    file itself, but the list of its chunks, because the file is large. The chunks were sent in packs before;
+    after an interruption only missing chunks are sent. `replaces`: BLAKE3 of an existing asset of this name,
+    which is replaced once the new one has arrived completely."""
 
     name: str
     manifest: bool = False

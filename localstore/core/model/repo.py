@@ -71,7 +71,7 @@ class ParentRepo(Model, frozen=True):
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
     """A repository. `full_name`: OWNER/NAME. `parent`: the repository that it was forked from, if the caller
-    may see that one. `clone_url`: address for git; None if the server has no git, or hides part of the
+    may see it. `clone_url`: address for git; None if the server has no git, or hides part of the
     repository."""
 
     id: str
@@ -133,8 +133,8 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     """The name and basic facts of a public repository, which everybody may see. `parent`: the repository that
-    it was forked from, if the caller may see that one. `clone_url`: address for git; None if the server
-    has no git, or hides part of the repository."""
+    it was forked from, if the caller may see that repository. `clone_url`: address for git; None if the
+    server has no git, or hides part of the repository."""
 
     id: str
     owner: str
@@ -162,8 +162,8 @@ class Deleted(Model, frozen=True):
 
 class RepoQuery(PageQuery, frozen=True):
     """Which repositories to list. `owner`: a handle or `@me`; `name` may be used only with it. `state`:
-    deleted for the repositories that the caller can restore. `mine`: those in which the caller has a role,
-    including owned ones; it cannot be combined with `owner`."""
+    `deleted` lists the deleted repositories that the caller can restore. `mine`: list the repositories in
+    which the caller has a role, including owned ones; it cannot be combined with `owner`."""
 
     owner: str | None = None
     name: str | None = None

@@ -71,15 +71,16 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def choose_capability(needs: Capability, caps: Collection[str]) -> Capability:
-    """The capability that a credential must include for an operation. `needs`: what the operation needs;
-    `caps`: the capabilities of the credential. As `write` includes `talk`, the result is `write` for
-    `talk` if `caps` has no `talk`."""
+    """The capability to look for in a credential. `needs`: the capability that the operation needs; `caps`:
+    the capabilities of the credential. The result is `needs`, except that `write` is looked for in place of a
+    missing `talk`, because `write` includes `talk`."""
     return "write" if needs == "talk" and "talk" not in caps else needs
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """Makes an operation that reads a repository. If `least` is above `read`, only accounts with a role in
-    the repository may request it, even in a public repository."""
+    """Makes an operation that reads a repository. `least`: the lowest role that may request it. `anonymous`,
+    `guest`: whether these callers may, too, in a public repository. If `least` is above `read`, only accounts
+    with a role in the repository may request it, even in a public repository."""
     public = least == "read"
     return Operation(
         name,

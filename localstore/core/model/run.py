@@ -21,7 +21,7 @@ from localstore.core.model.release import SealId
 
 
 class RunCompleted(Conflict):
-    """The run is completed and cannot be changed; `attempt` is its number. To repeat it, record a new
+    """The run is completed and cannot be changed; `attempt` is its number. To repeat the run, record a new
     attempt."""
 
     code = "run_completed"

@@ -52,10 +52,10 @@ class SealChange(Model, array_like=True, frozen=True):
 
 class PrepareRequest(Sent, frozen=True):
     """A request to prepare a seal of the live frontier. `expected_head`: the newest seal that this device
-    has. `expected_frontier`: refuse the request if the frontier is beyond this number. `replica` and
-    `settled`: the relay may forget its answers to this replica up to this update number. `merged`: seals
-    that were merged into the frontier. They are recorded in the provenance, and the tree is sealed even if
-    it equals the parent's tree."""
+    has. `expected_frontier`: refuse the request if the frontier is beyond this number. `replica`, `settled`:
+    the id of this working copy, and the update number up to which it has received all answers; the relay may
+    forget these answers. `merged`: seals that were merged into the frontier. They are recorded in the
+    provenance, and the tree is sealed even if it equals the parent's tree."""
 
     message: str
     device_key_id: str

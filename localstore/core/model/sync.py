@@ -108,8 +108,8 @@ class ChannelUnknown(Invalid):
 
 class Open(Model, frozen=True, tag="open"):
     """Sent by the client to open a channel, on which it receives the live frames of a branch. The frontier is
-    what the branch holds now, and each change of it has the next number. `since`: the number after which
-    the frames begin, None for frames from now on. `replica`: the number of the working copy;
+    what the branch holds now, and each change of it has the next number. `since`: the number of the frontier
+    after which the frames begin, None for frames from now on. `replica`: the number of the working copy;
     `device_key_id`: the key of its device. A channel number that is in use is opened again."""
 
     channel: ChannelNumber
@@ -172,9 +172,9 @@ class Live(Model, frozen=True, tag="live"):
     in order. `rows`: the changed paths at `seq`. They are the same for all receivers: `other` is the last
     update by a replica other than the sender, so for all other replicas it equals `ver`.
 
-    If no update has the `ver` of a row, the path was changed by the relay, or by operations too long for a
-    frame; the client must then request the lane. A requested lane contains later updates too, which the
-    client skips when they arrive."""
+    If no update in `updates` has the `ver` of a row, then the path was changed by the relay, or the update is
+    too long for a frame. The client must request the lane of such a path. The lane that it gets may contain
+    later updates too; the client skips these when they arrive."""
 
     channel: ChannelNumber
     after: Count

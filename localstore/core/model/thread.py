@@ -77,10 +77,10 @@ class LivePlace(Model, frozen=True):
 
 class Thread(Model, frozen=True):
     """A thread about lines `start` to `end` of `path` in the seal `seal_id`, or, if `side` is old, in the
-    merge base of that version. `place`: where the lines are in the newest version; None if that version
-    does not have them. `draft`: the thread is published with its author's review, and until then only the
-    author sees it. `live`: where the lines are among unsealed edits, present if the query asked for it and
-    the file has such edits."""
+    merge base of the version whose head is `seal_id`. `place`: where the lines are in the newest version;
+    None if that version does not have them. `draft`: the thread is published with its author's review, and
+    until then only the author sees it. `live`: where the lines are among unsealed edits, present if the query
+    asked for it and the file has such edits."""
 
     id: str
     author: Actor

@@ -57,8 +57,8 @@ Secret = Annotated[
 
 class Webhook(Model, frozen=True):
     """A webhook. `events`: the kinds of events that it receives. `secret`: the key of the messages'
-    signatures, present only in the answer that creates the webhook. `disabled`: why it is switched off,
-    None if it is on. `failing_since`: time of the first failure after the last success."""
+    signatures, present only in the answer that creates the webhook. `disabled`: why the webhook is switched
+    off, None if it is on. `failing_since`: time of the first failure after the last success."""
 
     id: str
     url: str

@@ -135,9 +135,9 @@ def encode(chunk_manifest: ChunkManifest) -> bytes:
 def decode(raw: bytes) -> ChunkManifest:
     """Decode and check a chunk manifest. Raises Invalid or TooLarge for a bad one.
 
-    The bytes must be canonical, the version 1, and digests 64 lowercase hex digits. Each chunk has CHUNK_MIN
-    to CHUNK_MAX bytes; only the last may be smaller. The sizes add up to the size of the file, which is
-    larger than the blob cap and at most CHUNKED_FILE."""
+    In a good one the bytes are canonical, the version is 1, and digests are 64 lowercase hex digits. Each
+    chunk has CHUNK_MIN to CHUNK_MAX bytes; only the last may be smaller. The sizes add up to the size of the
+    file, which is larger than the cap of a blob and at most CHUNKED_FILE."""
     _require_short(raw)
     try:
         chunk_manifest = msgspec.json.decode(raw, type=ChunkManifest)

@@ -51,7 +51,8 @@ Stored = Bytes | FetchedBytes
 
 def read_object(stored: Stored, codec: int, raw_len: int, offset: int, size: int) -> memoryview:
     """An object of a frame: the `size` bytes at `offset` of the frame's raw (uncompressed) bytes.
-    Decompresses only as much as needed.
+    Decompresses only as much as needed. `stored`: the frame's bytes as stored; `codec`: whether they are
+    compressed.
 
     The caller has to compare the object with its digest. Raises Invalid if the frame decompresses to fewer
     bytes, if its length differs from `raw_len`, or if the object is outside of the frame."""

@@ -1,4 +1,4 @@
-"""Packs: many objects in one stream, for transfer and as pack files.
+"""Packs: many objects in one stream, which is sent, or stored as a pack file.
 
     pack  = "svcpack1" ‖ u32 length of the table ‖ table ‖ frames, one after the other
     table = msgpack [[codec, raw_len, stored_len, [[digest, size], …]], …]        one item per frame
@@ -6,8 +6,9 @@
 Numbers are big-endian, lengths in bytes. Codec 0 is raw, codec 1 is one zstd frame. The raw bytes of a frame
 are its objects, one after the other. Text objects share frames, because they compress better together.
 Shorter objects come first, so that reading one of them decompresses little. Any other object has its own
-frame, which is stored raw if compression gains too little. A request signs `toc_digest`, the BLAKE3 of the
-table. This fixes every object and length before the first frame arrives."""
+frame, which is stored raw if compression gains too little. The signature of a request that sends a pack
+covers `toc_digest`, the BLAKE3 of the table. So every object and length is fixed before the first frame
+arrives."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A finished pack. `toc`: the bytes of its table."""
+    """A finished pack. `toc`: the bytes of its table of contents."""
 
     toc: bytes
     frames: list[Frame]
@@ -164,8 +165,9 @@ class PackWriter:
         return Frame(FrameRow(codec, raw_len, len(stored), rows), stored)
 
     def _compress(self, parts: Sequence[Bytes], raw_len: int) -> bytes:
-        """The parts as one zstd frame, whose header has the length. A compressed block ends only where a part
-        ends. All blocks but the last have at least BLOCK_LEAST bytes."""
+        """Compresses `parts` (their total length is `raw_len`) to one zstd frame, whose header contains the
+        length. A block of the zstd frame ends only where a part ends. All blocks but the last have at least
+        BLOCK_LEAST bytes."""
         if len(parts) == 1 or raw_len <= BLOCK_LEAST:
             return self._compressor.compress(b"".join(parts))
         stream = self._compressor.compressobj(size=raw_len)
@@ -323,8 +325,8 @@ class PackReader:
 def read_toc(raw: bytes) -> list[FrameRow]:
     """Decode and check the table of a pack. Raises Invalid or TooLarge for a bad one.
 
-    The bytes must be canonical, no frame is empty, no digest repeats, and the sizes add up. Frames and pack
-    stay within FRAME_RAW_MAX, PACK_BYTES and PACK_RAW_BYTES."""
+    In a good one the bytes are canonical, no frame is empty, no digest occurs twice, and the sizes add up.
+    Frames and pack stay within FRAME_RAW_MAX, PACK_BYTES and PACK_RAW_BYTES."""
     try:
         rows = msgspec.msgpack.decode(raw, type=list[FrameRow])
     except (msgspec.MsgspecError, RecursionError):

@@ -40,7 +40,8 @@ def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
 
 def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
     """Make a new tree from the tree at `root` and `changes` (by path, None to remove), salted with another
-    key. So every directory is made again. Hidden entry digests are copied unchanged."""
+    tree key. Since digests depend on the key, every directory is made again. Hidden entry digests are copied
+    unchanged."""
     files = yield from walk(root)
     hidden = yield from hidden_entries(root)
     for path, entry in changes.items():
@@ -65,8 +66,9 @@ def update(
     the directories of the tree, by digest. Raises PathInvalid for an invalid path, or if a file and a
     directory in the result have the same name.
 
-    `alike`: directories (path → digest) of another tree with the same key, which must be in `cached`. If a
-    new directory equals the one at its path, its digest is taken from there instead of being computed."""
+    `alike`: path → digest of directories of another tree with the same key; the directories must be in
+    `cached`. If a directory of the new tree equals the one that `alike` names for its path, its digest is
+    taken from `alike` instead of being computed."""
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
         parent, _, name = check_path(path).rpartition("/")

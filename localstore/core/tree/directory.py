@@ -132,7 +132,8 @@ def directory_digest(directory: Directory, path: str, key: bytes | None = None) 
 
 
 def verify(directory: Directory, digest: bytes, path: str, key: bytes | None = None) -> None:
-    """Raises DigestMismatch unless the directory at `path` has the digest `digest`."""
+    """Raises DigestMismatch unless the directory at `path` has the digest `digest`. `key`: the tree key, None
+    if all children have their salts."""
     if directory_digest(directory, path, key) != digest:
         raise DigestMismatch(f"the listing of {path or 'the root'} is not the one that was sealed")
 

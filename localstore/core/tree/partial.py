@@ -47,8 +47,8 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Makes the partial trees of several seals. Directories that the trees share are made once. `sight`:
-    decides what is visible. `written`: the partial directories made so far, bytes by digest.
+    """Collects the partial trees that are made of several seals. Directories that the trees share are made
+    once. `sight`: decides what is visible. `written`: the partial directories made so far, bytes by digest.
     `visible_parts`, `signed`: caches."""
 
     sight: Sight
@@ -81,7 +81,8 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
 
 
 def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[VisiblePart | None]:
-    """The visible part of the directory at `path`; None if nothing in it is visible."""
+    """The visible part of the directory at `path`, which has the digest `digest`; None if nothing in it is
+    visible."""
     at = (path, digest)
     if at in parting.visible_parts:
         return parting.visible_parts[at]
@@ -121,7 +122,8 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
-    """The signed entry digests of all children of the directory, the hidden ones first."""
+    """The entry digests of all children of the directory, as they were signed; those of the hidden children
+    come first."""
     digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
@@ -145,8 +147,8 @@ def find_signed_digest(
     digest: bytes, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[bytes]:
     """The digest of a directory in the signed tree. The directory may be whole or partial. `signed_digests`:
-    digest → signed digest of directories that are already known; the results for this directory and those
-    below are added to it. `read`: a cache of directories."""
+    digest → signed digest of directories that are already known; the digests that are found for this
+    directory and for those below it are added. `read`: a cache of directories."""
     if digest == EMPTY_ROOT:
         return digest
     if digest not in signed_digests:

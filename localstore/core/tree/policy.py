@@ -9,9 +9,10 @@ Visibility = Literal["public", "private", "open"]
 
 
 class Policy:
-    """Decides which paths are visible. For each path, the rule for the longest path at or above it decides;
-    the rule for "" covers all paths. Without any rule a path is visible. The policy applies to every seal,
-    also to past ones. `number`: grows with each change of the policy."""
+    """Decides which paths are visible. The rule that decides about a path is the one for the path itself,
+    else the one for the nearest directory above it that has a rule; a rule for "" covers all paths. Without
+    any rule a path is visible. The policy applies to every seal, also to past ones. `number`: grows with each
+    change of the policy."""
 
     __slots__ = ("_above_private", "_above_shown", "_rules", "number")
 

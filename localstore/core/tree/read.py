@@ -15,8 +15,8 @@ Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Makes `walk` verify the digest of every directory. `key`: the tree key, None if the children have
-    salts."""
+    """Makes `walk` verify the digest of every directory. `key`: the tree key from which salts are computed,
+    None if the children have their salts."""
 
     key: bytes | None = None
 
@@ -55,7 +55,8 @@ def find(
 
 
 def directories(root: bytes | None) -> Steps[dict[str, list[Child]]]:
-    """The visible children of every directory, by the path of the directory. They are sorted by name."""
+    """The visible children of every directory of the tree, by the path of the directory. They are sorted by
+    name."""
     children: dict[str, list[Child]] = {}
     level = _top(root)
     while level:

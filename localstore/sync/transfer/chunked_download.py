@@ -78,8 +78,8 @@ def clear(copy: WorkingCopy) -> None:
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
-    """The name of the temporary file that an interrupted download of this file left. If there is none, a new
-    name."""
+    """The name of the temporary file that an interrupted download of the file `digest` left. If there is
+    none, a new name."""
     for intent in copy.db.intents():
         if (intent.state, intent.new) == (PARTIAL, digest):
             return intent.temp
@@ -108,9 +108,9 @@ def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[byte
 
 
 def _known_files(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
-    """Yields files of this machine that may contain chunks of the wanted file: first an older version at the
-    same path, then the same file at another path, then other large files of the folder, then
-    `copy.known_files`."""
+    """Yields files of this machine that may contain chunks of the wanted file, which has the BLAKE3 `digest`:
+    first an older version at the same path, then the same file at another path, then other large files of the
+    folder, then `copy.known_files`."""
     info = copy.files.stat(near) if near is not None else None
     if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
         yield KnownFile(partial(copy.files.open, near), _cut)

@@ -23,7 +23,7 @@ OPEN_FILES = 64  # that chunks are copied from, at most
 
 
 class OtherBytes(Exception):
-    """The bytes of the filled file do not have its digest."""
+    """The bytes of the filled file do not have the expected digest."""
 
 
 class Fetch(Protocol):
@@ -135,8 +135,8 @@ class _Filling:
         return os.pread(self._fd, self._rows[number][1], self._offsets[number])
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
-        """The bytes of the chunk `name`. Chunks are taken from `source` and written until this one comes. If
-        it does not come, it is fetched separately."""
+        """The bytes of the chunk with the digest `name`. `source` yields the fetched chunks: they are written
+        to their places until this chunk comes. If it does not come, it is fetched separately."""
         for digest, data in source:
             self._put(digest, data, fetched=True)
             if digest == name:
@@ -148,7 +148,8 @@ class _Filling:
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 
     def _put(self, name: bytes, data: bytes, *, fetched: bool) -> None:
-        """Write a chunk to every place in the file where it belongs."""
+        """Write the chunk `data`, whose digest is `name`, to every place in the file where it belongs.
+        `fetched`: whether it was fetched from the relay, so that its bytes count as such in the result."""
         for count, number in enumerate(self._places.get(name, ())):
             if self._written[number]:
                 continue
@@ -189,7 +190,8 @@ class _Copies:
         return name in self._positions
 
     def get(self, name: bytes) -> bytes | None:
-        """The bytes of the chunk. None if no file has the chunk, or if the file was changed."""
+        """The bytes of the chunk with the digest `name`. None if no file has the chunk, or if the file that
+        had it was changed."""
         if name not in self._positions:
             return None
         fd, position = self._positions[name]
