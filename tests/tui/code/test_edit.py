@@ -122,7 +122,7 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
         await settle(pilot)
         await press(pilot, "e")
-        await sees(pilot, "svc switch main")
+        await sees(pilot, ":switch main")
     monkeypatch.chdir(tmp_path)
     async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
         await open_code(pilot)
