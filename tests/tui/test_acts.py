@@ -132,9 +132,7 @@ async def test_the_cursor_stands_on_what_was_made(issue: str, alice: Svc, open_a
         await sees(pilot, "▌○ #32 Brand new")
         await press(pilot, "5", "a")
         await press(pilot, *"v1", "enter", "S")
-        await sees(pilot, "Created release v1")
-        await press(pilot, "escape")
-        await sees(pilot, "▌v1")
+        await sees(pilot, "Created release v1", "▌v1")
 
 
 async def test_home_begins_with_what_needs_me(

@@ -18,6 +18,7 @@ from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.screens.command import output
 from tui.screens.command.palette import Palette
 from tui.widgets.lines import Lines
 from tui.widgets.sheet import Sheet
@@ -279,3 +280,20 @@ async def test_a_code_stands_alone_and_an_error_has_its_sign(project: str, open_
         assert any(row.left[0][1] == "title" and "NAME" in row.left[0][0] for row in rows)
         await press(pilot, "escape", ":", *"auth pair", "enter")
         await sees(pilot, "✗ there is no command", "✗ exit 2")
+
+
+async def test_a_command_of_a_form_that_takes_long_gives_the_screen_back(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it takes long its screen shows that it runs, and can be stopped; a result of one line is said on
+    the screen that the form was opened from."""
+    monkeypatch.setattr(output, "LATE", 0.01)
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "enter")
+        await press(pilot, "space")
+        await press(pilot, *"label create", "enter")
+        await press(pilot, "enter", *"docs", "enter")
+        await pilot.press("enter")
+        await sees(pilot, "◐ running", "x stop it")
+        await sees(pilot, "Created label docs", "c comment", "○ open")

@@ -116,7 +116,7 @@ def run_here(
     ended: Callable[[bool], None] = lambda succeeded: None,
 ) -> None:
     """Run a command of svc without leaving the screen, which says `doing` until it has ended, then what it
-    printed. A screen opens for output of more than a line, and for a command that takes long. `ended`: called
+    printed. A screen opens for output of more than a line, and while a command takes long. `ended`: called
     with whether it succeeded."""
     opened: list[Output] = []
 
@@ -130,6 +130,9 @@ def run_here(
         if command.runs:
             return
         words, succeeded = command.brief, state == SUCCEEDED
+        if words is not None and opened and opened[0].in_front:
+            screen.app.pop_screen()  # it has nothing more to show than the message
+            opened.clear()
         ended(succeeded)
         if opened:
             screen.stale = True
