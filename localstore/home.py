@@ -1,12 +1,12 @@
 """The client's data folder: `SVC_HOME`, by default the platform's data folder.
 
-    copies/<id>/copy.json    the working copy that this folder is the record of
+    copies/<id>/copy.json    which working copy this folder is the record of
     copies/<id>/lock         held by the one process that works there
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
     copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
     .svc                     marks the folder (`localstore.folder.own_folder`): no working copy includes it
-    agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
+    agent.*                  lock, socket, log and lists of folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
 A working copy's record is found by the identity of its folder (`localstore.folder.identity`). A renamed

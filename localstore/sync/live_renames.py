@@ -1,7 +1,7 @@
 """Follows renames in live sync: an edit is moved into the file that the other side renamed.
 
-An update names one path, so a rename arrives as a removal and a new file. If an edit would be left without a
-file, the new path is searched for among the files that were added since the last seal, as in merges
+An update names one path, so a rename arrives as a removal and a new file. If the file of an edit was removed,
+its new path is searched for among the files that were added since the last seal, as in merges
 (`localstore.core.merge.moves`). If the new path is not found, both files stay."""
 
 from __future__ import annotations
@@ -145,9 +145,9 @@ def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool
 
 
 def _is_editable(copy: WorkingCopy, target: PathRecord) -> bool:
-    """Whether an edit of another file can be added to the text `target`. Three things are needed: its lane
-    (the text as the branch has it) is known, no update of it except an edit is in flight, and its file
-    shows the recorded text. An edit that was saved in the file is captured first."""
+    """Whether an edit of another file can be added to the text `target`. Three conditions must hold: the lane
+    of `target` on the branch is known; no update of `target` is in flight, except an edit; and its file shows
+    the recorded text. An edit that was saved in the file is captured first."""
     if not target.gen or target.foreign or target.shadow is None:
         return False
     if copy.db.flight_kinds().get(target.path, "edit_text") != "edit_text":

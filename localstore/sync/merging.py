@@ -70,8 +70,8 @@ def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: byte
     """Apply the change from `base` to `mine` to `lane`. `base`: a text that was on the disk. Returns the
     update, or None if the lane already has the change. Raises TextsConflict, with the lane unchanged.
 
-    In a folder that is synced live, texts that both sides wrote at one place are put one after the other, if
-    neither side replaced anything there."""
+    In a folder that is synced live there is no conflict if both sides only inserted text at the same place:
+    the texts are put one after the other."""
     theirs = lane.text()
     if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))

@@ -59,7 +59,8 @@ def follow_renames(copy: WorkingCopy, scan: Scan) -> dict[str, tuple[str, str]]:
 
 def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
     """The changes of this folder that the branch lacks, by path. A file that the branch has and the last seal
-    lacks counts as new here, because it may be the new name of a file whose removal was refused."""
+    lacks counts as new in this folder, because it may be the new name of a file that was renamed here and
+    whose old name the relay refused to remove."""
     flying = copy.db.flight_kinds()
     sealed = copy.db.read_sealed()
     changes: dict[str, Change] = {}

@@ -193,8 +193,8 @@ class WatchedTree:
             self._rewatch(above, last)
 
     def _rewatch(self, above: _Node, name: str) -> None:
-        """Watch the folder `name` anew after it appeared, vanished or changed its rules, and record that
-        anything below it may have changed."""
+        """Watch the folder `name` in the folder `above` anew, after it appeared or vanished or its rules
+        changed. Record that anything below it may have changed."""
         removed = above.below.pop(name, None)
         if removed is not None:
             self._drop(removed)

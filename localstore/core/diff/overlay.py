@@ -26,8 +26,9 @@ class _WordChange(NamedTuple):
 def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     """`base` with the changes of both sides. Where both inserted at one place, theirs come first, then mine.
 
-    Returns None if one side deletes text that the other deletes or writes in, if words of both sides would
-    join into a new word, or if a text is too long or not UTF-8."""
+    Returns None if both sides delete the same text, or if one side inserts into text that the other deletes.
+    Also returns None if words of both sides would join into a new word, or if a text is too long or not
+    UTF-8."""
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:

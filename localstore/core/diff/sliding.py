@@ -1,9 +1,9 @@
 """Moves each group of changed lines to where git places it, if several positions are possible.
 
 A group of inserted or deleted lines can move down by one line if its first line equals the line after it. If
-possible, a group is moved so that insertions and deletions meet. Otherwise it is moved to the beginning of a
-block, as the indentation suggests (git ≥ 2.14, with its weights), if the caller asks for this. Otherwise it
-is moved as far down as possible."""
+possible, a group is moved so that insertions and deletions meet. Otherwise, if the caller asks for it, the
+group is moved to where a block of lines begins, judged by the indentation (with the weights of git ≥ 2.14).
+Otherwise it is moved as far down as possible."""
 
 from __future__ import annotations
 

@@ -216,8 +216,9 @@ def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope
 
 
 def git_root(files: Mapping[str, str], exclude: str, everywhere: str) -> Scope:
-    """The scope of the top folder as git sees it for one person: `.gitignore` of `files`, then `exclude`
-    (text of `.git/info/exclude`), then `everywhere` (text of the file of `core.excludesFile`)."""
+    """The scope of the top folder as git sees it for one person: first the text of `.gitignore` in `files`
+    (text by file name), then `exclude` (text of `.git/info/exclude`), then `everywhere` (text of the file of
+    `core.excludesFile`)."""
     own = (_layer(Rules.parse(exclude, GIT_EXCLUDE)), _layer(Rules.parse(everywhere, GIT_EVERYWHERE)))
     layers: _Layers = ((), (), _own_layer(files, ".gitignore", ""), own)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))

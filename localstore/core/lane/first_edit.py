@@ -1,9 +1,9 @@
 """Encodes the first edit of an unchanged lane (the CRDT text of one path on one branch) without the CRDT
 library.
 
-The text of an unchanged lane was inserted by a single writer (its genesis), so the position of each character
-follows from its offset. Most files of a push have such an edit, and creating a CRDT document for each would
-take several times as long. The bytes equal those of the library."""
+An unchanged lane still has the text with which it began (its genesis), inserted by a single writer. So the
+CRDT position of each character follows from its offset. Most files of a push have such an edit, and creating
+a CRDT document for each would take several times as long. The bytes equal those of the library."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
     """The digests of the large files in `updates` that the relay stores as one object, because an earlier
-    version of svc sent them this way. They must be sent again as chunks."""
+    version of svc sent them as one object. They must be sent again as chunks."""
     digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
