@@ -288,6 +288,11 @@ class Base(Screen[None], inherit_bindings=False):
         """Called when something that this screen shows may have changed on the server."""
         self.do_refresh()
 
+    def read_after_command(self) -> None:
+        """Called when a command of svc has ended while the screen was in front. Reads again what it may have
+        changed."""
+        self.news()
+
     def expect_new(self, noun: str, name: str) -> None:
         """Called when the user has made an issue, a proposal or a release. `noun`: which of these. `name`:
         its title or version. A list then puts its cursor on the new row, once it has read its rows again."""

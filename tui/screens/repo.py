@@ -172,6 +172,11 @@ class RepoScreen(RepoPage):
         if self.view is not None and self.view.is_mounted:
             self.view.queue_changed()
 
+    def read_after_command(self) -> None:
+        self.news()
+        if self.view is not None and self.view.is_mounted:
+            self.view.open_tab()  # it also reads what events do not tell, such as the labels
+
     def news(self) -> None:
         self.do_refresh()
         if self.view is not None and self.view.is_mounted and type(self.view).do_refresh != View.do_refresh:

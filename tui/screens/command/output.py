@@ -143,7 +143,7 @@ def run_here(
         if not opened and isinstance(front, Base):
             front.say(words or f"{shlex.join(command.words[:2])}: {state[0]}", "text" if succeeded else "bad")
         if screen.in_front:
-            screen.news()
+            screen.read_after_command()
         else:
             screen.stale = True
 
