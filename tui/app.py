@@ -348,7 +348,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
         elif stopped and why != "timer":
             own = sum(map(sending.is_own, waiting))
-            screen.say(f"{own} queued here, sent later: {stopped}" if own else stopped, "warn")
+            fault = stopped.rpartition("; ")[0] or stopped  # without the remedy: what waits is sent by itself
+            screen.say(f"{own} queued here, sent later: {fault}" if own else stopped, "warn")
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")

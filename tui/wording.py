@@ -22,6 +22,7 @@ def in_app(sentence: str) -> str:
     """Returns a sentence in which the commands of svc are named as the user types them in the app.
 
     in_app("sign in first; run: svc login")  # sign in first; run :login
-    in_app("sign in: svc login")  # sign in with :login
+    in_app("sign in: svc login")  # sign in: run :login
     """
-    return _NAMED.sub(":", _MEANS.sub(" with :", _HINT.sub(r"\1 :", sentence)))
+    sentence = sentence.replace("run the command again", "try again")  # no command was typed
+    return _NAMED.sub(":", _MEANS.sub(": run :", _HINT.sub(r"\1 :", sentence)))

@@ -287,7 +287,7 @@ async def test_a_command_says_at_once_that_the_server_is_away(project: str, open
         await pilot.press("colon", *"repo list", "enter")
         await pilot.pause()
         assert isinstance(pilot.app, SvcApp)
-        assert "what needs the server will fail" in shown(pilot.app)
+        assert "what needs the server may wait or fail" in shown(pilot.app)
         await settle(pilot)
 
 

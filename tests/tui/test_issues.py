@@ -163,7 +163,9 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
         text = await press(pilot, *"Later", "ctrl+s")
         assert "⋯ queued  comment on #1" in text
         assert "⋯ 1 queued" in text
-        keys = (await sees(pilot, "1 queued here, sent later: ")).rstrip().splitlines()[-1]
+        text = await sees(pilot, "1 queued here, sent later: ")
+        assert "again" not in text, "who does it again does it twice"
+        keys = text.rstrip().splitlines()[-1]
         assert keys.startswith(" c comment") and keys.endswith("? keys here")
         text = await press(pilot, "s")
         assert "○ offline" in text
@@ -292,6 +294,17 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
     release = json.loads(alice("repo", "release", "view", "v2", "--json", "notes,assets").out)
     assert release["notes"] == "**Good**"
     assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
+
+
+async def test_what_a_release_lacks_is_under_the_cursor(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "5", "a")
+        await sees(pilot, "version of the release")
+        await press(pilot, *"v2", "enter", "G", "enter")
+        await sees(pilot, "signed    ✓ yes")
+        await press(pilot, "S")
+        await sees(pilot, "only files are signed", "▌files")
 
 
 async def test_notes_of_a_release_come_from_the_seals_since_the_last_one(

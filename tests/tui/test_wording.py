@@ -16,8 +16,10 @@ from tui.wording import COMMANDS, SHELL_ONLY, in_app
     ("sentence", "said"),
     [
         ("sign in first; run: svc login", "sign in first; run :login"),
-        ("check the name, or sign in: svc login", "check the name, or sign in with :login"),
+        ("check the name, or sign in: svc login", "check the name, or sign in: run :login"),
         ("see: svc repo branch, svc repo tag list, svc log", "see :repo branch, :repo tag list, :log"),
+        ("to get it: svc repo clone ann/a", "to get it: run :repo clone ann/a"),
+        ("check your network, then run the command again", "check your network, then try again"),
         ("it is a draft (svc pr ready)", "it is a draft (:pr ready)"),
         ("archived; svc repo unarchive opens it again", "archived; :repo unarchive opens it again"),
         ("svc cannot be started: no such file", "svc cannot be started: no such file"),

@@ -377,5 +377,5 @@ def test_a_server_ends_when_nobody_needs_it(tmp_path: Path) -> None:
     leases.set_stays(folder, False)
     assert not idle.over(later + 10_000 + IDLE_SECONDS - 1)
     assert idle.over(later + 10_000 + IDLE_SECONDS + 1)
-    idle.used(1)
+    idle.set_open_requests(1)
     assert not idle.over(later + 99_000)

@@ -85,7 +85,7 @@ async def test_the_filter_asks_the_server_by_words(listed: str, open_app: Open) 
         text = await press(pilot, "slash", *"la")
         assert "label:" in text.splitlines()[-2]
         text = await press(pilot, "tab", "b", "tab")
-        assert "label:bug" in text
+        assert "label:bug · enter lists" in text
         text = await press(pilot, *"state:cl", "tab", "enter")
         assert "Issues closed · label:bug · 1" in text
         assert text.splitlines()[-1].startswith(" esc clears  / changes")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.svc.conftest import Svc
+from tests.tui.lists.test_pushed import other
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, waiting
@@ -18,7 +20,7 @@ from tui.screens.talk.new_proposal import title_and_text
 from tui.widgets.frame import Prompt
 from tui.widgets.lines import Lines
 
-__all__ = ["project", "proposal"]
+__all__ = ["other", "project", "proposal"]
 Open = Callable[..., SvcApp]
 
 
@@ -112,6 +114,23 @@ async def test_without_the_server_the_form_opens_with_what_is_known(
         await sees(pilot, "title     ", "main  ←  older")
         await press(pilot, *" later", "enter", "S")
         await sees(pilot, "⋯ queued")
+
+
+async def test_reviewers_are_chosen_among_the_people_of_the_repository(
+    branches: str, other: Callable[..., None], open_app: Open
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    async with open_app().run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "p", "a")
+        await sees(pilot, "Not proposed yet 2", "▌newer")
+        await press(pilot, "enter", "enter")
+        await sees(pilot, "reviewers none")
+        await press(pilot, "j", "j", "enter")
+        text = await sees(pilot, f"☐ @{me[:30]}-ben")
+        assert f"☐ @{me}\n" not in text and f"☐ @{me} " not in text  # nobody reviews their own
+        await press(pilot, "space", "enter")
+        await sees(pilot, f"reviewers @{me[:30]}-ben")
 
 
 def test_title_and_text_of_seals() -> None:

@@ -354,6 +354,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self._blob = self._blame = None
             self.show_picture(None)
             file = self.query_one("#file", Lines)
+            file.shift = 0
             file.show(())
             file.waiting = "◐ asking the server"
             self._head(safe(path), "")
@@ -465,6 +466,7 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
             self.of.say("blame tells of sealed lines, and these are live: L shows the seal", "warn")
             return
         self._blaming = not self._blaming
+        self.query_one("#file", Lines).shift = 0  # who changed a line stands at its left
         if self._blaming:
             self._load_blame()
         elif self._blob is not None:

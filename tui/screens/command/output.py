@@ -169,6 +169,7 @@ class Output(Over):
         super().__init__()
         self._command = command
         self._lines: list[str] = []
+        self._warned = False  # whether the message says that the command may wait for the server
 
     def content(self) -> ComposeResult:
         yield Sheet(marked=False, searches=True, empty="running …", id="output")
@@ -199,7 +200,8 @@ class Output(Over):
         self._name_frame()
         if self.svc.news.state == "offline":
             since = ago(self.svc.news.since, self.svc.clock())
-            self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
+            self.say(f"offline, noticed {since}: what needs the server may wait or fail", "warn")
+            self._warned = True
         command = self._command
         if not command.begun:
             command.show = self._show
@@ -225,6 +227,9 @@ class Output(Over):
             return
         self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
         self._sheet.empty = "running …" if self._command.runs else "it printed nothing"
+        if self._warned and not self._command.runs:
+            self._warned = False
+            self.say("")
         self.paint()
         self.show_frame()
 

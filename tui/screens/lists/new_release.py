@@ -115,7 +115,9 @@ class NewRelease(Composing):
             self.say("a quote is open in the files", "bad")
             return
         if not version or (self._values.get("sign") and not files):
-            self.say("a release needs a version" if not version else "--sign signs files: name some", "warn")
+            self.listed.go_to("files" if version else "version")
+            lacking = "only files are signed: name some here, or turn signed off"
+            self.say(lacking if version else "a release needs a version", "warn")
             return
         words = ["repo", "release", "create", "-R", self.repo.full_name, f"--from={self._ref}"]
         words += [f"--notes={self.value('notes')}"] if self.value("notes").strip() else []

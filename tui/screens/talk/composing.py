@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.model.access import Collaborator
 from localstore.core.model.label import Label
 from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
@@ -42,7 +43,8 @@ class Composing(CardPanes, Card):
     """The form for a new text. Enter changes the row under the cursor, S sends the text, and esc leaves it as
     a draft. The value of a field of one line is typed in its row. Subclasses define `NOUN` (what is made),
     `FORM` (the name of its draft), the members for its title and its text, and the methods `fields`,
-    `facts_of` and `do_send`. `people`: the handles to choose from."""
+    `facts_of` and `do_send`. `people`: handles to choose from,
+    besides those of the people with a role in the repository."""
 
     WIDTH, SHARE, LEAST = 140, 80, 16
     LIST = "form"
@@ -55,7 +57,8 @@ class Composing(CardPanes, Card):
         self, repo: Repo, people: Sequence[str] = (), begun: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        self.repo, self._people, self._begun = repo, people, begun or {}
+        self.repo, self._begun = repo, begun or {}
+        self._people = self._seen = people
         self._values: dict[str, Any] = {}
         self._kept = FormDrafts()
         self._labels: list[Label] = []
@@ -142,11 +145,18 @@ class Composing(CardPanes, Card):
         self.begin()
         self.paint()
         self.svc.load(contents.labels(self.repo.id), self._paint_labels)
+        if not refusal("collaborator.list", self.repo):
+            self.svc.load(contents.collaborators(self.repo.id), self._take_collaborators)
         self.ask_first()
 
     def _draft(self, *words: str) -> str:
         """Returns the name of a draft of this form. `words`: which of the form's drafts."""
         return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
+
+    def _take_collaborators(self, collaborators: list[Collaborator], at: float) -> None:
+        """Take the people with a role in the repository, before those who are seen in its lists."""
+        active = [people.account.handle for people in collaborators if people.state == "active"]
+        self._people = [*(handle for handle in active if handle), *self._seen]
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
         self._labels = labels
@@ -365,6 +375,8 @@ class Composing(CardPanes, Card):
     def _choose_people(self, member: str, operation: str) -> None:
         mine = self.svc.client.account
         handles = dict.fromkeys([*([mine] if mine else []), *self._people])
+        if member == "reviewers":  # nobody reviews a proposal of their own
+            handles.pop(mine, None)
         offered = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
         self._choose_several(member, offered, operation)
 

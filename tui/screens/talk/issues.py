@@ -218,6 +218,8 @@ class Issues(Split, Acts):
         count = len(lines.rows) if lines.filtered else matches
         total = self._totals.get((self._kind, state), matches)
         last = f" · {count} of {total}" if count < total else f" · {count}"
+        if query.without_state != self._filter.without_state:
+            last = " · enter lists"  # the words go to the server only then
         words, room = safe(words), self.list_width - len(last) - 4
         if state == "open" and len(title[0]) + len(words) > room:
             title = (f"{self._kind.capitalize()} · ", "title")
@@ -397,6 +399,9 @@ class Issues(Split, Acts):
 
         repo, refs = self.of.repo, self.of.refs
         base = repo.default_branch
+        if not refs:
+            self.of.say("nothing was pushed yet; a proposal compares two branches", "warn")
+            return
         if not any(ref.type == "branch" and ref.name != base for ref in refs):
             self.of.say(f"there is no branch besides {base}; make one with :repo branch NAME", "warn")
             return
