@@ -38,7 +38,8 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 
 def fill(repo: Repository, until: float) -> Counter[str]:
-    """Upload random bytes until the relay refuses them for good. Returns how often each answer came, by
+    """Upload random bytes until the relay has refused five uploads, or until the time `until`
+    (`time.monotonic`). Returns how often each answer came, by
     status and error code."""
     seen: Counter[str] = Counter()
     refused = 0
