@@ -130,7 +130,7 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         await press(pilot, *"README", "enter")
         await sees(pilot, "README.md")
         await press(pilot, "e")
-        await sees(pilot, "svc repo clone")
+        await sees(pilot, ":repo clone")
 
 
 async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open) -> None:

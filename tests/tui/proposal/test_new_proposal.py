@@ -50,10 +50,10 @@ async def test_free_branches_come_first_and_others_say_why_not(
         await settle(pilot)
         await press(pilot, "enter", "3", "p", "a")
         text = await sees(pilot, "Not proposed yet 2", "Proposed 1", "Nothing to propose 2", "▌newer")
-        order = ("newer ", "older ", "topic ", "empty ", "done ")
-        places = [text.split("branch to propose")[1].index(name) for name in order]
-        assert places == sorted(places)
-        rows = [next(row for row in text.splitlines() if name in row[:20]) for name in order]
+        order, lines = ("newer ", "older ", "topic ", "empty ", "done "), text.splitlines()
+        rows = [next(row for row in lines if name in row[:20]) for name in order]
+        places = [lines.index(row) for row in rows]
+        assert places == sorted(places), text
         for row, said in zip(rows, ("↑2", "↑1", "○ #1", "nothing new", "merged #2"), strict=True):
             assert said in row
         await sees(pilot, "│ newer", "Sixth", "Fifth")  # the preview
