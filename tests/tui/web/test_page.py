@@ -65,6 +65,8 @@ class Page:
         if url.startswith("data:"):
             self.page.get_by_role("link").click()
         self.page.wait_for_selector("body.-first-byte")
+        keyboard = "document.activeElement?.matches('.xterm-helper-textarea')"
+        self.page.wait_for_function(keyboard)  # before that keys go nowhere
 
     @property
     def sent(self) -> str:
