@@ -239,8 +239,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def send_queue(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
         """Send the outbox. `again`: an action that the server has refused, and that is sent once more.
-        `by_user`: whether the user asked for
-        it; if not, nothing is said of actions that go on waiting."""
+        `by_user`: whether the user asked for it. If not, nothing is said about actions that still wait."""
         sending = self.sending
         if sending is not None:
             why: Sends = "asked" if by_user else "timer"
@@ -348,8 +347,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.say(f"refused: {describe_action(refused)}{by}: {refused.reason}; s lists it", "bad")
         elif stopped and why != "timer":
             own = sum(map(sending.is_own, waiting))
-            fault = stopped.rpartition("; ")[0] or stopped  # without the remedy: what waits is sent by itself
-            screen.say(f"{own} queued here, sent later: {fault}" if own else stopped, "warn")
+            own_words = f"{own} queued here, sent later: {_without_retry(stopped)}"
+            screen.say(own_words if own else stopped, "warn")
         elif report.stopped and why == "asked":
             (origin, _), reason = next(iter(report.stopped.items()))
             screen.say(f"of another account, at {origin.partition('://')[2]}: {reason}", "warn")
@@ -736,3 +735,12 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         if words and self.commands is not None:
             command = Command(words, self.place.folder, self.commands)
             run_here(self, self._current, command, doing, ended)
+
+
+def _without_retry(reason: str) -> str:
+    """Returns why an action waits, without the advice to make the request again: the outbox does that."""
+    from svc.http.answer import remedy_of
+
+    for repeatable in (True, False):
+        reason = reason.removesuffix(f"; {remedy_of(repeatable)}")
+    return reason

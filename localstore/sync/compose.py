@@ -44,8 +44,8 @@ class Composed(msgspec.Struct):
 
 class _PathUpdate(NamedTuple):
     """A path that needs an update. `entry`: its record, None for a new path. `stat`: its file, None if the
-    file is gone. `members`: what its `LiveUpdate`
-    has besides the path, namely the kind of the update and the fields that this kind needs."""
+    file is gone. `members`: what its `LiveUpdate` has besides the path, namely the kind of the update and the
+    fields that this kind needs."""
 
     path: str
     entry: PathRecord | None

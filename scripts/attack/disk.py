@@ -39,8 +39,7 @@ INSIDE = "ATTACK_DISK_INSIDE"
 
 def fill(repo: Repository, until: float) -> Counter[str]:
     """Upload random bytes until the relay has refused five uploads, or until the time `until`
-    (`time.monotonic`). Returns how often each answer came, by
-    status and error code."""
+    (`time.monotonic`). Returns how often each answer came, by status and error code."""
     seen: Counter[str] = Counter()
     refused = 0
     while refused < 5 and time.monotonic() < until:

@@ -230,9 +230,8 @@ def screens(app: Timed, table: Table, rounds: int) -> None:
 
 
 def lists(app: Timed, table: Table, *, wide: bool) -> None:
-    """Measure what keys and previews cost in the lists of issues, of seals, and of the files of
-    a proposal. `wide`: the
-    terminal is wide enough to show previews."""
+    """Measure what keys and previews cost in the lists of issues, of seals, and of the files of a proposal.
+    `wide`: the terminal is wide enough to show previews."""
     app.one("3", 0.5)
     app.expect("Stall 299")
     app.one("G", 0.5)

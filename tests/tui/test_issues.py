@@ -12,9 +12,10 @@ from textual.pilot import Pilot
 
 from localstore.folder.lock import hold_lock
 from localstore.outbox import Outbox
+from svc.http.answer import remedy_of
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
-from tui.app import SvcApp
+from tui.app import SvcApp, _without_retry
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -294,6 +295,18 @@ async def test_a_release_is_written_in_a_form(project: str, alice: Svc, open_app
     release = json.loads(alice("repo", "release", "view", "v2", "--json", "notes,assets").out)
     assert release["notes"] == "**Good**"
     assert [asset["name"] for asset in release["assets"]] == ["data.bin"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (f"https://a.example did not answer; {remedy_of(True)}", "https://a.example did not answer"),
+        (f"https://a.example did not answer; {remedy_of(False)}", "https://a.example did not answer"),
+        ("sign in first; run: svc login", "sign in first; run: svc login"),
+    ],
+)
+def test_why_something_waits_is_said_without_the_advice_to_do_it_again(reason: str, words: str) -> None:
+    assert _without_retry(reason) == words
 
 
 async def test_what_a_release_lacks_is_under_the_cursor(project: str, open_app: Open) -> None:

@@ -82,8 +82,8 @@ class Difference:
     unshown: int = 0
 
     def pieces(self, to_old: str, to_new: str) -> Iterator[tuple[str, DiffLine | None]]:
-        """Yields the difference in pieces, as (rows, line). `rows`: rows of an HTML table of lines.
-        `line`: the line of the last row if threads are shown below that line, else None. `to_old`, `to_new`:
+        """Yields the difference in pieces, as (rows, line). `rows`: rows of an HTML table of lines. `line`:
+        the line of the last row if threads are shown below that line, else None. `to_old`, `to_new`:
         addresses to which the number of a line is appended, for a new thread on it; "" for no links. Made
         without a template, because a page has thousands of lines."""
         rows: list[str] = []
@@ -277,8 +277,7 @@ async def of_proposal(
     place: ShownRepository, proposal: Proposal, cursor: str | None, new_thread: NewThread | None = None
 ) -> ProposalFiles:
     """The changes of the newest version of a proposal. Each open thread, and the thread that the reader
-    begins, is below its lines. A reader who may not see
-    these changes gets the reason instead."""
+    begins, is below its lines. A reader who may not see these changes gets the reason instead."""
     if not place.may("history.compare"):
         return ProposalFiles(Comparison(reason=REFUSED))
     result = await _compare_seals(place, proposal.base_seal, proposal.head_seal, cursor)

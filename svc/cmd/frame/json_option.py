@@ -67,8 +67,8 @@ def _arguments(words: Sequence[str], params: Sequence[Any]) -> int:
 
 
 def _takes_a_word(word: str, params: Sequence[Any]) -> bool:
-    """Return whether the word is an option whose value is the next word. Grouped short
-    options count too: in `-sm TEXT`, TEXT is the value of -m."""
+    """Return whether the word is an option whose value is the next word. Grouped short options count too: in
+    `-sm TEXT`, TEXT is the value of -m."""
     if word == "--json" or not word.startswith("-") or word == "-":
         return False
     if word.startswith("--"):

@@ -33,6 +33,11 @@ class State(NamedTuple):
     word: str = ""
 
 
+def _own(proposed: Sequence[ProposedHead]) -> list[ProposedHead]:
+    """Returns the proposals whose head is a branch of this repository."""
+    return [proposal for proposal in proposed if not proposal.cross_repository]
+
+
 class ChooseHead(ChooseBeside):
     """A card with the branches that can be proposed. `chosen`: called with the name of the chosen branch, and
     with the numbers of its open proposals by base. Branches with nothing to propose come last, and choosing
@@ -50,8 +55,8 @@ class ChooseHead(ChooseBeside):
         }
         self._all = refs
         self._standings: Mapping[str, Standing] = {}
-        self._open: list[ProposedHead] = []
-        self._merged: list[ProposedHead] = []
+        self._open: dict[str, dict[str, int]] = {}  # branch → base → number of the open proposal
+        self._merged: dict[tuple[str, str], int] = {}  # branch and its newest seal → number of the proposal
         self._awaits = set(ANSWERS)
         self._asking = False  # whether what is painted was known before
         self._entered: str | None = None  # what was entered before all answers were there
@@ -84,11 +89,14 @@ class ChooseHead(ChooseBeside):
         self._answer("standings")
 
     def _paint_open(self, proposed: list[ProposedHead], at: float) -> None:
-        self._open = [proposal for proposal in proposed if not proposal.cross_repository]
+        self._open = {}
+        for proposal in _own(proposed):
+            self._open.setdefault(proposal.head, {})[proposal.base] = proposal.number
         self._answer("open")
 
     def _paint_merged(self, proposed: list[ProposedHead], at: float) -> None:
-        self._merged = [proposal for proposal in proposed if not proposal.cross_repository]
+        oldest_first = reversed(_own(proposed))  # the newest one counts
+        self._merged = {(proposal.head, proposal.head_seal): proposal.number for proposal in oldest_first}
         self._answer("merged")
 
     def _answer(self, name: str) -> None:
@@ -140,9 +148,9 @@ class ChooseHead(ChooseBeside):
             return State(PROPOSED, max(numbers.values()))
         if ref.head is None:
             return State(USELESS, word="no seal yet")
-        for proposal in self._merged:
-            if (proposal.head, proposal.head_seal) == (ref.name, ref.head):
-                return State(USELESS, proposal.number, "merged")
+        merged = self._merged.get((ref.name, ref.head))
+        if merged is not None:
+            return State(USELESS, merged, "merged")
         standing = self._standings.get(ref.head)
         if standing is not None and standing.ahead == 0:
             return State(USELESS, word="nothing new")
@@ -150,7 +158,7 @@ class ChooseHead(ChooseBeside):
 
     def _numbers(self, name: str) -> Mapping[str, int]:
         """Returns the numbers of the open proposals of a branch, by base."""
-        return {proposal.base: proposal.number for proposal in self._open if proposal.head == name}
+        return self._open.get(name, {})
 
     def _row(self, ref: Ref, state: State) -> Item:
         standing = self._standings.get(ref.head or "")

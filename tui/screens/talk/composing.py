@@ -57,8 +57,8 @@ class Composing(CardPanes, Card):
         self, repo: Repo, people: Sequence[str] = (), begun: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        self.repo, self._begun = repo, begun or {}
-        self._people = self._seen = people
+        self.repo, self._people, self._begun = repo, people, begun or {}
+        self._collaborators: list[str] = []
         self._values: dict[str, Any] = {}
         self._kept = FormDrafts()
         self._labels: list[Label] = []
@@ -154,9 +154,9 @@ class Composing(CardPanes, Card):
         return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _take_collaborators(self, collaborators: list[Collaborator], at: float) -> None:
-        """Take the people with a role in the repository, before those who are seen in its lists."""
-        active = [people.account.handle for people in collaborators if people.state == "active"]
-        self._people = [*(handle for handle in active if handle), *self._seen]
+        """Store the handles of the people with a role in the repository."""
+        handles = [person.account.handle for person in collaborators if person.state == "active"]
+        self._collaborators = [handle for handle in handles if handle]
 
     def _paint_labels(self, labels: list[Label], at: float) -> None:
         self._labels = labels
@@ -374,7 +374,7 @@ class Composing(CardPanes, Card):
 
     def _choose_people(self, member: str, operation: str) -> None:
         mine = self.svc.client.account
-        handles = dict.fromkeys([*([mine] if mine else []), *self._people])
+        handles = dict.fromkeys([*([mine] if mine else []), *self._collaborators, *self._people])
         if member == "reviewers":  # nobody reviews a proposal of their own
             handles.pop(mine, None)
         offered = {handle: [(f"@{safe(handle)}", "person")] for handle in handles}
