@@ -1,8 +1,8 @@
 """The themes of the app. A theme has a colour for each role.
 
 `terminal`, the default theme, uses the terminal's 16 colours and its background. Every state that a colour
-shows also has a sign and a word, for users of NO_COLOR and for colour blindness. With
-NO_COLOR the theme is `colourless`."""
+shows also has a sign and a word, for users of NO_COLOR and for colour blindness. With NO_COLOR the theme is
+`colourless`."""
 
 from __future__ import annotations
 

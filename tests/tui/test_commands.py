@@ -18,6 +18,7 @@ from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import issue
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.screens.base import Base
 from tui.screens.command import output
 from tui.screens.command.palette import Palette
 from tui.widgets.lines import Lines
@@ -297,3 +298,15 @@ async def test_a_command_of_a_form_that_takes_long_gives_the_screen_back(
         await pilot.press("enter")
         await sees(pilot, "◐ running", "x stop it")
         await sees(pilot, "Created label docs", "c comment", "○ open")
+
+
+async def test_a_long_result_is_named_where_another_screen_is_in_front(project: str, open_app: Open) -> None:
+    app = open_app()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        home, commands = app.screen, app.commands
+        assert isinstance(home, Base) and commands is not None
+        await press(pilot, "question_mark")
+        command = output.Command(["repo", "--help"], None, commands)
+        output.run_here(app, home, command, "reading")
+        await sees(pilot, "repo --help: done; ", "Keys")

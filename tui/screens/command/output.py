@@ -102,10 +102,21 @@ class Command:
     def brief(self) -> str | None:
         """What an ended command printed, if that is said in a line: a sentence, or why it failed. None if it
         printed more."""
-        lines = [line.strip() for line in Text.from_ansi(self.text).plain.splitlines() if line.strip()]
+        lines = self._printed
         if len(lines) > (1 if self.state == SUCCEEDED else REASONS):
             return None
         return " ".join(line.removeprefix(ERROR) for line in lines)
+
+    @property
+    def summary(self) -> str:
+        """The command, how it ended, and the first line that it printed."""
+        first = "".join(line.removeprefix(ERROR) for line in self._printed[:1])
+        return f"{shlex.join(self.words[:2])}: {self.state[0]}{f'; {first} …' if first else ''}"
+
+    @property
+    def _printed(self) -> list[str]:
+        """The lines that the command printed, without blank ones."""
+        return [line.strip() for line in Text.from_ansi(self.text).plain.splitlines() if line.strip()]
 
 
 def run_here(
@@ -141,7 +152,7 @@ def run_here(
             open_output()
         front = screen if screen.in_front else app.screen
         if not opened and isinstance(front, Base):
-            front.say(words or f"{shlex.join(command.words[:2])}: {state[0]}", "text" if succeeded else "bad")
+            front.say(words or command.summary, "text" if succeeded else "bad")
         if screen.in_front:
             screen.read_after_command()
         else:
