@@ -204,9 +204,11 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             return get_current_worker()
 
         def ask() -> None:
-            # A newer reading of a screen replaces its older one, never that of another screen, which would
-            # wait for ever: a list previews what the screen above it is about.
-            group = f"{id(screen)} {read.key}"
+            # A newer reading replaces an older one that paints the same, never one that paints something
+            # else, which would wait for ever: a card and the page behind it read the same proposal.
+            group = (
+                f"{id(getattr(paint, '__self__', screen))} {getattr(paint, '__qualname__', '')} {read.key}"
+            )
             self.run_worker(work, thread=True, group=group, exclusive=True, exit_on_error=False)
 
         if self._painted:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import redirect_stdout, suppress
@@ -17,11 +18,13 @@ from textual.geometry import Size
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.worker import WorkerCancelled
 
+from svc.api import Api
 from svc.cmd.frame.app import run
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tui.app import SvcApp
+from tui.reads import Read
 from tui.screens.base import Base
 from tui.screens.proposal.screen import ProposalScreen
 from tui.widgets.lines import Item, Lines
@@ -85,6 +88,15 @@ async def sees(pilot: Pilot[None], *words: str) -> str:
         await pilot.pause(0.05)
 
 
+async def soon(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Let the app go on until `holds` is true."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert isinstance(pilot.app, SvcApp)
+        assert time.monotonic() < end, shown(pilot.app)
+        await pilot.pause(0.02)
+
+
 async def open_proposal(pilot: Pilot[None], *keys: str) -> None:
     """Press keys that lead to a list of proposals, and open the one under the cursor. The rows may come late,
     as may the screen."""
@@ -116,6 +128,34 @@ def project(alice: Svc) -> str:
     Path("src/main.py").write_text("def main():\n    return 2\n")
     assert alice("push", "-m", "Second").code == 0
     return f"{handle}/project"
+
+
+async def test_a_reading_is_replaced_only_by_one_that_paints_the_same(project: str, open_app: Open) -> None:
+    """A card and the page behind it read the same proposal, and both show the answer."""
+
+    class Painter:
+        def __init__(self) -> None:
+            self.painted: list[int] = []
+
+        def paint(self, value: int, at: float) -> None:
+            self.painted.append(value)
+
+    answers = threading.Event()
+
+    def ask(_: Api) -> int:
+        answers.wait(PATIENCE)
+        return 7
+
+    page, card, number = Painter(), Painter(), Read("a number", int, ask)
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        assert isinstance(pilot.app, SvcApp)
+        for painter in (page, page, card):
+            pilot.app.load(number, painter.paint)
+        answers.set()
+        await soon(pilot, lambda: page.painted and card.painted)
+        await settle(pilot)
+    assert (page.painted, card.painted) == ([7], [7])
 
 
 async def test_home_lists_repositories(project: str, open_app: Open) -> None:

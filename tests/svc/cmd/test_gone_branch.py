@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.seal_ids import shortest_id
 from tests.svc.conftest import Svc
 
 
@@ -153,6 +154,7 @@ def test_a_branch_whose_seals_nothing_else_holds_is_deleted_after_a_yes_and_come
     alice: Svc, folder: Path
 ) -> None:
     seal = last_seal(folder)
+    seals = json.loads(alice("log", "--jq", "[.[].id]").out)
     assert alice("switch", "main").code == 0
     told = alice("repo", "branch-delete", "side")
     assert (told.code, f"svc repo branch side --from {seal} makes it again" in told.err) == (2, True)
@@ -167,7 +169,7 @@ def test_a_branch_whose_seals_nothing_else_holds_is_deleted_after_a_yes_and_come
     assert alice("repo", "tag", "delete", "kept").code == 0
     told = alice("repo", "branch-delete", "side", "--yes")
     assert (told.code, f"svc repo branch side --from {seal} makes it again" in told.err) == (0, True)
-    for typed in (seal, seal[:12], seal[:4]):
+    for typed in (seal, seal[:12], shortest_id(seal, seals)):
         assert alice("show", typed, "--json", "id").code == 0, typed
     assert alice("repo", "branch", "side", "--from", seal[:8]).code == 0
     assert alice("repo", "branch", "--jq", '.[] | select(.name == "side") | .head').out == f"{seal}\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.seal_ids import shortest_id
 from tests.svc.conftest import Answer, Svc
 
 
@@ -79,9 +80,10 @@ def messages(told: Answer) -> list[str]:
 
 def test_a_seal_is_named_by_branch_tag_id_and_four_characters_of_it(both: Both) -> None:
     svc, (one, two, *_) = both.svc, both.seals
-    assert svc("repo", "tag", "create", "v1", "--from", one[:4]).code == 0
+    short = shortest_id(one, both.seals)
+    assert svc("repo", "tag", "create", "v1", "--from", short).code == 0
     assert json.loads(svc("repo", "tag", "list", "--json", "head").out) == [{"head": one}]
-    for name in ("v1", one, one[:12], one[:4]):
+    for name in ("v1", one, one[:12], short):
         assert messages(svc("log", name, "--jq", "[.[].message]")) == ["One"]
         assert json.loads(svc("show", name, "--json", "id").out) == {"id": one}
         assert svc("blame", "a.txt", "--ref", name).code == 0
@@ -101,11 +103,13 @@ def test_an_ambiguous_short_id_lists_the_candidates(both: Both, monkeypatch: pyt
     from svc.flows.place import refs
 
     seal = both.seals[0]
-    other = seal[:5] + ("0" if seal[5] != "0" else "1") + seal[6:]
+    short = shortest_id(seal, both.seals)
+    end = len(short)
+    other = short + ("0" if seal[end] != "0" else "1") + seal[end + 1 :]
     monkeypatch.setattr(refs, "last_seal", lambda _: other)
-    told = both.svc("show", seal[:4])
+    told = both.svc("show", short)
     assert told.code == 2
-    assert f"2 seals begin with {seal[:4]}" in told.err
+    assert f"2 seals begin with {short}" in told.err
     assert seal[:16] in told.err
     assert other[:16] in told.err
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
-from tests.patience import PATIENCE, until
+from tests.patience import until
 from tests.svc.conftest import Svc
 from tests.tui.code.test_live import handle, open_code
 from tests.tui.code.typist import Typist
 from tests.tui.conftest import shown
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.code.edit import Edit
@@ -39,14 +38,6 @@ def other(project: str, alice: Svc, tmp_path: Path) -> Iterator[Typist]:
 
 def here() -> Place:
     return Place(Path.cwd()).read_again()
-
-
-async def soon(pilot: Pilot[None], found: Callable[[], object]) -> None:
-    """Let the app go on until `found` is true."""
-    end = time.monotonic() + PATIENCE
-    while not found():
-        assert time.monotonic() < end
-        await pilot.pause(0.02)
 
 
 async def edit(pilot: Pilot[None]) -> TextEditor:

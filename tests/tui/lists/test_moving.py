@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from svc.flows.assets import download, upload
 from svc.flows.assets.local import LocalFile
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.lists import moving
@@ -53,11 +53,15 @@ async def open_release(pilot: Pilot[None]) -> str:
     await settle(pilot)
     await press(pilot, "enter", "5")
     await sees(pilot, "v1")
-    text = await press(pilot, "enter")
-    while not (isinstance(screen := pilot.app.screen, ReleaseScreen) and screen.lines and screen.lines.key):
-        await pilot.pause(0.02)  # the list is read; keys are for its rows
-        text = await settle(pilot)
-    return text
+    await press(pilot, "enter")
+
+    def is_read() -> bool:
+        """Keys are for the rows of its list."""
+        screen = pilot.app.screen
+        return isinstance(screen, ReleaseScreen) and screen.lines is not None and screen.lines.key is not None
+
+    await soon(pilot, is_read)
+    return await settle(pilot)
 
 
 async def test_a_download_shows_progress_is_cancelled_and_goes_on(

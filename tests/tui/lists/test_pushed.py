@@ -13,7 +13,7 @@ from textual import events
 
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, sees, settle
+from tests.tui.test_app import press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.listening import news
 from tui.screens.base import Base
@@ -77,8 +77,7 @@ async def test_a_tab_reads_what_came_while_one_of_its_rows_was_open(
         await sees(pilot, "#1  It stalls")
         taken.clear()
         other("issue", "create", "-t", "It crashes", "-R", project)
-        while not taken:
-            await pilot.pause(0.02)
+        await soon(pilot, lambda: taken)
         await press(pilot, "escape")
         await sees(pilot, "It stalls", "It crashes")
 

@@ -10,7 +10,7 @@ from textual import events
 
 from localstore.core.model.history import ChangedFile
 from tests.svc.conftest import Svc
-from tests.tui.test_app import open_proposal, press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.screens.code.changed_tree import Changes, TreeKey, TreeRows
 from tui.screens.proposal.files import Files
@@ -209,12 +209,11 @@ async def test_a_key_typed_before_the_changes_are_there_counts(
         await open_proposal(pilot, "enter", "3", "p")
         await sees(pilot, "Because.")
         pilot.app.post_message(events.Key("enter", None))
-        while not isinstance(pilot.app.screen, Files) or pilot.app.screen.focused is None:
-            await pilot.pause(0.01)
+        await soon(pilot, lambda: isinstance(pilot.app.screen, Files) and pilot.app.screen.focused)
         screen = pilot.app.screen
+        assert isinstance(screen, Files)
         pilot.app.post_message(events.Key("tab", None))
-        while not screen.diff.has_focus:
-            await pilot.pause(0.01)
+        await soon(pilot, lambda: screen.diff.has_focus)
         await sees(pilot, "1 of 3 files, 0 seen")
         await settle(pilot)
         assert screen.diff.has_focus

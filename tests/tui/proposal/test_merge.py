@@ -11,7 +11,7 @@ from textual._compositor import LayoutUpdate
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.proposal.test_proposals import head, proposal
-from tests.tui.test_app import open_proposal, press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tui.app import SvcApp
 from tui.screens.proposal.merge import WAYS
 
@@ -135,5 +135,4 @@ async def test_what_blocks_a_merge_is_listed_with_the_ways_on(
         await sees(pilot, "▌fast-forward")
         await press(pilot, "enter")
         await sees(pilot, "✓ Merged #1")
-        while not any("● merged" in row for row in painted(app)):
-            await pilot.pause(0.05)
+        await soon(pilot, lambda: any("● merged" in row for row in painted(app)))

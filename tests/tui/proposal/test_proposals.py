@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from localstore.core.model.check import SealCheck
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.test_app import open_proposal, press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tests.tui.test_issues import NOWHERE, api, waiting
 from tui.app import SvcApp
 from tui.machine import Place
@@ -500,14 +500,6 @@ async def test_the_light_goes_out_when_the_socket_ends(
         await soon(pilot, lambda: "live" in lights)
         assert lights[0] in ("online", "offline")
         assert "● live" in await seen(pilot, "● live")
-
-
-async def soon(pilot: Pilot[None], found: Callable[[], bool]) -> None:
-    """Let the app go on until `found` is true."""
-    end = time.monotonic() + PATIENCE
-    while not found():
-        assert time.monotonic() < end
-        await pilot.pause(0.05)
 
 
 async def seen(pilot: Pilot[None], words: str) -> str:

@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import other
-from tests.tui.test_app import open_proposal, press, project, sees, settle
+from tests.tui.test_app import open_proposal, press, project, sees, settle, soon
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_team_day import Device
 from tui.app import SvcApp
@@ -169,8 +169,7 @@ async def test_news_that_come_under_another_screen_are_not_lost(
         await sees(pilot, "done", "svc version")
         taken.clear()
         other("pr", "comment", "1", "--path", "src/main.py", "--line", "4", "-b", "Meanwhile")
-        while not taken:
-            await pilot.pause(0.02)
+        await soon(pilot, lambda: taken)
         await press(pilot, "escape")
         await sees(pilot, "Meanwhile", "1 open thread")
 
