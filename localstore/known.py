@@ -7,10 +7,12 @@ time at which they were read is stored."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -22,8 +24,17 @@ T = TypeVar("T")
 
 FILE = "known.db"  # in SVC_HOME
 KEPT = 4_000  # values; the oldest are dropped
+KEPT_BYTES = 256 * 1024 * 1024  # of all stored values together
 VALUE_MAX = 32 * 1024 * 1024  # bytes of JSON of one value that is kept
 COMPRESSED = 16 * 1024  # bytes of JSON from which it is compressed
+_DROP_OLDEST = """
+DELETE FROM known WHERE (space, key) IN (
+    SELECT space, key FROM (
+        SELECT space, key, row_number() OVER newest AS place, sum(length(value)) OVER newest AS bytes
+        FROM known WINDOW newest AS (ORDER BY at DESC, space, key)
+    ) WHERE place > ? OR bytes > ?
+)
+"""
 _ZLIB = b"\x78"  # first byte of a compressed value; JSON never begins with it
 
 
@@ -87,16 +98,12 @@ class Store:
         with self._lock:
             self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))
 
-    def trim(self) -> None:
-        """Drop all values except the newest. KEPT says how many stay."""
-        with self._lock:
-            self._db.execute(
-                "DELETE FROM known WHERE at < (SELECT at FROM known ORDER BY at DESC LIMIT 1 OFFSET ?)",
-                (KEPT,),
-            )
-
     def close(self) -> None:
+        """Drop the oldest values beyond KEPT and KEPT_BYTES, and close the database. If the
+        database cannot be written now, nothing is dropped; the next `close` does it."""
         with self._lock:
+            with suppress(sqlite3.Error):
+                self._db.execute(_DROP_OLDEST, (KEPT, KEPT_BYTES))
             self._db.close()
 
 

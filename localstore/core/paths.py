@@ -3,8 +3,7 @@ are displayed.
 
 A path is relative UTF-8 text with `/` between segments. `check` refuses paths that could leave a folder,
 reach the metadata of git or svc on any file system, or deceive a reader. A name that only some systems can
-store (`CON`, `a.`, names that differ only in case) is valid: `portability` warns about it, `safe_name`
-changes it at checkout."""
+store (`CON`, `a.`, names that differ only in case) is valid, and `portability` warns about it."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ _IGNORABLE = (
     ("\U000e0000", "\U000e0fff"),
 )
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_SAFE_TAG = 8  # hex digits of the name's digest that keep changed names distinct
+_TAG = 8  # hex digits of a path's digest that keep shortened names distinct
 
 
 def check(path: str) -> str:
@@ -117,23 +116,6 @@ def portability(path: str) -> list[str]:
     return warnings
 
 
-def safe_name(segment: str, *, collides: bool = False) -> str:
-    """The name under which a segment of a path is stored on disk at checkout. A segment is unchanged if this
-    system can store it and it does not collide. Otherwise it becomes a readable name with a tag from the
-    digest of the segment."""
-    if not collides and not _windows_fault(segment):
-        return segment
-    stem, ext = _split_name(unicodedata.normalize("NFC", _UNHOLDABLE.sub("_", segment)))
-    tag = "~" + hex_digest(segment.encode())[:_SAFE_TAG]
-    ext = ext.rstrip(" .")
-    room = PATH_SEGMENT_BYTES - len(tag) - len(ext.encode())
-    if room < 1:
-        stem, ext, room = stem + ext, "", PATH_SEGMENT_BYTES - len(tag)
-    # A device name stays one whatever follows its first dot, so dots of the stem go as well.
-    stem = stem.replace(".", "_") if _is_device(stem) else stem
-    return _cut(stem, room) + tag + ext
-
-
 def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | None = None) -> str:
     """The path of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`, where `id7` is the start
     of `device_key_id`.
@@ -148,7 +130,7 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
         raise Invalid("a device key id is base64url text")
     mark = f".sync-conflict-{when.astimezone(UTC):%Y%m%d-%H%M%S}-{device_key_id[:7]}"
     folder, _, name = path.rpartition("/")
-    tag = "~" + hex_digest(path.encode())[:_SAFE_TAG]
+    tag = "~" + hex_digest(path.encode())[:_TAG]
     lifted = False
     while folder and (
         PATH_BYTES - len(folder.encode()) - 1 < len(mark) + len(tag) + 1

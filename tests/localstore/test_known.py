@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 
+from localstore import known
 from localstore.known import KEPT, VALUE_MAX, Store
 
 ALICE, BOB = "alice@https://one.example", "bob@https://two.example"
@@ -56,9 +57,32 @@ def test_the_oldest_values_go_first(tmp_path: Path) -> None:
     store = Store(tmp_path / "known.db", clock=lambda: float(next(times)))
     for number in range(KEPT + 5):
         store.put(ALICE, str(number), number)
-    store.trim()
-    assert store.get(ALICE, "3", int) is None
-    assert store.get(ALICE, str(KEPT), int) is not None
+    store.close()
+    store = Store(tmp_path / "known.db")
+    kept = [number for number in range(KEPT + 5) if store.get(ALICE, str(number), int) is not None]
+    assert kept == list(range(5, KEPT + 5))
+
+
+def test_the_oldest_bytes_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "KEPT_BYTES", 3_000)
+    times = iter(range(20))
+    store = Store(tmp_path / "known.db", clock=lambda: float(next(times)))
+    for number in range(10):
+        store.put(ALICE, str(number), "x" * 990)
+    store.close()
+    store = Store(tmp_path / "known.db")
+    assert [number for number in range(10) if store.get(ALICE, str(number), str)] == [7, 8, 9]
+
+
+def test_a_store_closes_while_another_process_writes(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos", 1)
+    other = sqlite3.connect(tmp_path / "known.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store.close()
+    other.execute("ROLLBACK")
+    other.close()
+    assert Store(tmp_path / "known.db").get(ALICE, "repos", int) is not None
 
 
 def test_several_programs_write_at_once(tmp_path: Path) -> None:

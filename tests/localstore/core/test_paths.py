@@ -184,32 +184,6 @@ def test_portability_is_silent_on_common_names() -> None:
     assert paths.portability("src/console.py") == []
 
 
-@given(hostile)
-@example("con." + "x" * 250)
-@example("a." + "é" * 126 + ":")
-@example("CON.con.con")
-@settings(max_examples=400, deadline=None)
-def test_safe_names_can_be_held_everywhere(segment: str) -> None:
-    if "/" in segment or not accepted(segment):
-        return
-    for collides in (False, True):
-        name = paths.safe_name(segment, collides=collides)
-        assert paths.check(name) == name
-        assert [w for w in paths.portability(name) if "NFC" not in w] == []
-        if name != segment:
-            assert unicodedata.is_normalized("NFC", name)
-    assert paths.safe_name(segment, collides=True) != segment
-
-
-def test_safe_names_are_readable_and_distinct() -> None:
-    assert paths.safe_name("plain.py") == "plain.py"
-    assert paths.safe_name("aux.py").endswith(".py")
-    assert (
-        len({paths.safe_name(name, collides=True) for name in ("a.py", "A.py", "a.PY", "a?.py", "a*.py")})
-        == 5
-    )
-
-
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
