@@ -38,6 +38,8 @@ KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 FIRST_STEPS = 64  # seals searched for versions at first
 READ = (*LISTED, "squash")  # strategies whose sources own lines; a rebased seal owns its own
+CACHED_BYTES = 8 * MIB  # of the encoded owners of one version; longer ones are computed each time
+CACHED_BYTES_OF_REPO = 64 * MIB
 DEEPEST = 50  # nested histories that are followed at once
 
 
@@ -426,6 +428,9 @@ def _decode_owners(raw: bytes) -> Owners:
 
 
 async def _cache_owners(work: _Progress, version: _Version | None) -> None:
+    """Cache the owners of the lines of a version, unless they are very long. Readers fill the database this
+    way, and no quota counts it. So a repository whose cache would become too large loses it and begins
+    again."""
     work.unkept = 0
     if version is None:
         return
@@ -434,10 +439,15 @@ async def _cache_owners(work: _Progress, version: _Version | None) -> None:
     if work.view.policy is not None:
         work.view.node.filtered_owners.put(_filtered_key(work, version.seal_id), owners)
         return
+    if len(owners) > CACHED_BYTES:
+        return
+    repo_id = work.view.repo.id
     async with work.view.node.db.write() as tx:
+        if await tx.value(rows.KEPT_BYTES, repo_id=repo_id) + len(owners) > CACHED_BYTES_OF_REPO:
+            await tx.run(rows.DROP, repo_id=repo_id)
         await tx.run(
             rows.KEEP,
-            repo_id=work.view.repo.id,
+            repo_id=repo_id,
             seal_id=version.seal_id,
             path=work.path,
             first_parent=work.first_parent,

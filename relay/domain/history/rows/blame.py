@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, literal, or_, select
+from sqlalchemy import and_, bindparam, delete, func, literal, or_, select
 
 from relay.db.engine.upsert import InsertNew
 from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
@@ -52,3 +52,6 @@ CACHED_AMONG = select(blame_cache.c.seal_id).where(
     _CACHED, blame_cache.c.seal_id.in_(bindparam("ids", expanding=True))
 )
 KEEP = InsertNew(blame_cache)
+_OF_REPO = blame_cache.c.repo_id == bindparam("repo_id")
+KEPT_BYTES = select(func.coalesce(func.sum(func.length(blame_cache.c.owners)), 0)).where(_OF_REPO)
+DROP = delete(blame_cache).where(_OF_REPO)

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from relay.db.schema.seal import blame_cache
+from relay.domain.history import blame
 from tests.depth import DEEP, rounds
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.history.real_git import Git, owners
@@ -151,6 +152,35 @@ def test_owners_are_kept_and_continued(relay: Relay, http: httpx.Client, owner: 
     assert first == 2  # one on the way, one at the end
     assert owners(repo, made[-1]) == made
     assert relay.run(kept()) == first
+
+
+def test_owners_that_are_kept_have_a_limit(
+    relay: Relay, http: httpx.Client, owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers fill the cache, so it has a limit in each repository, and blame is right without it."""
+    repo = create(http, owner, "limited")
+    made = repo.seal(*({"f.txt": b"".join(b"%d\n" % n for n in range(count))} for count in range(1, 12)))
+    other = create(http, owner, "untouched")
+    others = other.seal({"f.txt": b"a\n"})
+    assert owners(other, others[0]) == others
+
+    async def kept(repo_id: str) -> tuple[int, int]:
+        """How many versions have cached owners, and the bytes of these."""
+        size = func.coalesce(func.sum(func.length(blame_cache.c.owners)), 0)
+        async with relay.node.db.read() as tx:
+            rows = await tx.all(select(func.count(), size).where(blame_cache.c.repo_id == repo_id))
+        return int(rows[0][0]), int(rows[0][1])
+
+    monkeypatch.setattr(blame, "CACHED_BYTES_OF_REPO", 1500)
+    for end in range(1, 12):
+        assert owners(repo, made[end - 1]) == made[:end]
+        assert relay.run(kept(repo.id))[1] <= 1500
+    assert 0 < relay.run(kept(repo.id))[0] < 11
+    before = relay.run(kept(repo.id))
+    monkeypatch.setattr(blame, "CACHED_BYTES", 100)
+    assert owners(repo, made[3]) == made[:4]
+    assert relay.run(kept(repo.id)) == before
+    assert relay.run(kept(other.id))[0] == 1
 
 
 def test_the_answer_names_people_and_times(http: httpx.Client, owner: Account) -> None:
