@@ -91,9 +91,9 @@ def apart(repo_id: str, head: str, base: str) -> Read[Divergence]:
 
 
 def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
-    """Returns how the heads of these branches and tags compare with the default branch, by the seal id of the
-    head. Heads are left out if the server does not answer for them. What is not cached is requested, so call
-    it on a thread."""
+    """Returns how the heads of these branches and tags compare with the default branch, by the id of the seal
+    at the head. A head is left out if the server does not answer for it. What is not cached is requested from
+    the server, so call this on a thread."""
     base = next((ref.head for ref in refs if ref.default), None)
     if base is None:
         return {}
