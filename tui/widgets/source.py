@@ -60,8 +60,8 @@ class Source:
 
     def _blame_parts(self, number: int) -> list[Part]:
         """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank
-        if the line above has the same ones. Recent changes are bright, and changes older than thirty days are
-        dim."""
+        if they would be the same as in the line above. Recent changes are bright, and changes older than
+        thirty days are dim."""
         blamed = self.find_blame(number)
         if blamed is None or number not in (blamed.start, 1):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
@@ -74,7 +74,8 @@ class Source:
         ]
 
     def text_of(self, index: int) -> str:
-        """Returns the text of the row `index` in which searches look. That is the line without its number."""
+        """Returns the text of the row `index` without its line number. Searches look for the typed words in
+        it."""
         line = getattr(self._lines, "line", None)
         return line(index) if line else "".join(text for text, _ in self._lines[index])
 
