@@ -310,7 +310,8 @@ class Live(FileView):
             self.go_to_line()
 
     def go_to_line(self) -> None:
-        """Put the cursor on the line that was asked for, once the text is loaded."""
+        """Put the cursor on the line that the user asked for, or that the followed person is in. Does nothing
+        until the text has that line."""
         lines = self.query_one("#file", Lines)
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0

@@ -354,8 +354,8 @@ class Inbox(Answered):
         self.confirm(question, mark, "all done")
 
     def do_undo(self) -> None:
-        """Bring back the rows that were marked as done last. Each is read or unread again, as it was
-        before."""
+        """Bring back the rows that the user has just marked as done, or the row that the user has just
+        opened. Each is read or unread, as it was before."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done or opened here", "warn")

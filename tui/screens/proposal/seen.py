@@ -1,5 +1,5 @@
-"""Remembers which files of a proposal the user has marked as seen. If the changes of a file are others since
-then, it counts as not seen."""
+"""Remembers which files of a proposal the user has marked as seen. A file counts as not seen again once its
+changes differ from those that were marked."""
 
 from __future__ import annotations
 

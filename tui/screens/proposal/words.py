@@ -96,8 +96,8 @@ def refuses_merge(proposal: Proposal) -> str:
 
 
 def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
-    """Returns parts for a row of a list that say what a proposal waits for: a review of the account, or the
-    resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
+    """Returns parts that say what a proposal waits for, for a row of a list. That is a review by the account,
+    or the resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
     itself."""
     if proposal.state != "open":
         return []

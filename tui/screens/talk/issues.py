@@ -41,7 +41,7 @@ def _sign(words: str) -> str:
 
 
 def text(item: ListedIssue | ListedProposal) -> str:
-    """Returns the text of a row in which filters search."""
+    """Returns the text of the row of an issue or a proposal. Filters look for the typed words in it."""
     labels = " ".join([label.name for label in item.labels])
     if isinstance(item, ListedProposal):
         more = f"{item.head} {item.base}"
