@@ -125,8 +125,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal itself opens links when they are clicked. A page in a browser also does,
-        although its environment variables do not say so."""
+        """Whether the terminal itself opens links when they are clicked. False if the app runs in a page of a
+        browser, whatever the environment variables say about the terminal."""
         return self._opens_links and not self.is_web
 
     def over(self) -> Overlay | None:
@@ -329,10 +329,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
 
     def _queue_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
-        """Show what became of the actions in the outbox: refused, sent, or still waiting. The state of the
-        connection becomes online or offline only by actions of the account that is signed in. That these
-        still wait is shown after a change. That actions of other accounts wait is shown only if the user
-        asked for sending."""
+        """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
+        connection is shown as online or offline depends only on actions of the account that is signed in. If
+        its actions still wait, the user is told after each change. If actions of other accounts wait, the
+        user is told only after asking for sending."""
         entries = sending.entries()
         waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
         stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)

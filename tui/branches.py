@@ -115,8 +115,9 @@ def _read(client: Client, read: Read[T]) -> T:
 
 
 def _beyond(apart: Divergence, main: Mapping[str, DatedSeal]) -> Standing:
-    """Returns the comparison of a head with the default branch, if the head is none of the default branch's
-    newest seals. `main`: these newest seals, by id."""
+    """Returns the comparison of a head with the default branch, for a head that is not among the newest seals
+    of that branch. `apart`: which seals only the head has. `main`: the newest seals of the default branch, by
+    id."""
     own = {seal.id for seal in apart.beyond}
     ahead, more = min(len(own), AHEAD), len(own) > AHEAD
     begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]

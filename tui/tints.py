@@ -34,8 +34,8 @@ class Tints(NamedTuple):
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """Returns the role that looks like `role`, but has the background of changed words. `kind`: whether
-        their line is added or deleted."""
+        """Returns the role that looks like `role`, but has the background of changed words in a changed line.
+        `kind`: whether the line is added or deleted."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 

@@ -27,8 +27,8 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 class Overlay(NamedTuple):
     """A picture that the terminal draws in pixels over cells. `x`, `y`, `width` and `height` are in cells.
-    `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it, ""
-    if writing the cells does."""
+    `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it. ""
+    if it disappears when the cells are written."""
 
     x: int
     y: int
@@ -92,8 +92,8 @@ class Screen:
         return row
 
     def _scroll(self, changed: dict[int, Row], pen: _Pen) -> None:
-        """Let the terminal scroll changed rows that it already shows on other lines. The rows that are right
-        after that are removed from `changed`."""
+        """Let the terminal scroll changed rows that it already shows on other lines. Rows that are complete
+        after the scrolling are removed from `changed`."""
         where: dict[tuple[Cell, ...], list[int]] = {}
         for y, row in enumerate(self._rows):
             if row != self._blank():

@@ -41,7 +41,8 @@ class PromptQuestion(NamedTuple):
 
 
 class Base(Screen[None], inherit_bindings=False):
-    """A screen of the app. Subclasses define `content()`, `title_parts()` and `ACTIONS`."""
+    """A screen of the app. Subclasses define `content()` (the widgets), `title_parts()` (the parts of the
+    title line) and `ACTIONS` (what the keys of the screen do)."""
 
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
@@ -174,8 +175,8 @@ class Base(Screen[None], inherit_bindings=False):
         return [(action, label) for action in actions if (label := self._label_in_pane(action))]
 
     def _label_in_pane(self, action: Action) -> str:
-        """Returns the label of an action in the line of keys. It depends on the pane with the focus: enter
-        can follow a link, and a filter can be a search."""
+        """Returns the label of an action in the line of keys. It depends on the list with the focus. Enter
+        can follow a link there, and the key of the filter can start a search."""
         lines, label = self.lines, self.label_of(action)
         if action.id == "open" and lines is not None and lines.target:
             return "follow the link"

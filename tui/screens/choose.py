@@ -126,8 +126,8 @@ class ChooseSeveral(Choose):
         self._toggle()
 
     def _choose(self, lines: Lines, typed: str) -> None:
-        """Apply the marks. If the user has changed no mark, mark (or unmark) the row that the typed text has
-        found first."""
+        """Apply the marks. If the user has changed none, the row that matches the typed text is first marked,
+        or unmarked if it was marked."""
         lines.ready()
         if typed.strip() and lines.key is None:
             super()._choose(lines, typed)

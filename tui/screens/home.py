@@ -1,4 +1,5 @@
-"""The first screen: the inbox and the user's repositories, beginning with the linked folder's."""
+"""The first screen: the inbox and the user's repositories. The repository of the linked folder comes
+first."""
 
 from __future__ import annotations
 

@@ -382,8 +382,8 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Called at esc. Ends the zoom of the preview, or moves the focus from the preview to the list.
-        Returns False if there was nothing to end or move."""
+        """Called at esc. If the preview is shown alone, show the list beside it again. Otherwise move the
+        focus from the preview to the list. Returns False if neither was possible."""
         if self._zooms:
             self.do_zoom()
             return True

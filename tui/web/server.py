@@ -103,7 +103,8 @@ class _Server:
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request by calling `handler`. If its sender must not see the app, refuse the request. The
-        headers of the answer forbid the browser to frame, cache or sniff it."""
+        headers of the answer tell the browser not to show it in a frame of another page, not to cache it, and
+        not to guess its type."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")

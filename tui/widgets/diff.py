@@ -183,9 +183,9 @@ class Diff(Lines):
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """Returns the selected lines. Without a selection, returns the line under the cursor. They are lines
-        of the new side, if any of them is there. Otherwise they are lines of the old side. If they are in
-        several hunks, or the cursor is on no line, returns a sentence that says so."""
+        """Returns the selected lines of a hunk. Without a selection, returns the line under the cursor. If
+        any of the lines is on the new side, only those are returned, otherwise those on the old side. If the
+        lines are in several hunks, or there are none, returns a sentence that says so."""
         first, last = self._find_selection()
         # A file whose text is the same has no rows.
         keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]

@@ -221,12 +221,12 @@ class Lines(Framed, can_focus=True):
         return False
 
     def _text_of(self) -> Callable[[int], str]:
-        """Returns a function that returns the text of a row for the index of the row."""
+        """Returns a function that returns the text of a row. The function is given the index of the row."""
         return getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
 
     def _places_found(self, words: str) -> Sequence[int]:
         """Returns the indices of the rows that contain `words`, which are in lower case. They are computed
-        once for the same rows."""
+        again only for other words or other rows."""
         if self._found[0] is not self.rows or self._found[1] != words:
             text = self._text_of()
             places = [index for index in range(len(self.rows)) if words in text(index).casefold()]
@@ -247,7 +247,8 @@ class Lines(Framed, can_focus=True):
         self.go(self.cursor + by, 1 if by > 0 else -1)
 
     def page(self, by: float) -> None:
-        """Move the cursor by this part of the height of the list."""
+        """Move the cursor by a share of the height of the list. `by`: the share, such as 0.5, negative for
+        up."""
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
@@ -437,10 +438,9 @@ class Lines(Framed, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """Returns the index of the part of a painted row that is not covered by the cursor. It is the chosen
-        link, in the row under the cursor, if that row has several links. Returns -1 if there is no such part.
-        `marks`: how many parts are painted before the parts of the row, which the index counts too. `chosen`:
-        the cursor is on the row."""
+        """Returns the index of the part that keeps its own style in the row under the cursor, -1 if there is
+        none. It is the chosen link, if the row has several links. `marks`: how many parts are painted before
+        the parts of the row, which the index counts too. `chosen`: whether the cursor is on the row."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]

@@ -185,8 +185,8 @@ class Patches:
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
     def _read_line(self, file: ChangedFile, at: int) -> str:
-        """Returns the text of a line of the file's patch, cut to the length that is painted at most. `at`:
-        the position in the patch at which the text begins."""
+        """Returns the text of a line of the file's patch. Of a long line, only as much as can be painted.
+        `at`: the position in the patch at which the text begins."""
         text = self._text(file, at)
         return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
 
@@ -400,8 +400,8 @@ class NotedRows:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _note_at(self, index: int) -> tuple[Item | None, int]:
-        """Looks up the row `index`. If it is a note, returns (note, 0). Otherwise returns (None, the index of
-        the row without counting notes)."""
+        """Looks up the row `index`, in the list that also has the rows of notes. If the row is a note,
+        returns (note, 0). Otherwise returns (None, the index of the row in the list without notes)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
@@ -418,5 +418,6 @@ class NotedRows:
         return None
 
     def _to_noted(self, place: int) -> int:
-        """Returns the index of a row with notes counted. `place`: its index without counting notes."""
+        """Returns the index of a row in the list that also has the rows of notes. `place`: its index in the
+        list without notes."""
         return place + self._before[bisect_left(self._under, place)]

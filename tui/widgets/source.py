@@ -83,8 +83,8 @@ class Source:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
     def find_blame(self, number: int) -> BlameRange | None:
-        """Returns the range of lines around the line `number` (from 1) that were changed last in the same
-        seal, with that seal. Returns None if it is unknown."""
+        """Returns the lines around the line `number` (from 1) that were all changed last by one seal,
+        together with that seal. Returns None if they are unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None
 

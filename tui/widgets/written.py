@@ -274,8 +274,8 @@ class TextEditor(TextArea, inherit_bindings=False):
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing. Rows are painted from their text, and rows that are unchanged are not painted
-        again."""
+        """Does nothing, because this widget does not colour its text as Textual does. The roles come from
+        `Colours`."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters

@@ -160,8 +160,8 @@ class TreeRows:
         return (*threads, *counts_of(file), (" ", "text"))
 
     def text_of(self, index: int) -> str:
-        """Returns the text of a row. Filters look for the typed words in it. It is the path of a file, and ""
-        for a folder."""
+        """Returns the path of the file in the row `index`, and "" for a folder. Filters look for the typed
+        words in it."""
         entry = self._entries[index]
         return entry.path if entry.file >= 0 else ""
 

@@ -436,8 +436,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         return linked_path(self.path or "", target)
 
     def do_split(self) -> None:
-        """Switch between rendered Markdown and its source. In a comparison, switch to old and new side by
-        side."""
+        """Switch between rendered Markdown and its source. In a comparison, switch between one column and
+        two: old and new side by side."""
         if self.previews_seals:
             super().do_split()
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):

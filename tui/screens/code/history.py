@@ -41,7 +41,7 @@ class History(Differing, FileView):
 
     @property
     def previews_seals(self) -> bool:
-        """Whether the list of seals is shown with, beside it, the changes of the seal under the cursor."""
+        """Whether two panes are shown: the list of seals, and the changes of the seal under its cursor."""
         return self._mode == "history" and self.wide
 
     def shows_seal(self, seal: str) -> bool:

@@ -127,9 +127,9 @@ def run_here(
     doing: str,
     ended: Callable[[bool], None] = lambda succeeded: None,
 ) -> None:
-    """Run a command of svc without leaving the screen, which says `doing` until it has ended, then what it
-    printed. A screen opens for output of more than a line, and while a command takes long. `ended`: called
-    with whether it succeeded."""
+    """Run a command of svc without leaving the screen. The screen says `doing` until the command has ended,
+    and then what it printed. If the output is more than a line, or the command takes long, a screen for the
+    output opens. `ended`: called with whether the command succeeded."""
     opened: list[Output] = []
 
     def open_output() -> None:
@@ -170,9 +170,9 @@ def run_here(
 
 
 class Output(Over):
-    """A screen that runs one command of svc and shows its output. The command cannot ask questions. Its
-    errors name the option to use instead. If the user leaves the screen, the command goes on. It ends with
-    the app."""
+    """A screen that runs one command of svc and shows its output. The command cannot ask the user questions.
+    Where it would ask, it fails and names the option to use instead. If the user leaves the screen, the
+    command goes on, and ends with the app at the latest."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys

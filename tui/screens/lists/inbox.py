@@ -103,8 +103,8 @@ def row(item: InboxItem, now: float, space: Space = ROOMY, given: Part | None = 
 
 
 def is_over(item: InboxItem) -> bool:
-    """Returns whether an item asked something of the account and its issue or proposal is closed or merged by
-    now."""
+    """Returns whether an item of the inbox needs no answer any more. It asked for one, but its issue or
+    proposal is closed or merged by now."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 

@@ -58,7 +58,7 @@ def rerun(on: Base, repo: Repo, run: Run) -> None:
 
 
 def cancel(on: Base, repo: Repo, run: Run) -> None:
-    """Ask the server to complete a run as cancelled."""
+    """Ask the server to cancel a run. If the run is completed already, say so."""
     if run.status == "completed":
         on.say(f"{run.name} is completed; u runs it again", "warn")
         return
@@ -186,7 +186,8 @@ class Workflows(Split):
 
     @property
     def _name_width(self) -> int:
-        """The width of the column with the names of checks, in columns of the terminal, and at most NAME."""
+        """The width of the column with the names of checks, in columns of the terminal. It is at most
+        NAME."""
         names = [run.name for run in self._runs.values()]
         names += [check.name for check in self._head.items] if self._head is not None else []
         return min(NAME, max((len(safe(name)) for name in names), default=0))

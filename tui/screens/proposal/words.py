@@ -120,8 +120,8 @@ def sign_of_run(run: Run) -> Part:
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """Returns the state of a check as a part with a sign and a word. It is `queued` until a run of the check
-    begins, and `waited` if no run was reported."""
+    """Returns the state of a check as a part with a sign and a word. If no run of the check was reported yet,
+    the word is `waited`. If one was reported and has not begun, it is `queued`."""
     if check.state == "pending" and check.run_id is None:
         return CHECKS["waited"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]

@@ -48,8 +48,8 @@ class SettingsForm:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Take over the values that were read from the server. `queued`: values that wait in the outbox. If
-        the user has changed a field to the value that it has now, this change is dropped."""
+        """Take over the values that were read from the server. `queued`: values that wait in the outbox. A
+        change of the user is dropped if the field has the same value now."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
