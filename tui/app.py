@@ -125,8 +125,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     @property
     def opens_links(self) -> bool:
-        """Whether the terminal itself opens links when they are clicked. A page in a browser also does,
-        although its environment variables do not say so."""
+        """Whether the terminal itself opens links when they are clicked. False if the app runs in a page of a
+        browser, whatever the environment variables say about the terminal."""
         return self._opens_links and not self.is_web
 
     def over(self) -> Overlay | None:
@@ -177,8 +177,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Paint cached data, then request the data from the server and paint it again. `paint(value, at)`:
-        paints the data. `at` is when it was read, in seconds since 1970. If the request fails, the painted
-        data stays, the error is shown, and `failed` is called."""
+        paints the data, which was read at the time `at` (in seconds since 1970). If the request fails, the
+        painted data stays, the error is shown, and `failed` is called."""
         screen = self.screen
         cached = self.client.read_cached(read)
         if cached is not None:
@@ -240,8 +240,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self._on_queue(lambda: put(sending), queued=queued)
 
     def send_queue(self, again: QueuedAction | None = None, by_user: bool = True) -> None:
-        """Send the outbox. `again`: an action that the server has refused, and that is sent once more.
-        `by_user`: whether the user asked for it. If not, nothing is said about actions that still wait."""
+        """Send the outbox. `again`: an action that the server has refused, and that is to be sent once more.
+        `by_user`: the user asked for it. Otherwise the app says nothing about actions that still wait."""
         sending = self.sending
         if sending is not None:
             why: Sends = "asked" if by_user else "timer"
@@ -273,7 +273,7 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def queued_texts(self, prefix: str) -> list[tuple[str, str]]:
         """Returns (description, text) of each waiting action of the account whose API path begins with
-        `prefix`. The text is "" if the action is not a comment."""
+        `prefix`. Only comments have a text. For other actions it is ""."""
         return [(describe_action(entry), text_of(entry)) for entry in self._waiting_below(prefix)]
 
     def _waiting_below(self, prefix: str) -> list[QueuedAction]:
@@ -329,9 +329,10 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             screen.say(sentence(error), "dim" if isinstance(error, SentByAnother) else "bad")
 
     def _queue_sent(self, sending: Sending, screen: Any, report: Report, why: Sends) -> None:
-        """Show what became of the outbox. Only what happened to the account's actions says whether its server
-        answers. That the account's actions wait is said after a change, that others' do only if the user
-        asked."""
+        """Show what became of the actions in the outbox: refused, sent, or still waiting. Whether the
+        connection is shown as online or offline depends only on actions of the account that is signed in. If
+        its actions still wait, the user is told after each change. If actions of other accounts wait, the
+        user is told only after asking for sending."""
         entries = sending.entries()
         waiting = [entry for entry in entries if entry.state != "refused" and sending.is_mine(entry)]
         stopped = next((report.stopped.get((entry.origin, entry.account)) for entry in waiting), None)
@@ -401,8 +402,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
 
     def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
         """Call `done` with a text that the user has written. The draft `name` is deleted once `done` has put
-        an action into the outbox, or at once if the text is empty. `blank`: call `done` even if the text is
-        empty."""
+        an action into the outbox. If the text is empty, only the draft is deleted. `blank`: call `done` with
+        an empty text too."""
         if text.strip() or blank:
             self.draft = name
             done(text)
@@ -420,7 +421,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
         blank: bool = False,
         sends: str = "",
     ) -> None:
-        """Let the user write a text of several lines in the app, on the card `Write`."""
+        """Let the user write a text of several lines in the app, on the card `Write`. `what`: the title of
+        the card. `text`: the text at the beginning. The other parameters are those of `Write`."""
         from tui.screens.write import Write
 
         self.push_screen(Write(what, text, done, changed, blank=blank, sends=sends))
@@ -691,8 +693,8 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
             self.run_words(words_of(path, fields, values))
 
     def _opens_form(self, path: str, values: dict[str, str]) -> bool:
-        """If a command makes an issue, a proposal or a release and its title is missing: open the form of
-        that command. Returns whether a form was opened."""
+        """Open the form of a new issue, proposal or release, if the command makes one and its title is
+        missing. Returns whether a form was opened."""
         from tui.screens.command.new import opens_form
 
         return opens_form(self, path, values)
@@ -729,9 +731,9 @@ class SvcApp(KeysInOrder, inherit_bindings=False):
     def run_here(
         self, words: list[str], doing: str, ended: Callable[[bool], None] = lambda succeeded: None
     ) -> None:
-        """Run a command of svc without leaving the screen, which says `doing` until the command has ended,
-        and then its result. A screen opens only for output of more than a line. `ended`: called with whether
-        it succeeded."""
+        """Run a command of svc without leaving the screen. The screen says `doing` until the command has
+        ended, and then its result. If the output is more than a line, it is shown on a screen of its own.
+        `ended`: called with whether the command succeeded."""
         from tui.screens.command.output import Command, run_here
 
         if words and self.commands is not None:

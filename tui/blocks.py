@@ -54,7 +54,7 @@ def lay_blocks(blocks: Sequence[Block], width: int, least: int = LEAST) -> list[
 
 def draw_card(head: Sequence[Part], rows: Sequence[Row | Line], width: int) -> list[Row | Line]:
     """Returns the rows inside a frame (a card) that is `width` columns wide. `head`: the parts in the upper
-    line of the frame. The frame takes CARD of the columns, and the rows must fit into the others."""
+    line of the frame. The frame takes CARD columns, and the rows must fit into the remaining ones."""
     from tui.markdown.words import Row
 
     top = fit([("╭─ ", "line"), *head, (" ", "text")], width - 2)

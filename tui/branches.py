@@ -91,9 +91,9 @@ def apart(repo_id: str, head: str, base: str) -> Read[Divergence]:
 
 
 def standings(client: Client, repo_id: str, refs: Sequence[Ref]) -> dict[str, Standing]:
-    """Returns how the heads of these branches and tags compare with the default branch, by the seal id of the
-    head. Heads are left out if the server does not answer for them. What is not cached is requested, so call
-    it on a thread."""
+    """Returns how the heads of these branches and tags compare with the default branch, by the id of the seal
+    at the head. A head is left out if the server does not answer for it. What is not cached is requested from
+    the server, so call this on a thread."""
     base = next((ref.head for ref in refs if ref.default), None)
     if base is None:
         return {}
@@ -115,8 +115,9 @@ def _read(client: Client, read: Read[T]) -> T:
 
 
 def _beyond(apart: Divergence, main: Mapping[str, DatedSeal]) -> Standing:
-    """Returns the comparison of a head with the default branch, if the head is none of the default branch's
-    newest seals. `main`: these newest seals, by id."""
+    """Returns the comparison of a head with the default branch, for a head that is not among the newest seals
+    of that branch. `apart`: which seals only the head has. `main`: the newest seals of the default branch, by
+    id."""
     own = {seal.id for seal in apart.beyond}
     ahead, more = min(len(own), AHEAD), len(own) > AHEAD
     begins = [parent for seal in apart.beyond for parent in seal.parents if parent not in own]

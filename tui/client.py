@@ -24,9 +24,8 @@ T = TypeVar("T")
 
 class Client:
     """Makes requests to one server as one account. `open_api`: makes the API client, at the first request.
-    `credential`: returns what this machine now signs requests of this account with. It returns None if nobody
-    or another account is signed in. It is called after the server has refused a request, because svc login
-    may have run since."""
+    `credential`: returns the session of the account on this machine, None if there is none. It is called
+    after the server has refused a request, because the user may have signed in again."""
 
     def __init__(
         self,
@@ -66,8 +65,8 @@ class Client:
         return value, time.time()
 
     def renew(self, used: Credential | None) -> bool:
-        """After the server has refused the credential `used`: sign requests with this machine's present
-        session from now on. Returns False if there is no other session than the refused one."""
+        """Sign requests with the account's present session. Called after the server has refused the
+        credential `used`. Returns False if the present session is the refused one, or if there is none."""
         fresh = self._credential()
         if fresh is None or used is None or fresh.token == used.token:
             return False

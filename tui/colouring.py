@@ -36,7 +36,8 @@ class Roles(NamedTuple):
 
 
 class Colouring:
-    """The separate process that finds roles (keyword, string, …). It is started at the first request."""
+    """Runs a separate process that finds the roles (keyword, string, …) in source texts. It is started at the
+    first request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

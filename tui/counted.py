@@ -75,8 +75,8 @@ def _of_list(key: str, endpoint: Endpoint[Page[Any]], query: Any, **path: str) -
 
 
 def _quiet(key: str, call: Callable[[Api], ItemCount]) -> Read[ItemCount]:
-    """Returns a request for a count. If the server refuses the request, the answer is NONE instead of an
-    error, because the tab shows the reason when it is opened."""
+    """Returns a request for a count. If the server refuses the request, the answer is NONE (no items) and not
+    an error. The tab shows the reason when it is opened."""
 
     def count(api: Api) -> ItemCount:
         try:

@@ -32,8 +32,7 @@ class Counts(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """The verdict of a reviewer of a proposal. `stale`: it was about another change than the proposal has
-    now."""
+    """The verdict of a reviewer of a proposal. `stale`: the proposal has been changed since the verdict."""
 
     who: Person
     state: Literal["requested", "approved", "changes_requested"]

@@ -18,8 +18,8 @@ _MMAP_THRESHOLD = -3  # of mallopt
 
 
 def settle() -> None:
-    """Make the allocator return large blocks to the system as soon as they are freed, and collect cycles
-    early. Call it after the modules of the app are imported."""
+    """Make the allocator return large blocks to the system as soon as they are freed, and make the garbage
+    collector run earlier. Call it after the modules of the app are imported."""
     with suppress(OSError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
     gc.freeze()  # modules stay

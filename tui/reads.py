@@ -37,8 +37,8 @@ class Read(NamedTuple, Generic[T]):
 
 def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
     """Returns a request for the repositories in which the account has a role. Without an account, the request
-    is for the public repositories. `of_folder`: id of the repository that the linked folder belongs to, which
-    is added."""
+    is for the public repositories. `of_folder`: id of the repository that belongs to the linked folder. It is
+    added to the answer."""
 
     def call(api: Api) -> list[Repo]:
         repos = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))

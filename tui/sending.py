@@ -21,8 +21,8 @@ from svc.http.session import Session
 
 
 class Sending:
-    """The outbox, as used by one session. `connect`: returns the API for (origin, account). The methods
-    block, so call them on threads."""
+    """The outbox (the actions that wait for a server), for one session. `connect`: returns the API for an
+    origin and an account. The methods wait for the server or the disk, so call them on threads."""
 
     def __init__(
         self, outbox: Outbox, home: Home, session: Session | None, connect: Callable[[str, str], Api]
@@ -51,7 +51,8 @@ class Sending:
         return entry.id in self._put
 
     def is_mine(self, entry: QueuedAction) -> bool:
-        """Whether the action is of the session's account; the outbox has those of all accounts."""
+        """Whether the action belongs to the account that is signed in. The outbox has the actions of all
+        accounts."""
         session = self._session
         return session is not None and (entry.origin, entry.account) == (session.origin, session.user_id)
 

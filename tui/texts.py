@@ -63,7 +63,7 @@ class Texts:
         return page
 
     def toggle(self, target: str) -> None:
-        """Fold or unfold the details whose link has this target."""
+        """Fold or unfold a `<details>` of a text. `target`: the target of the link that folds it."""
         number, place = (int(word) for word in target.removeprefix(DETAILS).split(":"))
         self._opened.setdefault(number, set()).symmetric_difference_update({place})
         self._pages.clear()

@@ -114,8 +114,8 @@ class Styles(dict[str, Style]):
         return self._base + Style.from_color(colour)
 
     def _tint(self, role: str, ground: str | None, how: str | None, of: str) -> Style:
-        """Make and return the style of `role`. It is the style of the role `of` on the background `ground`.
-        If `ground` is None, it is underlined, and also reversed if `how` is "found"."""
+        """Make and return the style of `role`: the style of the role `of` on the background `ground`. If
+        `ground` is None, the text is underlined instead, and reversed as well if `how` is "found"."""
         if ground is None:
             other = Style(underline=True, reverse=True if how == "found" else None)
         else:
@@ -125,9 +125,9 @@ class Styles(dict[str, Style]):
         return self[role]
 
     def _readable(self, style: Style, of: str) -> Style:
-        """Returns the style of the role `of`, changed if its colour cannot be read on its background. The
-        colour is then mixed with white or black as far as needed. How the own colours of the terminal look is
-        unknown, so of these only faint ones are replaced."""
+        """Returns the style of the role `of`, changed if its colour cannot be read on its background. Such a
+        colour is mixed with white or black as far as needed. The terminal's own colours are not known
+        exactly, so they stay. Only the faint ones are replaced by the colour of normal text."""
         colour, ground = style.color, style.bgcolor
         if colour is None or ground is None:
             return style
@@ -163,9 +163,9 @@ def _luminance(colour: Color) -> float:
 
 def choose_selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
     """Returns the role that paints the line under a cursor. If the terminal has 256 colours and its
-    background is known, that is a tint that keeps the colours of the text. Otherwise the line is reversed.
-    `colours`: name of the theme. `colorfgbg`: the terminal's own colours as its environment says them, such
-    as `15;0`."""
+    background is known, that is a tint, which keeps the colours of the text. Otherwise the line is reversed.
+    `colours`: name of the theme. `colorfgbg`: the value of the environment variable COLORFGBG, such as
+    `15;0`."""
     if no_color or system not in ("256", "truecolor"):
         return "reversed"
     if colours != "terminal":

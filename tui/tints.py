@@ -34,8 +34,8 @@ class Tints(NamedTuple):
         return f"on {self.add_mark if kind == 'add' else self.delete_mark} {role}"
 
     def words(self, kind: Kind, role: str) -> str:
-        """Returns the role that looks like `role`, but has the background of changed words. `kind`: whether
-        their line is added or deleted."""
+        """Returns the role that looks like `role`, but has the background of changed words in a changed line.
+        `kind`: whether the line is added or deleted."""
         return f"on {self.add_words if kind == 'add' else self.delete_words} {role}"
 
 
@@ -48,9 +48,9 @@ LIGHT_256 = Tints("194", "157", "157", "224", "217", "217")
 
 
 def tints(colours: str, system: str | None, light: bool | None, no_color: bool) -> Tints | None:
-    """Returns the backgrounds of changed lines. Returns None if only the colour of the text shows changes.
-    `colours`: name of the theme. `system`: which colours the terminal has, in Rich's names. `light`: whether
-    its background is light, None if that is unknown."""
+    """Returns the backgrounds of changed lines. Returns None if changes are shown by the colour of the text
+    alone. `colours`: name of the theme. `system`: how many colours the terminal has, such as `256` or
+    `truecolor`. `light`: whether its background is light, None if that is unknown."""
     if no_color or system not in ("256", "truecolor") or colours == "contrast":
         return None
     if colours != "terminal":

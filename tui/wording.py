@@ -1,4 +1,4 @@
-"""Words sentences of svc for the app. A command that can run in the app is named as the user types it there:
+"""Adapts sentences of svc to the app. A command that can run in the app is named as the user types it there:
 `:login` instead of `svc login`."""
 
 from __future__ import annotations

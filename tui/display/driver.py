@@ -19,9 +19,9 @@ RESTORED = "\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1000l\x1b[?1006l\x1b[?100
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for terminals, extended for ending: after a signal, the app restores the terminal
-    before it ends. If the terminal does not accept output any more, the app ends. `ended_by`: number of the
-    signal that ended the app, 0 if none did."""
+    """Textual's driver for terminals, which also cares for the end of the app. After a signal, it restores
+    the terminal before the app ends. If the terminal does not accept output any more, it ends the app.
+    `ended_by`: number of the signal that ended the app, 0 if none did."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)

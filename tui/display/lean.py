@@ -46,7 +46,7 @@ class LeanApp(App[None]):
 
     @property
     def ended_by(self) -> int:
-        """Number of the signal that ended the app, 0 without one."""
+        """Number of the signal that ended the app, 0 if none did."""
         return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
@@ -105,8 +105,8 @@ class LeanApp(App[None]):
 
 
 def read_cells(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
-    """Returns the cells that an update of Textual paints. For each line by its number, they are runs of
-    cells, each as (first column, cells)."""
+    """Returns the cells that an update of Textual paints, by the number of the line. The cells of a line come
+    in pieces, each as (first column, cells)."""
     runs: dict[int, list[tuple[int, Row]]] = {}
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):

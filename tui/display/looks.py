@@ -133,8 +133,9 @@ def switch_look(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """Returns the codes of a look, by the property that each code sets: `colour`, `ground` for the
-    background, or the code itself. Returns None if the look contains anything else."""
+    """Returns the escape codes that switch on a look, by what each sets: `colour`, `ground` for the
+    background, or the code itself for anything else. Returns None if the look contains more than such
+    codes."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

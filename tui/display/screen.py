@@ -27,8 +27,8 @@ BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing inst
 
 class Overlay(NamedTuple):
     """A picture that the terminal draws in pixels over cells. `x`, `y`, `width` and `height` are in cells.
-    `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it, ""
-    if writing the cells does."""
+    `draw`: the escape sequence that draws it at the cursor. `erase`: the escape sequence that removes it. ""
+    if it disappears when the cells are written."""
 
     x: int
     y: int
@@ -59,9 +59,9 @@ class Screen:
             row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
 
     def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
-        """Returns the text that paints these cells. Returns "" if the terminal shows them all already.
-        `painted`: for each line by its number, runs of cells as (first column, cells). `scrolls`: rows that
-        moved may be scrolled."""
+        """Returns the text that makes the terminal show these cells. Returns "" if it shows them all already.
+        `painted`: the new cells of each line, by the number of the line. They are pieces of the line, each as
+        (first column, cells). `scrolls`: the terminal may scroll rows that have moved."""
         target = {y: self._paint_row(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in target.items() if row != self._rows[y]}
         if not changed:
@@ -92,8 +92,8 @@ class Screen:
         return row
 
     def _scroll(self, changed: dict[int, Row], pen: _Pen) -> None:
-        """Let the terminal scroll those of the changed rows that it already shows on other lines. Rows that
-        need nothing else are removed from `changed`."""
+        """Let the terminal scroll changed rows that it already shows on other lines. Rows that are complete
+        after the scrolling are removed from `changed`."""
         where: dict[tuple[Cell, ...], list[int]] = {}
         for y, row in enumerate(self._rows):
             if row != self._blank():
@@ -180,8 +180,8 @@ class _Pen:
         self._parts.append("\x1b[K")
 
     def scroll(self, first: int, last: int, distance: int) -> None:
-        """Move the lines from `first` to `last`, without `last`, up by `distance`, or down if it is
-        negative."""
+        """Move lines up by `distance`, or down if it is negative. The lines are those from `first` up to, but
+        without, `last`."""
         self._switch(PLAIN)
         verb = "M" if distance > 0 else "L"
         self._parts.append(f"\x1b[{first + 1};{last}r\x1b[{first + 1};1H\x1b[{abs(distance)}{verb}\x1b[r")
@@ -235,8 +235,8 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_own_looks(cells: Row) -> bool:
-    """Returns whether the cells between the first and the last one have looks of their own. If so, writing
-    them as well takes extra escape sequences."""
+    """Returns whether the look changes more often within these cells than is needed to get from the first
+    look to the last. If so, writing the cells takes extra escape sequences."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 

@@ -62,8 +62,8 @@ def _png(image: Any) -> str:
 
 
 def _sixels(image: Any) -> str:
-    """Returns the image as sixels (a format of terminals for pixels), without the sequences that begin and
-    end them. Each group of six rows has one run for each colour."""
+    """Returns the image in the format sixel, in which some terminals draw pixels. The sequences that begin
+    and end it are left out."""
     width, height = image.size
     palette, pixels = image.getpalette(), image.tobytes()
     used = sorted(set(pixels))

@@ -23,7 +23,7 @@ NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after
 
 
 class AskedByNews(AskedApp, Protocol):
-    """The protocol of the app that `News` uses. It is larger than the one that screens use."""
+    """What `News` needs of the app: all that screens use, the stack of screens, and timers."""
 
     @property
     def screen_stack(self) -> list[Screen[Any]]: ...

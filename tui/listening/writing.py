@@ -39,9 +39,9 @@ class AgentEvent(NamedTuple):
 
 
 class Writing:
-    """A text that is edited through the agent. `kept`: number of the last edit that the file in the folder
-    already contains. `made`: number of the last edit made here. `state`, `queued` and `refused`: what the
-    agent's event `kept` reported last."""
+    """A text that is edited through the agent. `made`: number of the last edit that the user made here.
+    `kept`: number of the last edit that the file in the folder contains. `state`, `queued` and `refused`:
+    what the agent reported last about saving and sending the text."""
 
     def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[AgentEvent], None]) -> None:
         self.path, self.kept, self.made = path, 0, 0
@@ -96,8 +96,8 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Replace `deleted` bytes of the text at the byte `offset` by `inserted`, after the user has typed
-        that. One of the two may be empty."""
+        """Report an edit that the user has typed: at the byte `offset`, `deleted` bytes of the text are
+        replaced by `inserted`. `deleted` may be 0, or `inserted` may be empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 
@@ -160,8 +160,8 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """Splits the user's edits at number `last`. Returns the text with the edits up to that number, and
-        the changes that the later edits make."""
+        """Returns the text with the user's edits up to number `last`, as an agent knows it. Also returns the
+        changes that the user's later edits make to that text."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:

@@ -1,4 +1,5 @@
-"""Renders the blocks of a Markdown text as rows: headings, lists, quotes, code, tables, details."""
+"""Renders the blocks of a Markdown text as rows: headings, lists, quotes, code, tables, and `<details>` that
+can be folded."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ class MarkdownRows(NamedTuple):
 
 class Taste(NamedTuple):
     """How a Markdown text is shown. `breaks`: each line break in the text begins a new row, as in comments.
-    `opened`: the numbers of the details that are unfolded, None for all. `targets`: links can be followed.
-    Otherwise, the address is shown after each link."""
+    `opened`: the numbers of the `<details>` that are unfolded, None for all. `targets`: links can be
+    followed. Otherwise, the address is shown after each link."""
 
     breaks: bool = False
     opened: Collection[int] | None = None
@@ -71,9 +72,9 @@ def plain_colour(text: str, language: str) -> None:
 def render_markdown(
     text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour
 ) -> MarkdownRows | None:
-    """Renders a Markdown text as rows of at most `width` columns, and never more than WIDTH. Returns None if
-    the text is nested too deeply. `colour`: the function that colours code. This can take long: see
-    `tui.slices`."""
+    """Renders a Markdown text as rows of at most `width` columns, and of at most WIDTH columns. Returns None
+    if the text is nested too deeply. `taste`: how it is shown. `colour`: the function that colours code. A
+    text can take long to render: see `tui.slices`."""
     source, rest = _cut_long(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
@@ -97,7 +98,8 @@ def _cut_long(text: str) -> tuple[str, int]:
 
 
 class _Mark:
-    """The text before the rows of a quote or a list item. `once`: only the first row has it."""
+    """The text before the rows of a quote or a list item. `once`: the text before the first row, such as the
+    bullet of an item. `then`: the text before the following rows."""
 
     def __init__(self, once: str, then: str, role: str) -> None:
         self.once, self.then, self.role = once, then, role
@@ -252,7 +254,8 @@ class _Writer:
     # --- HTML
 
     def _html(self, text: str) -> None:
-        """Add a block of HTML. Its pictures, its text and its details are shown. Details can be folded."""
+        """Add a block of HTML. Its pictures and its text are shown. So are its `<details>`, which the user
+        can fold and unfold."""
         line: list[Piece] = []
         hidden = summary = False
         for before, closes, name, given in tags(_COMMENT.sub("", text)):

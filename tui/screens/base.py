@@ -41,7 +41,8 @@ class PromptQuestion(NamedTuple):
 
 
 class Base(Screen[None], inherit_bindings=False):
-    """A screen of the app. Subclasses define `content()`, `title_parts()` and `ACTIONS`."""
+    """A screen of the app. Subclasses define `content()` (the widgets), `title_parts()` (the parts of the
+    title line) and `ACTIONS` (what the keys of the screen do)."""
 
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
@@ -110,7 +111,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the user types nothing on the screen, so that another one may open."""
+        """Whether another screen may open over this one. It may not while a prompt is open or opening."""
         return self._prompt is None and time.monotonic() >= self._opening
 
     @property
@@ -121,8 +122,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def lines(self) -> Lines | None:
-        """The list that keys control: the list with the focus, else the first one. None if the screen has no
-        list."""
+        """The list that keys control: the list with the focus. Without one, it is the first list of the
+        screen. None if the screen has no list."""
         if isinstance(self.focused, Lines):
             return self.focused
         return next(iter(self.query(Lines)), None)
@@ -134,8 +135,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Paint the current title and line of keys. Only differences are sent to the terminal. Does nothing
-        before the screen has widgets: the state of the connection may change while the screen opens, and
-        `on_mount` paints everything. Does nothing either after the screen has left the stack."""
+        while the screen has no widgets yet, or after it has been closed. The first painting follows when the
+        widgets exist."""
         if not self.has_widgets or self not in self.app.screen_stack:
             return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
@@ -174,7 +175,8 @@ class Base(Screen[None], inherit_bindings=False):
         return [(action, label) for action in actions if (label := self._label_in_pane(action))]
 
     def _label_in_pane(self, action: Action) -> str:
-        """The words of an action, by what the list with the focus has under its cursor."""
+        """Returns the label of an action in the line of keys. It depends on the list with the focus. Enter
+        can follow a link there, and the key of the filter can start a search."""
         lines, label = self.lines, self.label_of(action)
         if action.id == "open" and lines is not None and lines.target:
             return "follow the link"
@@ -214,8 +216,8 @@ class Base(Screen[None], inherit_bindings=False):
         self.mount(prompt, after="#keys")
 
     def _place_question(self, question: PromptQuestion, prompt: Prompt, placed: Callable[[], None]) -> None:
-        """Show a question with its prompt in a frame over the screen. `placed`: called once both are
-        there."""
+        """Show a question with its prompt in a frame over the screen. `placed`: called once the prompt is on
+        the screen."""
         self._aligned = self.styles.align
         self.styles.align = ("center", "middle")
         self.mount(Question(question.title, question.question, prompt, placed, question.destroys))
@@ -225,8 +227,8 @@ class Base(Screen[None], inherit_bindings=False):
             question.place()
 
     def on_hints_clicked(self, event: Hints.Clicked) -> None:
-        """Run the action of the hint that was clicked in the line of keys. Does nothing while a prompt is
-        open, because the hints are then about the typed text."""
+        """Run the action of a hint (a key with its label) that was clicked in the line of keys. Does nothing
+        while a prompt is open, because the line then shows the keys of the prompt."""
         event.stop()
         if self._prompt is not None:
             return
@@ -410,9 +412,9 @@ class Base(Screen[None], inherit_bindings=False):
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
     ) -> None:
-        """Let the user write a text of several lines, and call `done` with it. `text`: the text at the
-        beginning. While the user types, the text is stored as the draft `draft`. `blank`: `done` is also
-        called with an empty text."""
+        """Let the user write a text of several lines, and call `done` with it. `sign`: the title of the card
+        on which it is written. `text`: the text at the beginning. While the user types, the text is stored as
+        the draft `draft`. `blank`: `done` is also called with an empty text."""
         drafts = self.svc.drafts
         drafted = drafts.read(draft) if drafts is not None else ""
 
@@ -466,8 +468,7 @@ class Base(Screen[None], inherit_bindings=False):
         self._opening = time.monotonic() + seconds
 
     def drop_keys(self) -> None:
-        """Drop the keys that were kept back, because the screen or prompt for which they were typed does not
-        open."""
+        """Drop the keys that were kept back for a screen or prompt, because it does not open."""
         self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
@@ -507,8 +508,9 @@ class Base(Screen[None], inherit_bindings=False):
         return ""
 
     def _typed_ahead(self, event: Key) -> bool:
-        """Keep a key back if it was typed for a prompt or screen that an earlier key is about to open. It is
-        delivered there later. Returns whether it was kept back."""
+        """Keep a key back, if it was typed for a prompt or screen that an earlier key is about to open. The
+        key is delivered to that prompt or screen once it is open. Returns whether the key needs no further
+        handling here."""
         if self.app.screen is not self:
             self.release_keys()
             self._type_again(event)
@@ -530,8 +532,8 @@ class Base(Screen[None], inherit_bindings=False):
             self._type_again(key)
 
     def _type_again(self, event: Key) -> None:
-        """Deliver a key that was kept back as if it were typed now. While a screen is opening, it takes its
-        turn among the other keys."""
+        """Deliver a key that was kept back, as if it were typed now. If another screen is opening, the key
+        waits with the other keys for that screen."""
         if self.svc.came_below(event):
             return
         key = Key(event.key, event.character)
@@ -595,12 +597,12 @@ class Base(Screen[None], inherit_bindings=False):
 
     @property
     def texts_shown(self) -> Texts | None:
-        """The Markdown texts on the screen whose details can be folded. None if there are none."""
+        """The Markdown texts on the screen in which a `<details>` can be folded. None if there are none."""
         return self.texts
 
     def follow_link(self, target: str) -> None:
-        """Follow a link in a text. A link of details folds or unfolds them. Another target is opened in the
-        app, or else its address is copied."""
+        """Follow a link in a text. The link of a `<details>` folds or unfolds it. Any other link is opened in
+        the app or, if the app cannot open it, its address is copied."""
         if target.startswith(DETAILS) and self.texts_shown is not None:
             self.texts_shown.toggle(target)
         else:

@@ -21,8 +21,8 @@ FRAME = 3  # lines of a card beside its rows: frame and prompt
 
 class Card(Over):
     """A screen in a frame on top of another one. The line of keys shows the keys of the card in place of
-    those of the screen below. Subclasses define `content()`, which is one list, and `title_parts()`. They
-    call `fit` when they know how many rows they have."""
+    those of the screen below. Subclasses define `content()`, which yields one list, and `title_parts()`, the
+    parts of the title. They call `fit` when they know how many rows they have."""
 
     DEFAULT_CSS = """
     Card { align: center middle; }

@@ -61,8 +61,8 @@ class Choose(Card):
         )
 
     def _marks(self) -> Callable[[], None] | None:
-        """Returns the function that the space key calls. Returns None if a space is part of the typed
-        text."""
+        """Returns the function that is called when the user presses the space key. Returns None if a space is
+        part of the typed text."""
         return None
 
     def _choose(self, lines: Lines, typed: str) -> None:
@@ -126,8 +126,8 @@ class ChooseSeveral(Choose):
         self._toggle()
 
     def _choose(self, lines: Lines, typed: str) -> None:
-        """Apply what is marked. If nothing was marked or unmarked, first mark the row that the typed text has
-        found."""
+        """Apply the marks. If the user has changed none, the row that matches the typed text is first marked,
+        or unmarked if it was marked."""
         lines.ready()
         if typed.strip() and lines.key is None:
             super()._choose(lines, typed)
@@ -145,8 +145,8 @@ class ChooseSeveral(Choose):
 
 
 class ChooseRepo(Choose):
-    """A card to choose a repository. It lists the user's repositories and the linked folder's first, and
-    below them the others that the user may see."""
+    """A card to choose a repository. It lists the user's own repositories and the repository of the linked
+    folder first. Below them it lists the other repositories that the user may see."""
 
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
         super().__init__("repositories", (), chosen)
@@ -183,8 +183,8 @@ class ChooseRepo(Choose):
         self._answer()
 
     def _answer(self) -> None:
-        """Called after each answer of the server. If the user has already pressed enter, chooses the row that
-        matches the typed text, if there is one by now."""
+        """Called after each answer of the server. If the user has pressed enter already, choose the row that
+        matches the typed text, as soon as there is one."""
         self._answers += 1
         lines, entered = self.query_one("#choices", Lines), self._entered
         if entered is not None and (lines.key is not None or self._answers >= 2):

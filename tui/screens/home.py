@@ -1,4 +1,5 @@
-"""The first screen: the inbox and the user's repositories, beginning with the linked folder's."""
+"""The first screen: the inbox and the user's repositories. The repository of the linked folder comes
+first."""
 
 from __future__ import annotations
 
@@ -95,7 +96,9 @@ class Home(Answered):
         self._look_at_machine()
 
     def on_screen_suspend(self) -> None:
-        """Called when another screen opens. Rows that were answered before do not stay any longer."""
+        """Called when another screen covers this one. Rows that the user has answered are removed now, unless
+        the answer is still being sent. They stay on the screen until then, so that the user can read how they
+        were answered."""
         over = {key for key, mark in self.given.items() if not mark[0].startswith("◐")}
         self._inbox = [item for item in self._inbox if item.id not in over]
         self.given = {key: mark for key, mark in self.given.items() if key not in over}
@@ -151,8 +154,8 @@ class Home(Answered):
         self._paint_answer("repos")
 
     def _paint_answer(self, name: str) -> None:
-        """Paint an answer that has arrived. Until the server has answered everything, the cursor goes to what
-        comes first. After that it stays where it is."""
+        """Paint an answer of the server. `name`: which answer. Until all answers have arrived, the cursor
+        goes to the first row. After that it stays on its row."""
         if not self._asks:
             self._answered.add(name)
         self.paint()
@@ -193,8 +196,8 @@ class Home(Answered):
         self.rest()
 
     def _above(self, now: float, some: bool) -> list[Item]:
-        """Returns the rows above the repositories: what language models are doing, and the inbox. Without an
-        account they say that nobody is signed in. `some`: whether there are repositories."""
+        """Returns the rows above the repositories: what language models are doing, and the inbox. If nobody
+        is signed in, they say so in place of the inbox. `some`: whether there are repositories to list."""
         items: list[Item] = []
         if self._machine:
             right: Part = (f"{self._key_of('machine')} ", "dim")

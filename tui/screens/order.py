@@ -43,8 +43,9 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         return done
 
     def keep_order(self, widget: Widget) -> None:
-        """Keep later keys back until the keys that are on their way to `widget` have come back. The widget or
-        its screen must call `end_passing` when it gets the message `Passed`."""
+        """Keep new keys back until the keys that were already sent to `widget` have arrived. The message
+        `Passed` is sent to the widget after them. The widget or its screen must call `end_passing` when it
+        gets that message."""
         self._passing += 1
         follower = Passed()
         follower.set_sender(self)  # what a screen sends does not bubble up to it
@@ -53,8 +54,9 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             self._patience = self.set_timer(OPENING_SECONDS, self._hand_on)
 
     def came_below(self, key: Key) -> bool:
-        """Called with a key that has arrived at a covered screen. Returns whether the app keeps the key and
-        delivers it later, in its order."""
+        """Called with a key that has arrived at a screen that another one covers. Returns whether the app
+        keeps the key back. In that case the app delivers it later to the screen in front, in the order in
+        which keys were typed."""
         if self._passing:
             self._early.append(key)
         return bool(self._passing)

@@ -63,7 +63,8 @@ class Preview(Lines):
         return self.has_focus and super().highlights(index)
 
     def choose(self) -> None:
-        """Follow the link under the cursor; on a row without one, choose the row that is previewed."""
+        """Follow the link under the cursor. If there is none, choose the row of the list that is
+        previewed."""
         if self.target or self.beside is None:
             super().choose()
         else:
@@ -76,8 +77,8 @@ class Preview(Lines):
 
 class Panes(Mixed):
     """A tab or screen with two panes: a list, and the preview of one of its rows. Subclasses set `LIST`, the
-    name of the list. They define `preview_of(key)`, which requests what the preview needs and calls
-    `show_preview`. Their `paint` calls `rest` at its end."""
+    id of the list widget. They define `preview_of(key)`, which requests the data of the preview and then
+    calls `show_preview`. Their `paint` ends with a call of `rest`."""
 
     LIST = ""
     TWO_LINES = False  # whether rows have a second line on a wide screen
@@ -236,8 +237,8 @@ class Panes(Mixed):
         self._walk()
 
     def _walk(self) -> None:
-        """Make all rows of the preview. At first only those that fit are made, but now the cursor or the
-        wheel can reach the others."""
+        """Make all rows of the preview, because the cursor or the mouse wheel enters it. Until then, only the
+        rows that fit into the pane are made."""
         if not self._walked:
             self._walked = True
             self._again()
@@ -260,8 +261,8 @@ class Panes(Mixed):
             self.rest()
 
     def rest(self) -> None:
-        """Called when the cursor of the list has moved, or when the list has other rows. If the cursor stays
-        on a row for a moment, the preview of that row is shown."""
+        """Called when the cursor or the rows of the list have changed. If the cursor stays on a row for a
+        moment, the preview of that row is shown."""
         self.front.show_keys()
         if self._timer is not None:
             self._timer.stop()
@@ -381,8 +382,8 @@ class Panes(Mixed):
             self.call_after_refresh(self._again)
 
     def leave_preview(self) -> bool:
-        """Called at esc. Ends the zoom of the preview, or moves the focus from the preview to the list.
-        Returns False if there was nothing to end or move."""
+        """Called at esc. If the preview is shown alone, show the list beside it again. Otherwise move the
+        focus from the preview to the list. Returns False if neither was possible."""
         if self._zooms:
             self.do_zoom()
             return True

@@ -309,7 +309,8 @@ class Sync(SplitScreen):
         return Item(entry.id, parts, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
 
     def _whose(self, entry: QueuedAction) -> str:
-        """Whose action it is, if it is another account's than the one that is signed in here."""
+        """Returns the handle and server of the account that a queued action belongs to. Returns "" if that is
+        the account that is signed in."""
         sending = self.svc.sending
         if sending is None or sending.is_mine(entry):
             return ""

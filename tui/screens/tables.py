@@ -72,8 +72,8 @@ def actions_in(place: str) -> list[Action]:
 
 
 def commands_with_rights() -> dict[str, str]:
-    """Returns the operation (in the table of rights) that each command of svc needs, by command. Only
-    commands that an action stands for are included."""
+    """Returns which right each command of svc needs: the name of an operation in the table of rights, by
+    command. Only commands that an action of the app stands for are included."""
     rights: dict[str, str] = {}
     for place in PLACES:
         for action in actions_in(place):

@@ -96,7 +96,7 @@ class View(Vertical):
         return None
 
     def tab_name(self) -> str:
-        """Returns the name of the tab, if it is another one than at the beginning. Otherwise returns ""."""
+        """Returns the name under which the tab is shown now. Returns "" for its usual name."""
         return ""
 
     def count(self) -> str | None:

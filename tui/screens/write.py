@@ -20,9 +20,9 @@ DECISIONS = ((f"enter {SEND}", "send"), ("e", "go on"), ("D", "discard"), ("esc"
 
 
 class _Text(TextArea):
-    """The widget in which the text is written. `act`: called with each key. It returns True if the key
-    belongs to the card, after carrying it out. `ahead`: returns whether a key was typed for a screen that is
-    about to open. `passed`: called after the last key of a text that the user has left."""
+    """The widget in which the text is written. `act`: called with each key. If the key is a command of the
+    card, it carries the command out and returns True. `ahead`: returns whether a key was typed for a screen
+    that is about to open. `passed`: called once no more keys come to a text that the user has left."""
 
     def __init__(
         self,
@@ -137,8 +137,8 @@ class Write(Card):
             event.prevent_default()  # letters are text here
 
     def _report(self) -> None:
-        """Call `changed` with the text. Does nothing if it was called with this text already. Does nothing
-        either once the card is left, because its draft may be deleted by then."""
+        """Call `changed` with the typed text, if it differs from the text of the last call. Does nothing once
+        the user has left the card, because the draft of the text may be deleted by then."""
         if self._typed != self._reported and not self._is_left:
             self._reported = self._typed
             self._changed(self._typed)

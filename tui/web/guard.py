@@ -1,8 +1,10 @@
-"""Decides who may see the app: the browser that has sent the one-time token, and only from its own page.
+"""Decides who may see the app: the browser that has sent the one-time token, and only from the app's own
+page.
 
-The token is exchanged for a cookie. The cookie is for an unguessable path, so that other servers on this
-machine do not receive it. Three headers show that a request comes from another site, and it is refused:
-`Host` if a name was rebound to this machine, `Origin` for scripts and sockets, and `Sec-Fetch-Site`."""
+The token is exchanged for a cookie. The cookie is only sent to an unguessable path, so that other servers on
+this machine do not receive it. A request that comes from another site is refused. Three headers reveal such a
+request: `Origin` for scripts and sockets, `Sec-Fetch-Site`, and `Host` if another site has made its name
+point to this machine."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ _ESTABLISHED = "01"
 
 def other_user(port: int, own: int) -> bool:
     """Returns whether the connection from the port `port` to our port `own` certainly belongs to another
-    user. Root does not count as another user. Only Linux reports the user, so elsewhere this returns
-    False."""
+    user. The result is False for root, and if the user is unknown. Only Linux reports the user."""
     if not sys.platform.startswith("linux"):
         return False
     user = _owner(port, own)

@@ -103,7 +103,8 @@ class _Server:
     @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request by calling `handler`. If its sender must not see the app, refuse the request. The
-        headers of the answer forbid the browser to frame, cache or sniff it."""
+        headers of the answer tell the browser not to show it in a frame of another page, not to cache it, and
+        not to guess its type."""
         why = self._guard.refusal(request)
         if why:
             response: web.StreamResponse = web.Response(status=403, text=f"{why}\n")
@@ -134,8 +135,8 @@ class _Server:
         }
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        """Exchange the token for the cookie, and answer with a page that leads on. A redirect would not work:
-        after one, a browser that comes from another site does not send a strict cookie."""
+        """Exchange the token for the cookie, and answer with a page that sends the browser on to the app. A
+        redirect would not work: after it, a browser that came from another site would not send the cookie."""
         give = self._guard.exchange(request)
         if give is None:
             why = f"The address of the app counts once: it was used, or lacks its token. {AGAIN}"
@@ -245,7 +246,7 @@ async def _say(page: web.WebSocketResponse, sentence: str) -> None:
 
 
 def _number(typed: str) -> int:
-    """Returns the number of cells along one side of the terminal. `typed`: its text in the URL. Returns 80 if
-    the text is no number, because the page sends its size again once the app runs."""
+    """Reads a number of columns or rows from the URL. Returns 80 if the text is no number: the page sends its
+    size again once the app runs."""
     cells = whole_number(typed, 5)
     return 80 if cells is None else cells

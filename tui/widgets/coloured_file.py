@@ -26,14 +26,14 @@ Spans = Sequence[tuple[int, int, str]]
 
 class Side(NamedTuple):
     """The lines of one side (old or new) of a changed file, with their roles. `numbers`: the numbers of these
-    lines, in order. If it is None, they are all lines of the file."""
+    lines in the file, in order. None if `lines` has all lines of the file."""
 
     lines: ColouredText
     numbers: array[int] | None
 
     def spans(self, number: int, line: str) -> Spans | None:
-        """Returns the roles in the line with this number. Returns None if the coloured text has another line
-        there."""
+        """Returns the roles in the line `number`. `line`: its text. Returns None if the coloured text has a
+        different text in that line."""
         at = number - 1
         if self.numbers is not None:
             at = bisect_left(self.numbers, number)

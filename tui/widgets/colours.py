@@ -9,9 +9,9 @@ Span = tuple[int, int, str]
 
 
 class Colours:
-    """The roles of a text, line by line. A changed line is coloured alone at first. `learn` then gets the
-    roles of the whole text. They are computed elsewhere, because that takes longer than a key press may
-    take."""
+    """The roles (keyword, string, …) of a text that changes while it is shown, line by line. A changed line
+    is coloured alone at first, because finding the roles of the whole text takes longer than a key press may
+    take. They are found on a thread, and passed to `learn`."""
 
     def __init__(self, path: str) -> None:
         self._lexer = lexer_of(path)

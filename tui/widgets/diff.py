@@ -47,8 +47,8 @@ class Rooms(NamedTuple):
 
 class Diff(Lines):
     """The list that shows changed files. `split`: old and new are side by side. `blanks`: changes of only
-    white space are shown too. `seen`: the paths of the files whose lines are folded away. `heads`: a row
-    names each file."""
+    white space are shown too. `seen`: the paths of the files whose lines are folded away. `heads`: whether a
+    row with its name comes before each file."""
 
     def __init__(self, id: str | None = None, *, heads: bool = True) -> None:
         super().__init__(marked=False, searches=True, empty="no difference", id=id)
@@ -69,8 +69,8 @@ class Diff(Lines):
             self._return_to = None
 
     def drop_files(self) -> None:
-        """Free the memory of the rows while the list is not visible. When files are shown again, the cursor
-        goes to the line on which it was, if they have that line."""
+        """Free the memory of the rows while the list is not visible. The line under the cursor is remembered.
+        When files are shown again, the cursor goes to that line, if they have it."""
         if self._files:
             self._return_to, key = None, self.key
             self.show_files(())
@@ -89,8 +89,8 @@ class Diff(Lines):
         self.refresh()
 
     def show_notes(self, notes: Callable[[Rooms], Notes]) -> None:
-        """Show notes below lines of the files. `notes`: returns the notes, and is given the columns for
-        them."""
+        """Show notes below lines of the files. `notes`: returns the notes. It is called with the columns in
+        which they are shown."""
         self._notes = notes
         self.rebuild()
 
@@ -183,9 +183,9 @@ class Diff(Lines):
         return min(begun, self.cursor), max(begun, self.cursor)
 
     def span(self) -> Span | str:
-        """Returns the selected lines or, without a selection, the line under the cursor. They are taken from
-        the new side if any of them is there, otherwise from the old side. If they are not in one hunk,
-        returns a sentence that says so."""
+        """Returns the selected lines of a hunk. Without a selection, returns the line under the cursor. If
+        any of the lines is on the new side, only those are returned, otherwise those on the old side. If the
+        lines are in several hunks, or there are none, returns a sentence that says so."""
         first, last = self._find_selection()
         # A file whose text is the same has no rows.
         keys = [self.rows[index].key for index in range(first, min(last + 1, len(self.rows)))]
@@ -211,7 +211,7 @@ class Diff(Lines):
         return self._filter.casefold()
 
     def text_at(self, index: int) -> str:
-        """Returns the text of a row in which searches look, in lower case."""
+        """Returns the text of the row `index` in lower case. Searches look for the typed words in it."""
         rows = self.rows
         return rows.text_of(index).casefold() if isinstance(rows, (Patches, NotedRows)) and len(rows) else ""
 

@@ -60,9 +60,9 @@ class Line(Widget):
 
 
 class Hints(Line):
-    """The line of keys: as many as fit, and always the last one, which lists all. A message stands before the
-    keys if some of them fit beside it, else in lines of its own above them; of more than SAID_ROWS lines the
-    rest is cut, which a sign shows."""
+    """The line of keys. It shows as many keys as fit, and always the last one, which opens the list of all
+    keys. A message stands before the keys if some keys fit beside it. Otherwise it stands above them, in at
+    most SAID_ROWS lines. A sign shows that the rest was cut off."""
 
     class Clicked(Message):
         """Posted when a hint in the line of keys is clicked. `key` and `label`: the key and the words of the
@@ -135,7 +135,8 @@ class Hints(Line):
         return strip(columns(((" ", "text"), *self._above[y]), (), self.size.width), self.size.width, styles)
 
     def _begin(self, beside: bool) -> int:
-        """The column of the first key. `beside`: whether the message stands before it."""
+        """Returns the column in which the first hint (a key and what it does) begins. `beside`: the message
+        stands before the hints in the same line."""
         return 1 + (cell_len(self._said[0]) + BESIDE if beside and self._said is not None else 0)
 
     def _select_hints(self) -> tuple[list[tuple[str, str]], int]:
@@ -144,8 +145,8 @@ class Hints(Line):
         return self._fitting(begin), begin
 
     def _fitting(self, begin: int) -> list[tuple[str, str]]:
-        """The hints that fit into a line from the column `begin` on; the last one in any case, if nothing
-        stands before it."""
+        """Returns the hints that fit into a line that begins at the column `begin`. If a message stands
+        before them and not even one fits, returns []. Without a message, the last hint is always returned."""
         hints = list(self._hints)
         width = begin + sum(cell_len(f"{key} {label}  ") for key, label in hints)  # two blanks behind
         while len(hints) > 1 and width > self._width:
@@ -170,12 +171,13 @@ class Passed(Message):
 class Prompt(Input):
     """An input line at the bottom of a screen. It calls `done(text)` at enter, `cancelled()` at esc, and
     `changed(text)` when the text has changed. At tab, `complete(text)` replaces the text. At up and down,
-    `move` is called with -1 and 1. `answers`: for a prompt that one key answers, the keys and what they mean.
-    An answer can have several keys, of which the first one is shown. In that case `sign` and the keys are
-    shown in place of a text with a cursor. `space`: called at the space key, which then types nothing.
-    `send`: called with the text at ctrl+s, for a prompt of a form that ctrl+s sends. `enter`: a word for what
-    enter does. `label`: the words before the text. `further`: gets the keys after enter or esc. `passed`:
-    called after the last of these keys.
+    `move` is called with -1 and 1.
+
+    `answers`: for a prompt that one key answers, the keys and what they mean. An answer can have several
+    keys, of which the first one is shown. Such a prompt shows `sign` and the keys in place of a typed text.
+    `space`: called at the space key, which then types nothing. `send`: called with the text at ctrl+s.
+    `enter`: a word for what enter does. `label`: the words before the text. `further`: called with each key
+    that arrives after enter or esc. `passed`: called after the last of these keys.
 
     Each key is handled completely before the next one. Textual would look up the binding of a key only after
     the key has reached the app. By then later keys would be in the text."""
@@ -266,7 +268,7 @@ class Prompt(Input):
 
     def begin(self, ahead: list[Key]) -> None:
         """Begin to accept keys. `ahead`: the keys that were typed before the prompt had the focus. The
-        letters at its beginning are typed into the prompt now, and removed from `ahead`."""
+        characters at the beginning of the list are typed into the prompt now, and removed from the list."""
         while ahead and ahead[0].is_printable and not self._closed_by_key:
             letter = ahead.pop(0).character or ""
             if self._answers:
@@ -338,8 +340,8 @@ class Prompt(Input):
         self._report()
 
     def _report(self) -> None:
-        """Call `changed` with the text. Does nothing if it was called with this text already. Does nothing
-        either once the prompt is closed, because its draft may be deleted by then."""
+        """Call `changed` with the typed text, if it differs from the text of the last call. Does nothing once
+        the prompt is closed, because the draft of the text may be deleted by then."""
         if self._changed is not None and self.value != self._reported and not self._closed_by_key:
             self._reported = self.value
             self._changed(self.value)

@@ -12,9 +12,9 @@ from tui.theme import COLOURLESS, css_colour
 
 
 def draw_frame(widget: Widget, role: str = "accent") -> None:
-    """Draw a frame around a widget in the colour of a role. The role `line` is for widgets without the focus,
-    and the titles in their frames are as readable as faint text. Without colours, the titles in all other
-    frames are reversed."""
+    """Draw a frame around a widget in the colour of a role. The role `line` is for widgets without the focus.
+    The titles in their frames have the colour of faint text. In the theme without colours, the titles in all
+    other frames are reversed."""
     colours = getattr(widget.app, "colours", "terminal")
     rests, styles = role == "line", widget.styles
     styles.border = ("round", css_colour(colours, role))
@@ -59,8 +59,8 @@ class Framed(Widget):
         self._refresh_frame(-self.gutter.top)
 
     def _refresh_frame(self, y: int) -> None:
-        """Paint one line of the frame again. `y`: its place, counted from the first row of the content, so
-        that -1 is the line above it."""
+        """Paint one line of the frame again. `y`: its place, counted from the first row inside the frame,
+        which is 0. The upper line of the frame is -1."""
         left, right = self.gutter.left, self.gutter.right
         self.refresh(Region(-left, y, self.size.width + left + right, 1))
 

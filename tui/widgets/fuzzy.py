@@ -111,11 +111,12 @@ class _Best(FilteredRows):
 
 
 def distance(path: str, word: str) -> int | None:
-    """Returns how badly a path matches a typed word, with 0 for the best match. Both are in lower case.
-    Returns None if the path does not contain the letters of the word in order. The best matches are paths
-    whose file name begins with the word. Next come file names that contain the word at the beginning of one
-    of their own words, then file names that contain it elsewhere or as letters at the beginnings of their
-    words. After them come the same matches in the whole path."""
+    """Returns how badly a path matches a typed word, 0 for the best match. Both are in lower case. Returns
+    None if the path does not contain the letters of the word in order.
+
+    The best match is a file name that begins with the word. After it come file names with the word at the
+    beginning of one of their parts, and then file names with the word elsewhere. Scattered letters in the
+    file name, and matches in the folders of the path, come last."""
     base = path.rfind("/") + 1
     at = path.find(word, base)
     if at == base:
@@ -136,8 +137,9 @@ def distance(path: str, word: str) -> int | None:
 
 
 def _apart(text: str, word: str, begin: int) -> int | None:
-    """Returns how many letters of a word stand apart in a text: neither right after the previous letter, nor
-    at the beginning of a word of the text. Returns None if the text does not contain all letters in order."""
+    """Returns how many letters of a word are scattered in a text. A letter is scattered if it is neither
+    right after the previous letter nor at the beginning of a word of the text. Returns None if the text does
+    not contain all letters in order."""
     latest, end = [], len(text)
     for letter in reversed(word):
         end = text.rfind(letter, begin, end)

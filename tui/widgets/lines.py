@@ -36,10 +36,10 @@ HEADINGS = 200  # rows among which there may be headings
 class Item(NamedTuple):
     """One row of a list. It is made of parts, which are pairs of a text and a role (the name of a style).
     `key`: None if the row cannot be chosen, as with a heading. `left`, `right`: the parts at the left and at
-    the right edge. `text`: the text in which filters search. `targets`: where the links in its parts lead, in
-    order. `below`: the second line, in lists whose rows have two lines. A row that cannot be chosen has its
-    parts in the second line then, so that a heading is separated from the rows above. `rest`: the role that
-    paints the area to the right of the parts."""
+    the right edge. `text`: the text in which filters look for the typed words. `targets`: where the links in
+    its parts lead, in order. `rest`: the role that paints the area to the right of the parts. `below`: the
+    second line, in lists whose rows have two lines. In such a list the first line of a heading is empty, and
+    separates it from the rows above."""
 
     key: Hashable | None
     left: tuple[Part, ...]
@@ -59,8 +59,9 @@ def heading(name: str, count: int | None = None, right: str = "") -> Item:
 
 class Rows(Protocol):
     """Rows that are made when they are painted, so that the cost depends only on the visible rows. Three
-    methods are optional. `place_of(key)` finds a row at once. `key_of(index)` returns the key of a row
-    without making the row. `text_of(index)` returns its text for searches and filters without making it."""
+    methods are optional. `place_of(key)` finds a row without looking at the rows before it. `key_of(index)`
+    returns the key of a row without making the row. `text_of(index)` returns the text of a row, for searches
+    and filters, without making the row."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -143,8 +144,8 @@ class Lines(Framed, can_focus=True):
         return f"{self.cursor + 1 - above} of {len(self.rows) - len(headings)}"
 
     def _headings(self) -> list[int]:
-        """Returns the indices of the headings among the first HEADINGS rows. They are computed once for the
-        same rows."""
+        """Returns the indices of the headings among the first HEADINGS rows. They are computed again only if
+        the list shows other rows."""
         if self._headed[0] is not self.rows:
             last = min(len(self.rows), HEADINGS)
             self._headed = self.rows, [at for at in range(last) if _key_in(self.rows, at) is None]
@@ -195,7 +196,8 @@ class Lines(Framed, can_focus=True):
         self.post_message(self.Moved(self))
 
     def ready(self) -> None:
-        """Complete the filtering. Only lists that take time to filter do something here."""
+        """Finish a filtering that is still going on. Does nothing in this class. The list `Fuzzy` filters in
+        slices of time, so it may have to finish."""
 
     def search(self, step: int) -> bool:
         """Go to the next row that contains the typed text, or with `step` −1 to the previous one. Returns
@@ -219,12 +221,12 @@ class Lines(Framed, can_focus=True):
         return False
 
     def _text_of(self) -> Callable[[int], str]:
-        """Returns a function that returns the text of a row for the index of the row."""
+        """Returns a function that returns the text of a row. The function is given the index of the row."""
         return getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
 
     def _places_found(self, words: str) -> Sequence[int]:
         """Returns the indices of the rows that contain `words`, which are in lower case. They are computed
-        once for the same rows."""
+        again only for other words or other rows."""
         if self._found[0] is not self.rows or self._found[1] != words:
             text = self._text_of()
             places = [index for index in range(len(self.rows)) if words in text(index).casefold()]
@@ -245,7 +247,8 @@ class Lines(Framed, can_focus=True):
         self.go(self.cursor + by, 1 if by > 0 else -1)
 
     def page(self, by: float) -> None:
-        """Move the cursor by this part of the height of the list."""
+        """Move the cursor by a share of the height of the list. `by`: the share, such as 0.5, negative for
+        up."""
         self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
@@ -288,8 +291,8 @@ class Lines(Framed, can_focus=True):
             self.go(place)
 
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
-        """Go to the next row for which `matches` is true, or with `step` −1 to the previous one. The search
-        continues at the other end of the list. Returns False if there is no such row."""
+        """Go to the next row for which `matches` is true, or with `step` −1 to the previous one. At the end
+        of the list, the search continues at its beginning. Returns False if there is no such row."""
         count = len(self.rows)
         for distance in range(1, count + 1):
             index = (self.cursor + distance * step) % count
@@ -414,8 +417,8 @@ class Lines(Framed, can_focus=True):
 
     @property
     def _over(self) -> str:
-        """The role (name of a style) that is put over the row under the cursor. While another list has the
-        focus, that row is only bold."""
+        """The role (name of a style) that paints the row under the cursor. While another list has the focus,
+        that is `resting`, which is only bold."""
         other = self.screen.focused
         if not self.has_focus and isinstance(other, Lines):
             return "resting"
@@ -425,9 +428,9 @@ class Lines(Framed, can_focus=True):
         return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
 
     def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
-        """Returns the web addresses of the links in a row, by the index of the part in the painted line.
-        Returns none if the terminal does not open links. `marks`: how many parts are painted before those of
-        the row."""
+        """Returns the web addresses of the links in a row, by the index of the part that has the link.
+        Returns {} if the terminal does not open links. `marks`: how many parts are painted before the parts
+        of the row, which the index counts too."""
         if not self.linked or not getattr(self.app, "opens_links", False):
             return NO_LINKS
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -435,9 +438,9 @@ class Lines(Framed, can_focus=True):
         return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, chosen: bool) -> int:
-        """Returns the index of the part in the painted line that keeps its own style in the row under the
-        cursor. That is the chosen link, if the row has several. Otherwise returns -1. `marks`: how many parts
-        are painted before those of the row. `chosen`: the cursor is on the row."""
+        """Returns the index of the part that keeps its own style in the row under the cursor, -1 if there is
+        none. It is the chosen link, if the row has several links. `marks`: how many parts are painted before
+        the parts of the row, which the index counts too. `chosen`: whether the cursor is on the row."""
         if not chosen or not self.linked or len(item.targets) < 2:
             return -1
         places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
@@ -494,7 +497,8 @@ class Lines(Framed, can_focus=True):
 
 
 def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]:
-    """Returns the parts of both lines of a row, as (left, right) of each line."""
+    """Returns the parts of both lines of a row, as (left, right) of each line. If the row is a heading, its
+    first line is empty."""
     if item.key is None and not item.below:
         return ((), ()), (item.left, item.right)
     return (item.left, item.right), (item.below, ())
@@ -526,13 +530,13 @@ def mark_found(parts: Sequence[Part], words: str) -> tuple[Part, ...]:
 
 
 def text_of(item: Item) -> str:
-    """Returns the text of a row in which filters and searches look."""
+    """Returns the text of a row. Filters and searches look for the typed words in it."""
     return item.text or "".join(part for part, _ in (*item.left, *item.right, *item.below))
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
-    """Returns the texts of the rows from `begin` to `end` in which filters search. The text is "" for a row
-    that cannot be chosen."""
+    """Returns the texts of the rows from `begin` to `end`. Filters look for the typed words in them. The text
+    is "" for a row that cannot be chosen."""
     text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]

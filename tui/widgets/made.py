@@ -1,4 +1,4 @@
-"""The rows of a long list, made from values when they are painted."""
+"""The rows of a long list. A row is made from its value only when it is painted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 class LazyRows(Generic[T]):
     """Rows in three groups: the rows `first`, a row for each value, and the rows `last`. `make`: returns the
-    row of a value. `key`: returns the key of a value. `text`: returns the text in which filters search.
-    Without it, they search the text of the row."""
+    row of a value. `key`: returns the key of a value. `text`: returns the text of a value in which filters
+    look for the typed words. Without it, they look in the text of the row."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class LazyRows(Generic[T]):
         return self._key(self._values[at]) if 0 <= at < len(self._values) else self[index].key
 
     def text_of(self, index: int) -> str:
-        """Returns the text of the row `index` in which filters search. Returns "" for a row that cannot be
-        chosen."""
+        """Returns the text of the row `index`. Filters look for the typed words in it. Returns "" for a row
+        that cannot be chosen."""
         at = index - len(self._first)
         if self._text is not None and 0 <= at < len(self._values):
             return self._text(self._values[at])

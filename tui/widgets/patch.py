@@ -58,8 +58,8 @@ class LineColours(NamedTuple):
 class Patches:
     """The rows of `files`. `half`: the columns of each side, 0 if both sides are in one column. `blanks`:
     changes of only white space are shown too. `seen`: the paths of the files whose lines are folded away.
-    `heads`: a row names each file. `look`: the colours of lines. If it is None, changed lines have only the
-    two colours of changes."""
+    `heads`: whether a row with its name comes before each file. `look`: the colours of lines. If it is None,
+    changed lines have only the two colours of changes."""
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class Patches:
         return Item(key, (*marks, *pieces), rest=self._ground(kind))
 
     def _read_line(self, file: ChangedFile, at: int) -> str:
-        """Returns the text of a line of the file's patch, cut to the length that is painted at most. `at`:
-        the position in the patch at which the text begins."""
+        """Returns the text of a line of the file's patch. Of a long line, only as much as can be painted.
+        `at`: the position in the patch at which the text begins."""
         text = self._text(file, at)
         return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + CUT
 
@@ -228,8 +228,8 @@ class Patches:
         ]
 
     def _partner(self, index: int) -> int | None:
-        """Returns the index of the line with which a changed line is compared: for a deleted line the added
-        line that replaces it, and the other way round. Returns None if there is none."""
+        """Returns the index of the line with which a changed line is compared. For a deleted line that is the
+        added line that replaces it, and the other way round. Returns None if there is no such line."""
         kinds, own = self._kinds, self._kinds[index : index + 1]
         above = bytes(kinds[max(0, index - RUN_MAX) : index])
         before = len(above) - len(above.rstrip(own))  # lines of the same kind above it
@@ -244,7 +244,7 @@ class Patches:
         return begins - deleted + before if before < deleted else None
 
     def text_of(self, index: int) -> str:
-        """Returns the text of the row `index` in which searches look."""
+        """Returns the text of the row `index`. Searches look for the typed words in it."""
         file, kind = self._file(index), chr(self._kinds[index])
         if kind == "F":
             return file.path
@@ -268,8 +268,8 @@ class Patches:
         return next((place for place in self._places(key) if chr(self._kinds[place]) not in "FH"), None)
 
     def _places(self, key: Key) -> Iterator[int]:
-        """Yields the indices of the rows with the file and the line number of this key. The number on the new
-        side counts, if the key has one."""
+        """Yields the indices of the rows with the file and the line number of this key. If the key has
+        numbers on both sides, the number on the new side is compared."""
         which = next((at for at, file in enumerate(self._files) if file.path == key.path), None)
         if which is None:
             return
@@ -323,8 +323,9 @@ class Patches:
         return [*parts, (" " * (self._half - used), fill)]
 
     def _words_beside(self, file: ChangedFile, index: int, *, old: bool) -> Ranges:
-        """Returns the changed words of a line, found by comparing it with the line beside it on the other
-        side. Returns () if there is no line beside it. `old`: the line is the one on the old side."""
+        """Returns the ranges of changed words in a line that has a line beside it on the other side. They are
+        found by comparing both lines. Returns () if there is no line beside it. `old`: whether the line is on
+        the old side."""
         if not self._old[index] or not self._new[index]:
             return ()
         both = changed_words(*(self._read_line(file, at[index] + 1) for at in (self._at_old, self._at)))
@@ -358,8 +359,8 @@ def _cut(spans: Spans, words: Ranges) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def divide_note(parts: Sequence[Part], half: int, side: Literal["old", "new"]) -> tuple[Part, ...]:
-    """Returns the parts of a note as a row with two sides, with a line between the sides. The note is on the
-    old or the new side (`side`). `half`: the columns of each side."""
+    """Returns the parts of a note as a row with an old and a new side, and a line between the sides. `side`:
+    the side that the note is on. `half`: the columns of each side."""
     line: Part = (" │ ", "line")
     if side == "new":
         (blank, role), *rest = parts
@@ -399,8 +400,8 @@ class NotedRows:
         return text_of(note) if note is not None else self._patches.text_of(place)
 
     def _note_at(self, index: int) -> tuple[Item | None, int]:
-        """Looks up the row `index`. If it is a note, returns (note, 0). Otherwise returns (None, the index of
-        the row without counting notes)."""
+        """Looks up the row `index`, in the list that also has the rows of notes. If the row is a note,
+        returns (note, 0). Otherwise returns (None, the index of the row in the list without notes)."""
         at = bisect_right(self._begins, index) - 1
         if at >= 0 and index - self._begins[at] < len(self._notes[at]):
             return self._notes[at][index - self._begins[at]], 0
@@ -417,5 +418,6 @@ class NotedRows:
         return None
 
     def _to_noted(self, place: int) -> int:
-        """Returns the index of a row with notes counted. `place`: its index without counting notes."""
+        """Returns the index of a row in the list that also has the rows of notes. `place`: its index in the
+        list without notes."""
         return place + self._before[bisect_left(self._under, place)]

@@ -109,7 +109,7 @@ def _pixel(data: bytes, width: int, x: int, y: int) -> Pixel | None:
 
 
 def _style(upper: Pixel | None, lower: Pixel | None) -> Style:
-    """Returns the style of a cell with two pixels. If both have the same colour, it has only a background, so
-    that a run of such cells has one look."""
+    """Returns the style of a cell with two pixels. If both have the same colour, the style has only a
+    background, so that such cells have equal styles and are sent to the terminal together."""
     colour = Color.from_rgb(*upper) if upper is not None and upper != lower else None
     return Style(color=colour, bgcolor=Color.from_rgb(*lower) if lower is not None else None)

@@ -17,7 +17,8 @@ class Sheet(Lines):
 
     @property
     def position(self) -> str:
-        """The visible rows and the number of all rows, as text. "" if all rows are visible."""
+        """The numbers of the visible rows and of all rows as text, such as `3–12 of 40`. "" if all rows are
+        visible."""
         count = len(self.rows)
         if count <= self.fits or not self.fits:
             return ""

@@ -60,8 +60,8 @@ class Source:
 
     def _blame_parts(self, number: int) -> list[Part]:
         """Returns the parts that say in which seal a line was changed last, by whom, and when. They are blank
-        if the line above has the same ones. Recent changes are bright, and changes older than thirty days are
-        dim."""
+        if they would be the same as in the line above. Recent changes are bright, and changes older than
+        thirty days are dim."""
         blamed = self.find_blame(number)
         if blamed is None or number not in (blamed.start, 1):
             return [(" " * (self._seal_digits + self._who_width + self._age_width + 3), "dim")]
@@ -74,7 +74,8 @@ class Source:
         ]
 
     def text_of(self, index: int) -> str:
-        """Returns the text of the row `index` in which searches look. That is the line without its number."""
+        """Returns the text of the row `index` without its line number. Searches look for the typed words in
+        it."""
         line = getattr(self._lines, "line", None)
         return line(index) if line else "".join(text for text, _ in self._lines[index])
 
@@ -82,8 +83,8 @@ class Source:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 
     def find_blame(self, number: int) -> BlameRange | None:
-        """Returns the range of lines around the line `number` (from 1) that were changed last in the same
-        seal, with that seal. Returns None if it is unknown."""
+        """Returns the lines around the line `number` (from 1) that were all changed last by one seal,
+        together with that seal. Returns None if they are unknown."""
         at = bisect_right(self._blame, number, key=lambda lines: lines.start) - 1
         return self._blame[at] if at >= 0 and number <= self._blame[at].end else None
 

@@ -26,8 +26,8 @@ def strip(
     rest: str = "text",
 ) -> Strip:
     """Returns the parts as a line of exactly `width` cells. `over`: the style of the line under the cursor.
-    It is put over all parts except the one with the index `bare`, and faint parts look like normal text under
-    it. `links`: the addresses of the parts that are links, by index. `rest`: the role of the area to the
+    It is put over all parts except the part with the index `bare`, and makes faint parts look like normal
+    text. `links`: the addresses of the parts that are links, by index. `rest`: the role of the area to the
     right of the parts."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):

@@ -66,7 +66,7 @@ class _Lines(Document):
 
 
 class _Rows(Sequence[Any]):
-    """A sequence with an item for each line of a document. The item is made by `of`, from the number of the
+    """A sequence with an item for each line of a document. `of`: makes an item from the number of its
     line."""
 
     def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
@@ -104,10 +104,11 @@ class _Flat(WrappedDocument):
 
 class Use(NamedTuple):
     """The functions of the screen that the text calls. `splice`: called at each edit of the user, with the
-    offset in bytes, how many bytes are deleted, and the bytes that are inserted. `undo`, `redo`: undo or redo
-    the user's own last edit, and return the changes. `ahead`: keeps a key back for a screen that is about to
-    open, and returns whether it did so. `act`: carries out a key that belongs to the screen, and returns
-    whether it did so. `copy`: puts a text on the clipboard."""
+    offset in bytes, how many bytes are deleted, and the bytes that are inserted. `undo`, `redo`: undo the
+    user's own last edit, or redo it, and return the changes. `leave`, `find`: leave the screen, search the
+    text. `copy`: puts a text on the clipboard. `say`: shows a message. `ahead`: keeps a key back for a screen
+    that is about to open, and returns whether it did so. `act`: carries out a key that belongs to the screen,
+    and returns whether it did so."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -273,8 +274,8 @@ class TextEditor(TextArea, inherit_bindings=False):
             self.refresh()
 
     def _build_highlight_map(self) -> None:
-        """Does nothing. Rows are painted from their text, and rows that are unchanged are not painted
-        again."""
+        """Does nothing, because this widget does not colour its text as Textual does. The roles come from
+        `Colours`."""
 
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters
@@ -352,9 +353,9 @@ class TextEditor(TextArea, inherit_bindings=False):
             self.delete(*self.selection)
 
     def seek(self, word: str, step: int) -> bool:
-        """Select the next occurrence of the word, or with `step` −1 the previous one. The search continues at
-        the other end of the text. Case matters if the word contains capital letters. Returns False if there
-        is none."""
+        """Select the next occurrence of the word, or with `step` −1 the previous one. At the end of the text,
+        the search continues at its beginning. Case matters if the word contains capital letters. Returns
+        False if the word does not occur."""
         fold = (lambda line: line) if word != word.lower() else str.lower
         (row, column), end = sorted(self.selection)
         lines, count = self.document.lines, self.document.line_count

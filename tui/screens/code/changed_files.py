@@ -44,9 +44,9 @@ CHANGES = (*_TREE, *_DIFF)
 
 
 class ChangedFiles(Differing, Base):
-    """A screen with changed files as a tree, beside the changes of the file under the cursor. If the screen
-    has less than 100 columns, only the changes are shown, and a key switches to the files. Subclasses define
-    `new_seal`, request the changes, and pass them to `show_changes`."""
+    """A screen with changed files as a tree, and the changes of the file under the cursor beside it. On less
+    than 100 columns it shows only the changes, and a key switches to the tree. Subclasses define `new_seal`,
+    request the changes, and pass them to `show_changes`."""
 
     DEFAULT_CSS = """
     ChangedFiles FileTree { height: 1fr; }
@@ -99,7 +99,8 @@ class ChangedFiles(Differing, Base):
         raise NotImplementedError
 
     def label_of(self, action: Action) -> str:
-        """What the key does in the pane with the focus: the files, or the changes."""
+        """Returns the label of an action in the line of keys. For enter it depends on the row of the tree:
+        fold or unfold a folder, or show the changes of a file."""
         label = super().label_of(action)
         if action.id != "open" or not label:
             return label
@@ -273,8 +274,8 @@ class ChangedFiles(Differing, Base):
         self.colour(file, self.repo.id, self.new_seal)
 
     def _glimpse(self, file: ChangedFile) -> ChangedFile:
-        """Returns the file with only the beginning of its changes, if they are very long. The other rows are
-        made when the changes get the focus."""
+        """Returns the file with only the beginning of its changes, if they are very long. The rest is shown
+        once the changes get the focus."""
         patch = file.patch or ""
         if len(patch) <= GLIMPSE:
             return file
@@ -472,8 +473,8 @@ class ChangedFiles(Differing, Base):
 
 
 def _without_lines(file: ChangedFile, command: str) -> str:
-    """Returns the note that is shown in place of the lines of a file, if its changes have none. `command`:
-    the command line that prints changes which are too large."""
+    """Returns the note that is shown for a file whose changes have no lines to show. `command`: the command
+    line that prints changes that are too large for the screen."""
     if file.binary:
         return "a binary file"
     if file.patch is None:

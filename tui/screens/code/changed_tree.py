@@ -17,8 +17,8 @@ DEEPEST = 8  # levels that are indented
 
 class Entry(NamedTuple):
     """A row of the tree: a file or a folder. `file`: index of the file among the changed files, negative for
-    a folder. `first` and `last`: the places of the files that belong to the row, in the order of the tree.
-    `last` itself is excluded."""
+    a folder. `first`, `last`: the range of files that belong to the row, in the order of the tree. `last` is
+    the place after the last of these files."""
 
     path: str
     label: str
@@ -160,7 +160,8 @@ class TreeRows:
         return (*threads, *counts_of(file), (" ", "text"))
 
     def text_of(self, index: int) -> str:
-        """Returns the text of a row in which filters search: the path of a file, "" for a folder."""
+        """Returns the path of the file in the row `index`, and "" for a folder. Filters look for the typed
+        words in it."""
         entry = self._entries[index]
         return entry.path if entry.file >= 0 else ""
 

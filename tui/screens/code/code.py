@@ -110,8 +110,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         )
 
     def label_of(self, action: Action) -> str:
-        """What the key does in the pane with the focus: nothing is opened in a text, and some keys need a
-        file."""
+        """Returns the label of an action in the line of keys. Returns "" if the action can do nothing in the
+        pane with the focus: in a text there is nothing to open, and some actions need a file."""
         lines, tree = self.of.lines, self.query_one("#tree", Lines)
         if action.id == "open" and self._mode == "file" and lines is self.query_one("#file", Lines):
             return ""
@@ -436,8 +436,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         return linked_path(self.path or "", target)
 
     def do_split(self) -> None:
-        """Switch between rendered Markdown and its source. In a comparison, switch to old and new side by
-        side."""
+        """Switch between rendered Markdown and its source. In a comparison, switch between one column and
+        two: old and new side by side."""
         if self.previews_seals:
             super().do_split()
         elif self._mode == "file" and self.path is not None and is_markdown(self.path):
@@ -519,7 +519,8 @@ class Code(History, BeginEdit, FolderTree, Replay, Pictured, FileFacts):
         self.of.say(text, "dim")
 
     def do_copy(self) -> None:
-        """Copy the line under the cursor, or otherwise the path of the file, to the terminal's clipboard."""
+        """Copy to the terminal's clipboard: the line under the cursor, if the cursor is in the text of a
+        file, or the path of the open file."""
         lines = self.of.lines
         if self.path is None or lines is None or lines.item is None:
             return

@@ -25,7 +25,8 @@ class FileFacts(FileView):
     _of_file: tuple[str, str] = ("", "")  # seal and path of the file that the facts are about
 
     def place_facts(self) -> None:
-        """Show the column if there is room and a file beside it; for another file, ask for its facts."""
+        """Show the column of facts if the tab shows a file and there is room. If another file is open now,
+        request the facts about it."""
         facts = self.query_one("#facts", Facts)
         wide = self.app.size.width >= FACTS_BESIDE and self._mode == "file" and not self.replaying
         facts.display = wide and self.of.seal is not None and not self.query_one("#people").display

@@ -138,8 +138,8 @@ class FolderTree(Live):
     # --- what is in a folder
 
     def _glimpse_folder(self, key: tuple[str, str]) -> None:
-        """Show what is in the folder under the cursor, or in the one above for the row `../`. `key`: its row
-        in the tree."""
+        """Request and show what is in the folder under the cursor. For the row `../` that is the parent
+        folder. `key`: the key of the row in the tree."""
         kind, path = key
         if self.of.seal is None:
             return
@@ -149,7 +149,8 @@ class FolderTree(Live):
         self.svc.load(folder, lambda tree, at: self._show_entries(key, path, tree))
 
     def _shows_preview(self, key: tuple[str, str]) -> bool:
-        """Whether the cursor of the tree is still on this row, and the pane of the file shows its preview."""
+        """Whether the pane of the file shows the preview of this row of the tree. It does not once the cursor
+        has left the row, or once the pane itself has the focus."""
         tree, file = self.query_one("#tree", Lines), self.query_one("#file", Lines)
         return self._mode == "file" and tree.key == key and not file.has_focus
 
@@ -162,8 +163,8 @@ class FolderTree(Live):
             self._head(safe(path), size(self._sizes[path]) if path in self._sizes else "")
 
     def _show_entries(self, key: tuple[str, str], path: str, folder: Tree) -> None:
-        """Show the entries of a folder as the preview of a row, with the sizes of files. `key`: of the row in
-        the tree; `path`: of the folder; `folder`: its entries."""
+        """Show the entries of a folder as the preview of a row, with the sizes of files. `key`: the key of
+        the row in the tree. `path`: the path of the folder. `folder`: its entries."""
         file = self.query_one("#file", Lines)
         if not self._shows_preview(key):
             return

@@ -41,7 +41,7 @@ class History(Differing, FileView):
 
     @property
     def previews_seals(self) -> bool:
-        """Whether the changes of the seal under the cursor are shown beside the list of seals."""
+        """Whether two panes are shown: the list of seals, and the changes of the seal under its cursor."""
         return self._mode == "history" and self.wide
 
     def shows_seal(self, seal: str) -> bool:
@@ -117,8 +117,8 @@ class History(Differing, FileView):
         return sorted(files, key=lambda file: self.path not in (file.path, file.old_path))
 
     def _take_file_under_cursor(self) -> None:
-        """On a screen without a preview, choose what the history is about: the file under the cursor of the
-        tree, or everything if the cursor is on a folder."""
+        """Choose the file whose history is shown, on a screen with room for only one pane. It is the file
+        under the cursor of the tree. If the cursor is on a folder, the history of all files is shown."""
         tree = self.query_one("#tree", Lines)
         if self.wide or not tree.has_focus or not isinstance(tree.key, tuple):
             return
@@ -187,7 +187,8 @@ class History(Differing, FileView):
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Step from the seal in which the shown text was made. It can be older than the shown seal."""
+            """Find the shown text among the seals that changed the file, and step from there. `seals`: these
+            seals, the newest first."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

@@ -44,7 +44,8 @@ def _role(person: PersonOnBranch) -> str:
 
 
 def name_of(person: PersonOnBranch) -> str:
-    """Returns a person as `@HANDLE`. An agent is followed by `(agent)`."""
+    """Returns a person on a branch as `@HANDLE`. If it is a program that works for the person, `(agent)`
+    follows."""
     return f"@{safe(person.who)}{' (agent)' if person.kind == 'agent' else ''}"
 
 
@@ -245,8 +246,8 @@ class Live(FileView):
     # --- following
 
     def do_follow(self) -> None:
-        """Let the user choose somebody on the branch. The app then shows the file and line where that person
-        is. If the user follows somebody already, stop that."""
+        """Let the user choose somebody on the branch. From then on, the app shows the file and line where
+        that person is. If the user follows somebody already, end that instead."""
         if self._followed is not None:
             self._stop_following()
         elif not self.live:
@@ -276,8 +277,8 @@ class Live(FileView):
             self.app.push_screen(Choose("follow", items, self.follow))
 
     def follow(self, conn: str) -> None:
-        """Open the file and line of a person or agent, and do so again whenever they move. `conn`: their
-        connection."""
+        """Follow a person or a program on the branch: open their file and line, and do so again whenever they
+        move. `conn`: the id of their connection."""
         self._followed = next((person for person in self._people if person.conn == conn), None)
         if self._followed is not None:
             self._go_along()
@@ -310,14 +311,16 @@ class Live(FileView):
             self.go_to_line()
 
     def go_to_line(self) -> None:
-        """Put the cursor on the line that was asked for, once the text is loaded."""
+        """Put the cursor on the line that the user asked for, or that the followed person is in. Does nothing
+        until the text has that line."""
         lines = self.query_one("#file", Lines)
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0
             lines.go_within(line - 1)
 
     def acting(self, action: str) -> None:
-        """Called before an action runs. If the action moves the user elsewhere, stop following somebody."""
+        """Called before an action runs. If the user follows somebody and the action moves the user elsewhere,
+        end the following."""
         if self._followed is not None and action in STOPS:
             self._stop_following()
 

@@ -20,8 +20,8 @@ FACTS = 2  # rows above a picture
 
 
 class Pictured(View):
-    """A tab that can show pictures. It has the widgets `file` and `picture`. `shown_blob()`: returns the file
-    on the screen."""
+    """A tab that can show pictures. It has the widgets `file` (the text of a file) and `picture`.
+    `shown_blob()`: returns the file on the screen."""
 
     def __init__(self, of: RepoPage) -> None:
         super().__init__(of)

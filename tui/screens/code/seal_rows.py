@@ -61,8 +61,8 @@ def seal_rows(
 ) -> list[Row]:
     """Returns the rows about a seal, at most `width` columns wide. `names`: the names of branches and tags,
     by the id of the seal at their head. `most`: how many rows of the message to show below its first line.
-    `fault`: why the signature is invalid, as for `signature`. `compare`: the changes of the seal, None while
-    they are unknown."""
+    `fault`: why the signature is invalid, "" if it is valid, None while it is not checked. `compare`: the
+    changes of the seal, None while they are unknown."""
     body = seal.message.strip().partition("\n")[2].strip("\n")
     text: list[Row] = [((line, "text"),) for line in wrap(body, width)] if body else []
     if len(text) > most:

@@ -35,8 +35,8 @@ SEVERAL = ("labels", "assignees", "reviewers")
 
 
 def opens_form(svc: AskedApp, path: str, values: Values) -> bool:
-    """Open the form with these values, if the command line lacks a title and the form has all options of the
-    command. Returns whether the form was opened."""
+    """Open the form of a new issue, proposal or release with these values. Does nothing if the command line
+    has a title, or an option that the form lacks. Returns whether the form was opened."""
     options = KNOWN.get(path)
     if options is None or values.get(TITLES[path]) or not set(values) <= {*options, "repo", "repository"}:
         return False

@@ -42,8 +42,9 @@ def inner_width(width: int) -> int:
 
 
 class Command:
-    """A command of svc that runs in a separate process. `show`: called while it runs and at its end, with its
-    output so far and its state as a part; what it was called with last is `text` and `state`."""
+    """A command of svc that runs in a separate process. `text`: its output so far. `state`: whether it runs
+    or how it has ended, as a part. `show`: called with `text` and `state` while the command runs, and at its
+    end."""
 
     def __init__(
         self,
@@ -67,8 +68,8 @@ class Command:
         self._stopped.set()
 
     def begin(self, app: AskedApp, width: int) -> None:
-        """Run the command on a thread, with its output formatted for `width` columns. `app`: the app, because
-        a screen that was left cannot return it any more."""
+        """Run the command on a thread. Its output is formatted for `width` columns. `app`: the app, needed
+        here because the screen may be closed before the command ends."""
         self.begun, self.began_at = True, time.monotonic()
         app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
 
@@ -100,8 +101,8 @@ class Command:
 
     @property
     def brief(self) -> str | None:
-        """What an ended command printed, if that is said in a line: a sentence, or why it failed. None if it
-        printed more."""
+        """The output of an ended command on one line: a sentence, or why the command failed. None if the
+        output is too long for that."""
         lines = self._printed
         if len(lines) > (1 if self.state == SUCCEEDED else REASONS):
             return None
@@ -126,9 +127,9 @@ def run_here(
     doing: str,
     ended: Callable[[bool], None] = lambda succeeded: None,
 ) -> None:
-    """Run a command of svc without leaving the screen, which says `doing` until it has ended, then what it
-    printed. A screen opens for output of more than a line, and while a command takes long. `ended`: called
-    with whether it succeeded."""
+    """Run a command of svc without leaving the screen. The screen says `doing` until the command has ended,
+    and then what it printed. If the output is more than a line, or the command takes long, a screen for the
+    output opens. `ended`: called with whether the command succeeded."""
     opened: list[Output] = []
 
     def open_output() -> None:
@@ -169,9 +170,9 @@ def run_here(
 
 
 class Output(Over):
-    """A screen that runs one command of svc and shows its output. The command cannot ask questions. Its
-    errors name the option to use instead. If the user leaves the screen, the command goes on. It ends with
-    the app."""
+    """A screen that runs one command of svc and shows its output. The command cannot ask the user questions.
+    Where it would ask, it fails and names the option to use instead. If the user leaves the screen, the
+    command goes on, and ends with the app at the latest."""
 
     ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
     ENDED = (Action("stop", ("x",), "stop it"),)  # without a place in the line of keys

@@ -25,8 +25,8 @@ _OFFERED = frozenset(action.id for action in OFFERS)
 
 
 def group_of(action: Action) -> str:
-    """Returns the heading under which the help lists an action. An action is known to be about a row if its
-    command contains the number or name of the row."""
+    """Returns the heading under which the help lists an action: commands, the row under the cursor, moving,
+    every screen, or this screen."""
     if action.id in _OFFERED or action.id.startswith("command "):
         return COMMANDS
     if is_about_row(action):

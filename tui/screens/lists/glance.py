@@ -50,9 +50,9 @@ class Glance:
         first: Sequence[Line] = (),
         on_checks: Callable[[str, Part], None] | None = None,
     ) -> None:
-        """Preview the repository of a row. `key`: the key of the row. `first`: rows at the top of the
-        preview. `on_checks`: called with the id of the repository and the state of the checks of its default
-        branch."""
+        """Preview the repository of a row. `panes`: the screen with the list and the preview. `key`: the key
+        of the row. `first`: rows at the top of the preview. `on_checks`: called with the id of the repository
+        and the state of the checks of its default branch."""
         self._panes, self._key, self._repo_id = panes, key, repo_id
         self._first, self._on_checks = first, on_checks
         self._repo: Repo | None = None

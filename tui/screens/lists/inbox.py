@@ -103,8 +103,8 @@ def row(item: InboxItem, now: float, space: Space = ROOMY, given: Part | None = 
 
 
 def is_over(item: InboxItem) -> bool:
-    """Returns whether an item asked something of the account and its issue or proposal is closed or merged by
-    now."""
+    """Returns whether an item of the inbox needs no answer any more. It asked for one, but its issue or
+    proposal is closed or merged by now."""
     return item.reason in NEEDS_ME and item.subject.state == "closed"
 
 
@@ -354,8 +354,8 @@ class Inbox(Answered):
         self.confirm(question, mark, "all done")
 
     def do_undo(self) -> None:
-        """Bring back the rows that were marked as done last. Each is read or unread again, as it was
-        before."""
+        """Bring back the rows that the user has just marked as done, or the row that the user has just
+        opened. Each is read or unread, as it was before."""
         back, self._undone = self._undone, []
         if not back:
             self.say("nothing was marked as done or opened here", "warn")

@@ -360,7 +360,7 @@ class Insights(Split):
 
 
 def _passing(runs: Sequence[Run]) -> tuple[float, int]:
-    """Returns which share of the completed runs has passed, and how many these runs are. Only runs that
+    """Returns which share of the completed runs has passed, and the number of these runs. Only runs that
     passed or failed are counted."""
     states = Counter(state_of(run.status, run.conclusion) for run in runs)
     decided = states["pass"] + states["fail"]
@@ -372,7 +372,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _helps(chart: str) -> list[Line]:
-    """Returns a line that names the tab on which the work behind a chart is listed."""
+    """Returns a line with the key of the tab that lists the work in a chart, such as the runs of checks."""
     words = {
         "seals": ("2 ", "opens Code, where h is the whole history"),
         "people": ("2 ", "opens Code, where h is the whole history"),

@@ -63,7 +63,7 @@ class Move:
 
 
 class Moving(Base):
-    """A screen about one release that can transfer the files of that release."""
+    """A screen about one release that can download the files of that release, and upload files to it."""
 
     repo: Repo
     release: Release
@@ -160,9 +160,10 @@ class Moving(Base):
     def _start(
         self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
     ) -> None:
-        """Run the function `work` on a thread. It is given a function to call with the name of a file and its
-        number of transferred bytes. It returns the message to show at the end. `moves`: the transfers, by
-        file name. `again`: a message for a cancelled transfer that says how to resume it."""
+        """Run the function `work` on a thread. It downloads or uploads files, and returns the message to show
+        at the end. `work` is given a function that it calls with the name of a file and the number of bytes
+        transferred so far. `moves`: the transfers, by the name of the file. `again`: a message for a
+        cancelled transfer that says how to resume it."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

@@ -20,8 +20,8 @@ from tui.widgets.lines import Item
 
 class NewRelease(Composing):
     """The form of a new release. `refs`: the branches and tags to choose from. `taken`: versions that are
-    released already. `sent`: the version that was sent. Its draft is deleted once it is released. A command
-    of svc makes the release, because the files are read and signed on this machine."""
+    released already. `sent`: the version that the user has sent. Its draft is deleted once the version is
+    released. A command of svc makes the release, because the files are read and signed on this machine."""
 
     ACTIONS = (
         Action("open", ("enter",), "change", "svc repo release create", "signed_in", footer=True),

@@ -78,8 +78,9 @@ def run_rows(
 
 
 def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line]:
-    """Returns rows about the runs of one check: first the results of all, then a row for each of the newest.
-    `run`: the run whose row is marked."""
+    """Returns rows about the runs of one check. The first rows show how its runs have ended. Then follows a
+    row for each of the newest runs. `run`: the run whose row is marked. `same`: the runs of the check, the
+    newest first."""
     times = [seconds for seconds in map(seconds_of, same[:LISTED]) if seconds is not None]
     most = max(times, default=0)
     rows: list[Line] = [*_history(same), BLANK]
@@ -106,8 +107,8 @@ def _runs_of(run: Run, same: Sequence[Run], width: int, now: float) -> list[Line
 
 
 def _history(same: Sequence[Run]) -> list[Line]:
-    """Returns rows that say how the runs of a check have ended, and how long they took, the newest on the
-    right. `same`: the runs, the newest first."""
+    """Returns rows that say how the last runs of a check have ended and how long they took. The newest run is
+    on the right. `same`: the runs of the check, the newest first."""
     newest = list(reversed(same[:RECENT]))
     signs: list[Part] = [(words[0], role) for words, role in map(sign_of_run, newest)]
     rows: list[Line] = [

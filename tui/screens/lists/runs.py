@@ -58,7 +58,7 @@ def rerun(on: Base, repo: Repo, run: Run) -> None:
 
 
 def cancel(on: Base, repo: Repo, run: Run) -> None:
-    """Ask the server to complete a run as cancelled."""
+    """Ask the server to cancel a run. If the run is completed already, say so."""
     if run.status == "completed":
         on.say(f"{run.name} is completed; u runs it again", "warn")
         return
@@ -156,9 +156,9 @@ class Workflows(Split):
         self.rest()
 
     def _begin_at(self, rows: Sequence[Item]) -> Hashable | None:
-        """Returns the key of the row to which the cursor goes. As long as the user has not moved it, that is
-        the first row. Once the user has, returns None, and the cursor stays. Checks may arrive later than the
-        runs and are shown above them, so this is called again."""
+        """Returns the key of the row to which the cursor goes: the first row, until the user has moved the
+        cursor. After that, returns None, and the cursor stays. This is called for each answer of the server,
+        because checks can arrive later than the runs and are shown above them."""
         first = next((row.key for row in rows if row.key is not None), None)
         stays = self._first is not None and self.listed.key != self._first
         self._first = self._first if stays else first
@@ -186,7 +186,8 @@ class Workflows(Split):
 
     @property
     def _name_width(self) -> int:
-        """The width of the column with the names of checks, in columns of the terminal, and at most NAME."""
+        """The width of the column with the names of checks, in columns of the terminal. It is at most
+        NAME."""
         names = [run.name for run in self._runs.values()]
         names += [check.name for check in self._head.items] if self._head is not None else []
         return min(NAME, max((len(safe(name)) for name in names), default=0))
@@ -280,8 +281,8 @@ class RunScreen(SplitScreen):
         self.svc.load(contents.runs(self.repo.id), self._go_on)
 
     def _go_on(self, runs: list[Run], at: float) -> None:
-        """Take over the runs of the repository. If the user has asked for a new attempt of the shown run and
-        it is among them, show the new attempt."""
+        """Take over the runs that the server has returned. If the user has asked for a new attempt of the
+        shown run, and the attempt is among them, show it."""
         self._runs = runs
         opened = self._run
         if self._attempts and opened is not None:
@@ -393,7 +394,7 @@ class RunScreen(SplitScreen):
             self._take(run)
 
     def _newest(self, run: Run) -> Run:
-        """Returns the newest attempt of the same check on the same seal."""
+        """Returns the newest attempt of the check that `run` is an attempt of, on the same seal."""
         attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
         return max(attempts, key=lambda other: other.attempt, default=run)
 

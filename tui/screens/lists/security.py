@@ -1,6 +1,6 @@
 """The tab Security of a repository: confidential reports, advisories about the repository and its
-dependencies, and the protection rules of its branches. The specification also lists franking evidence for
-this tab. A note says that this version of svc has none."""
+dependencies, and the protection rules of its branches. The tab also says that this version of svc has no
+franking evidence (proof that a reported message was really sent)."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ MORE = (("y", "shows more"), ("n", "does not launch"), ("esc", "leave"))
 
 
 class Consent(Card):
-    """A card that shows which program an app would run. At the end of it, y allows the program and calls
-    `launch`. Before the end, y only shows more, so that the user cannot allow something that was not
-    shown."""
+    """A card that shows which program an app would run. Once the user has scrolled to its end, the key y
+    allows the program and calls `launch`. Before that, y only shows more, so that the user cannot allow
+    something that was not shown."""
 
     SHARE = 80
 

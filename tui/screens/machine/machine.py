@@ -343,8 +343,8 @@ class MachineScreen(SplitScreen):
             self.say("put the cursor on a model or an app", "warn")
 
     def do_pull_model(self) -> None:
-        """Ask which model to pull. The prompt begins with a model that the app under the cursor lacks. If
-        there is none, it begins with the model under the cursor, as long as its name has an owner."""
+        """Ask which model to pull. The prompt begins with the model under the cursor, if its name has an
+        owner. On the row of an app, it begins with the first model that the app lacks."""
         row, pull, name = self._app_row, self._pull, self._under_cursor("model")
         value = row.missing[0] if row is not None and row.missing else ""
         if pull is not None or "/" in name:
@@ -444,9 +444,9 @@ class MachineScreen(SplitScreen):
         self._on_thread(act, self._done)
 
     def _of_row(self, app: str, act: Callable[[], None]) -> None:
-        """Call `act`, which runs a command with the name of an app. First check that the same app still
-        exists, because by now the name could belong to another one. Keys wait for the screen that `act`
-        opens."""
+        """Call `act`, which runs a command on the app with the id `app`. First check that this app still
+        exists, because the command names it and the name could belong to another app by now. Keys wait for
+        the screen that `act` opens."""
 
         def go_on(_: App) -> None:
             if self.in_front:

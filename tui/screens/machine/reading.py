@@ -154,8 +154,8 @@ class Reading:
         return status, loaded or {}
 
     def _not_kept(self) -> ServerStatus:
-        """Returns the status of a port on which svc did not start a server. If the program there is no LLM
-        server, it is asked again only after HELD_SECONDS."""
+        """Returns the status of a port on which svc did not start a server. If another program has the port
+        and is no LLM server, it is asked at most once in HELD_SECONDS."""
         if self._held is not None and time.monotonic() - self._held[0] < HELD_SECONDS:
             return self._held[1]
         status = status_of(self.port, self._environment, ANSWER_SECONDS)
@@ -246,9 +246,9 @@ def percent(parts: Iterable[Pull]) -> int | None:
 
 
 def engine_words(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the name of the device on which models run, and the reason why models cannot run here. At most
-    one of them is not "". Both are "" if models can run only in an installed ollama. Finding out loads the
-    engine in a separate process, which takes a second or two."""
+    """Returns the name of the device that computes models (a graphics card or the CPU), and the reason why
+    models cannot be used here. One of the two is "". Both are "" if only an installed ollama can compute
+    models. Finding out loads the engine in a separate process, which takes a second or two."""
     engine = hardware.engine()
     if engine.works:
         names = [str(device.get("name") or "GPU") for device in engine.devices]

@@ -31,8 +31,9 @@ WORDS = {"embedded": "embedded", "ollama": "the installed ollama", "adopted": "n
 def rows_of(
     overview: MachineState, rates: Mapping[str, float], engine: tuple[str, str], now: float, width: int
 ) -> list[Item]:
-    """Returns all rows. `rates`: the rate of each pull in bytes per second, by name. `engine`: the device
-    that computes models, and the reason why nothing here can generate. `width`: the columns of the list."""
+    """Returns all rows of the list. `rates`: the rate of each pull in bytes per second, by name. `engine`:
+    the device that computes models, and the reason why models cannot be used here. `width`: the columns of
+    the list."""
     names = [model.name.short for model in overview.models] + [pull.name for pull in overview.pulls]
     names += [row.state.id for row in overview.apps]
     most = 20 if width < NARROW else WIDEST if width >= 96 else WIDEST - 8

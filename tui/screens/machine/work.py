@@ -134,6 +134,6 @@ def _models(machine: Machine) -> Models:
 
 
 def _environment(machine: Machine) -> dict[str, str]:
-    """Returns the environment variables for processes that the app starts. These are its own variables,
-    without those that make it draw in a web page."""
+    """Returns the environment variables for processes that the app starts. They are the app's own, without
+    the variable that makes the app draw in a page of a browser."""
     return {name: value for name, value in machine.environment.items() if name != DRIVER_VARIABLE}

@@ -54,8 +54,8 @@ class Files(ChangedFiles, Remarking):
             self.svc.run_worker(self._seen.keep, thread=True, group="seen", exit_on_error=False)
 
     def label_of(self, action: Action) -> str:
-        """What the key does in the pane with the focus: comments are about a line or a comment of the
-        changes."""
+        """Returns the label of an action in the line of keys. Actions about a line or a comment have one only
+        where they can do something."""
         label = super().label_of(action)
         return self.remark_label(action.id, label) if label and action.id in REMARKED else label
 

@@ -41,9 +41,9 @@ BLANK = Item(None, (("", "text"),))
 
 
 class Merge(Card):
-    """The card that merges a proposal as it was when the card opened. The command is given the head of that
-    time, so that the server refuses the merge if the head has moved. The card stays open and shows the
-    result. If something still hinders the merge, the user can sign it now, and it happens by itself later."""
+    """The card that merges a proposal with the head that it had when the card opened. If the head has moved
+    since, the server refuses the merge. The card stays open and shows the result. If a condition of the merge
+    is not met yet, the user can sign the merge now, and it happens by itself later."""
 
     SHARE = 80
     ACTIONS = (
@@ -166,7 +166,7 @@ class Merge(Card):
 
     @property
     def _room(self) -> int:
-        """The number of columns of a row. It is also known before the card is laid out."""
+        """The number of columns of a row. It is known even before the card has been laid out."""
         return max(20, min(self.WIDTH, self.app.size.width - 4) - 5)
 
     def _strategies(self) -> list[Item]:
@@ -245,8 +245,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """Returns the question whether to delete the head branch as well. It is asked for strategies that do not
-    put the branch's own seals on the base, because these seals are on no branch after the deletion."""
+    """Returns a question: whether to delete the branch of the proposal too. With some merge strategies the
+    seals of that branch are then on no branch any more."""
     return f"Delete {proposal.head} too? Its own seals are then on no branch."
 
 

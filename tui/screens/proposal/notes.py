@@ -35,7 +35,8 @@ def notes(
     threads_of_proposal: Sequence[Thread], rows_of: Texts, now: float, rooms: Rooms
 ) -> dict[Spot, list[Item]]:
     """Returns the rows of the threads, by the line below which they are shown. That is the last line that a
-    thread is about, on the old or the new side. `rooms`: the columns that each side has for them."""
+    thread is about, on the old or the new side. `rows_of`: the Markdown texts of the screen, which make the
+    rows of comments. `rooms`: the columns for the rows on each side."""
     items_by_spot: dict[Spot, list[Item]] = {}
     for thread in threads_of_proposal:
         at = thread.place

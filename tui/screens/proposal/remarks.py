@@ -53,8 +53,8 @@ REMARKED = frozenset({"comment", "suggest", "edit_comment", "resolve", "apply"})
 
 
 class Remarking(Reviewing):
-    """A screen that shows the changes of a proposal in the comparison `diff`. The user can comment on its
-    lines."""
+    """A screen on which the user can comment on lines of a proposal's changes. `diff`: the comparison that
+    shows the changes."""
 
     _one: Proposal
     _threads: list[Thread] | None = None  # None until they are read
@@ -69,8 +69,8 @@ class Remarking(Reviewing):
         self.say(text, "dim")
 
     def remark_label(self, id: str, label: str) -> str:
-        """The words of an action about a line or a comment: "" if the changes do not have the focus, or their
-        cursor is on something else."""
+        """Returns the label of an action about a line or a comment, for the line of keys. Returns "" if the
+        changes do not have the focus, or if the action can do nothing at the cursor."""
         key = self.diff.key
         if not self.diff.has_focus:
             return ""
@@ -85,7 +85,8 @@ class Remarking(Reviewing):
         return labels[id]
 
     def tell_of_push(self) -> None:
-        """Say why the head is another one: the user has applied a suggestion, or somebody has pushed."""
+        """Say why the screen now shows a newer version of the proposal: the user has applied a suggestion, or
+        somebody has pushed."""
         if self._applied:
             self.say(self._applied, "good")
             self._applied = ""

@@ -1,5 +1,5 @@
-"""Remembers which files of a proposal the user has marked as seen. If the changes of a file are others since
-then, it counts as not seen."""
+"""Remembers which files of a proposal the user has marked as seen. A file counts as not seen again once its
+changes differ from those that were marked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SeenFiles:
 
 def digest_of(file: ChangedFile, head: str) -> str:
     """Returns a digest of a file's changes. It does not depend on where in the file the changes are. If the
-    changes are too large to be shown, it is another one for each `head`."""
+    changes are too large to be shown, the digest depends on `head` instead."""
     patch = head if file.patch is None else _PLACES.sub("@@", file.patch)
     words = "\0".join((file.status, file.old_path or "", patch))
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -96,8 +96,8 @@ def refuses_merge(proposal: Proposal) -> str:
 
 
 def waits_for(proposal: ListedProposal, account: str) -> list[Part]:
-    """Returns parts for a row of a list that say what a proposal waits for: a review of the account, or the
-    resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
+    """Returns parts that say what a proposal waits for, for a row of a list. That is a review by the account,
+    or the resolution of conflicts. If a merge is signed in advance, they also say that the proposal merges by
     itself."""
     if proposal.state != "open":
         return []
@@ -120,8 +120,8 @@ def sign_of_run(run: Run) -> Part:
 
 
 def sign_of_check(check: SealCheck) -> Part:
-    """Returns the state of a check as a part with a sign and a word. It is `queued` until a run of the check
-    begins, and `waited` if no run was reported."""
+    """Returns the state of a check as a part with a sign and a word. If no run of the check was reported yet,
+    the word is `waited`. If one was reported and has not begun, it is `queued`."""
     if check.state == "pending" and check.run_id is None:
         return CHECKS["waited"]
     return CHECKS[state_of_check(check.state, check.started_at is not None)]

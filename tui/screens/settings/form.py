@@ -27,7 +27,8 @@ LABEL = 20  # columns of a label
 
 
 class Field(NamedTuple):
-    """A field of a form. `none`: the text in place of an empty value."""
+    """A field of a form. `name`: the member that it sets. `label`: the name that the user sees. `none`: the
+    text in place of an empty value."""
 
     name: str
     label: str
@@ -47,8 +48,8 @@ class SettingsForm:
         self._fault = fault
 
     def show(self, values: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
-        """Take over the values of the server. `queued`: values that wait in the outbox. The user's change of
-        a field is dropped if the field has that value now."""
+        """Take over the values that were read from the server. `queued`: values that wait in the outbox. A
+        change of the user is dropped if the field has the same value now."""
         self._known = dict(values)
         self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
         self.changed = {
@@ -135,7 +136,7 @@ class FormDrafts:
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
-    """Returns a sentence about the rule that these values break. Returns "" if they break none. `body`: the
+    """Returns a sentence that says why these values are not valid. Returns "" if they are valid. `body`: the
     struct in which they are members."""
     try:
         require_valid(body(**values))

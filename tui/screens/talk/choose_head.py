@@ -100,8 +100,8 @@ class ChooseHead(ChooseBeside):
         self._answer("merged")
 
     def _answer(self, name: str) -> None:
-        """Paint the answer `name` that has arrived. If the user pressed enter before the last answer, choose
-        the branch now."""
+        """Called when the answer `name` of the server has arrived. Paints it. If the user has pressed enter
+        while answers were missing and this is the last one, choose the branch now."""
         if not self.remains:
             return
         if not self._asking:
@@ -114,7 +114,8 @@ class ChooseHead(ChooseBeside):
             self.release_keys()
 
     def paint(self) -> None:
-        """Make the rows again. If the cursor was on the first row, it goes to the new first row."""
+        """Make the rows again, because more is known about the branches. If the cursor was on the first row,
+        it goes to the row that is first now."""
         if self.remains:
             rows = self._rows()
             first = rows[1].key if len(rows) > 1 else None

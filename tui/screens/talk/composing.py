@@ -41,10 +41,11 @@ NONE: Part = ("none", "dim")
 
 class Composing(CardPanes, Card):
     """The form for a new text. Enter changes the row under the cursor, S sends the text, and esc leaves it as
-    a draft. The value of a field of one line is typed in its row. Subclasses define `NOUN` (what is made),
-    `FORM` (the name of its draft), the members for its title and its text, and the methods `fields`,
-    `facts_of` and `do_send`. `people`: handles to choose from,
-    besides those of the people with a role in the repository."""
+    a draft. The value of a field of one line is typed in its row.
+
+    `people`: handles to choose from, besides the people with a role in the repository. Subclasses define
+    `NOUN` (what is made, such as "issue"), `FORM` (the name of its draft), `TITLE` and `BODY` (the members
+    for its title and text), and the methods `fields`, `facts_of` and `do_send`."""
 
     WIDTH, SHARE, LEAST = 140, 80, 16
     LIST = "form"
@@ -216,9 +217,9 @@ class Composing(CardPanes, Card):
     def queue_new(
         self, endpoint: Endpoint[Any], body: type[msgspec.Struct], values: Mapping[str, Any], **path: str
     ) -> None:
-        """Leave the form, put the request that makes the new thing into the outbox, and delete the draft. If
-        a value is wrong, the form stays open and says so. `path`: the parameters of the endpoint's path other
-        than the repository."""
+        """Send the new issue, proposal or release: put its request into the outbox, leave the form, and
+        delete the draft. If a value is wrong, the form stays open and says so. `path`: the parameters of the
+        endpoint's path other than the repository."""
         if not self.value(self.TITLE).strip():
             article = "an" if self.NOUN[:1] in "aeiou" else "a"
             self.say(f"{article} {self.NOUN} needs a {self.TITLE}", "warn")
@@ -259,8 +260,9 @@ class Composing(CardPanes, Card):
     def people_field(
         self, name: str, member: str, operation: str
     ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
-        """Returns a row of the form whose value is a list of handles. `member`: the member that has them.
-        `operation`: the operation in the table of rights that is needed to set them."""
+        """Returns a row of the form whose value is a list of handles. `name`: the text at its beginning.
+        `member`: the member that has the handles, such as assignees. `operation`: the operation in the table
+        of rights that is needed to set them."""
         handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
         value: Part = (handles, "person") if handles else NONE
         return name, (value,), lambda: self._choose_people(member, operation)
@@ -381,8 +383,9 @@ class Composing(CardPanes, Card):
         self._choose_several(member, offered, operation)
 
     def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
-        """Let the user mark names, which then become the value of a member. `name`: the member. The names to
-        mark are those in `offered`, and those that the member has already."""
+        """Let the user mark names in a list. The marked names become the value of a member of the new text.
+        `name`: the member, such as labels. `offered`: the names that can be marked. Names that the member has
+        already can be marked too. `operation`: the operation in the table of rights that is needed."""
         from tui.screens.choose import ChooseSeveral
 
         why = refusal(operation, self.repo)

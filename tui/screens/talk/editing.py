@@ -66,8 +66,8 @@ class Editing(Composing):
         return self.facts_of()
 
     def _find_changes(self) -> dict[str, str]:
-        """Returns the members (title, text) whose values differ from the ones of the issue or proposal, with
-        the new values."""
+        """Returns the new values of the members (title, text) that the user has changed, by the name of the
+        member."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         return {
             name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()
@@ -80,8 +80,8 @@ class Editing(Composing):
         )
 
     def do_send(self) -> None:
-        """Put the changes into the outbox. If others have changed the issue or proposal since the user began,
-        ask first."""
+        """Put the changes into the outbox. If others have changed the issue or proposal since the user began
+        to edit it, ask first."""
         changes: dict[str, Any] = dict(self._find_changes())
         if not changes:
             self.say("nothing is changed", "dim")

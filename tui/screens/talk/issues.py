@@ -41,7 +41,7 @@ def _sign(words: str) -> str:
 
 
 def text(item: ListedIssue | ListedProposal) -> str:
-    """Returns the text of a row in which filters search."""
+    """Returns the text of the row of an issue or a proposal. Filters look for the typed words in it."""
     labels = " ".join([label.name for label in item.labels])
     if isinstance(item, ListedProposal):
         more = f"{item.head} {item.base}"
@@ -233,8 +233,8 @@ class Issues(Split, Acts):
         return self._kind.capitalize()
 
     def count(self) -> str | None:
-        """Returns the number of open issues or proposals, without regard to the filter. For issues, returns
-        None if it is not known here."""
+        """Returns the number of open issues or proposals as text, whatever the filter is. Returns None while
+        the number of issues is unknown, and "" while the number of proposals is."""
         total = self._totals.get((self._kind, "open"))
         if total is None:
             return None if self._kind == "issues" else ""

@@ -199,8 +199,8 @@ def talk_rows(
 
 
 def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Returns rows with the title, state and author of an issue. They also have its labels and people, unless
-    `colours` is None. In that case a separate column shows these."""
+    """Returns rows about an issue: its title, state, author, labels and people. `colours`: the colours of
+    labels. If it is None, the labels and people are left out, because a separate column shows them."""
     facts = [SIGNS[issue.state], *_say_opening(issue, now)]
     return [
         *_title(issue.title, width),
@@ -211,9 +211,9 @@ def head_of_issue(issue: Issue, width: int, now: float, colours: Colours | None)
 
 
 def head_of_proposal(proposal: Proposal, width: int, now: float, colours: Colours | None) -> list[Line]:
-    """Returns rows with the title, state, branches, checks and verdicts of a proposal, and with what hinders
-    a merge. They also have its labels, unless `colours` is None. In that case a separate column shows
-    these."""
+    """Returns rows about a proposal: its title, state, branches, checks, verdicts, labels, and what hinders a
+    merge. `colours`: the colours of labels. If it is None, the labels are left out, because a separate column
+    shows them."""
     check, verdict = checks_of(proposal.checks), verdicts_of(proposal)
     facts = [
         state_of(proposal),

@@ -44,8 +44,8 @@ _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
 
 class Talk(Acts, WithFacts):
-    """The screen of the issue or proposal `number`. Subclasses set `NOUN`, and set `one` once the issue or
-    proposal has arrived."""
+    """The screen of the issue or proposal `number`. Subclasses set `NOUN` (which of the two it is), and set
+    `one` (its content) once that has arrived."""
 
     NOUN: ClassVar[Noun]
     texts: Texts
