@@ -52,9 +52,10 @@ def _require_utf8_names() -> None:
 
 
 def _prepare_streams() -> None:
-    """Make output never fail: characters that the terminal's encoding lacks are escaped. In UTF-8 mode, the
-    terminal and arguments that are not UTF-8 still use the locale's encoding, because people typed these
-    arguments and they name no files."""
+    """Set the encodings of standard input and output and of the arguments. Output never fails: characters
+    that the terminal's encoding lacks are escaped. If Python runs in UTF-8 mode but the locale has another
+    encoding, the streams and the arguments are still read in the locale's encoding, because a person typed
+    them."""
     spoken = _spoken_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -49,8 +49,8 @@ class OpenTexts:
             self._drop_disconnected(editor)
 
     def take_lines(self, editor: Editor) -> None:
-        """Read the messages that the client has sent. Its changes are queued for the next round, and the
-        position of its cursor is noted. A client that sends a malformed message is dropped."""
+        """Read the messages that a client has sent. The client's changes are queued for the next round, and
+        the position of its cursor is noted. A client that sends a malformed message is disconnected."""
         while self._editors.get(editor.follower) is editor and not editor.lines.empty():
             try:
                 at, col = editor.hear(editor.lines.get_nowait())
@@ -116,7 +116,7 @@ class OpenTexts:
         return moments
 
     def is_due(self) -> bool:
-        """Return whether typed edits must be stored now."""
+        """Return whether it is time to store the changes that clients have typed."""
         return self._waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def tell_cursor(self) -> None:

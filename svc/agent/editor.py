@@ -26,9 +26,9 @@ _spliced = msgspec.json.Decoder(SplicedEdit)
 
 
 def require_edit(request: Request) -> None:
-    """Raise UsageError unless the request names a folder, a path in the folder, and how the client edits. The
-    app names its editing session, in which it numbers its changes. An editor plugin names the unit in which
-    its offsets count."""
+    """Raise UsageError for a request to edit a text that lacks something. The request must name a folder and
+    a path in it. The app must also name its editing session, a word of letters and digits. An editor plugin
+    must instead name the unit in which its offsets count, such as bytes."""
     if not (request.folder and request.path):
         raise UsageError("an edit names a folder, and a path in it")
     word = request.session
@@ -84,8 +84,8 @@ class Editor:
         self.say(SheetEvent("update", update=b64encode(update).decode()))
 
     def pop(self) -> tuple[list[bytes], int]:
-        """Remove the next updates, at most AT_ONCE, from `typed`. Returns (updates, number of the last
-        update). The number is 0 if there are no updates."""
+        """Remove the next changes that the client has typed from `typed`, at most AT_ONCE. Returns (updates,
+        number of the last update). The number is 0 if there are no updates."""
         updates: list[bytes] = []
         last = 0
         while self.typed and len(updates) < AT_ONCE:
@@ -98,8 +98,8 @@ class Plugin(Editor):
     """An editor plugin: a client that edits by splices and may save the file itself. Offsets in its splices
     count in `unit`.
 
-    `touched` is True if the file was written since the agent last examined it. `popped_text` is the plugin's
-    text after the last change that `pop` returned."""
+    `touched` is True if the file was written since the agent last examined it. `popped_text` is the text that
+    the plugin showed after the last change that was taken from `typed` (by `pop`)."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)
@@ -110,8 +110,8 @@ class Plugin(Editor):
         self._after: deque[bytes] = deque()  # what it showed after each AT_ONCE-th change of `typed`
 
     def open(self, sheet: OpenSheet) -> None:
-        """Set the sheet, and send the client its text. From then on the agent keeps a copy of the text that
-        the plugin shows."""
+        """Open the text for the plugin: send it the text of `sheet`. From then on the agent keeps a copy of
+        the text that the plugin shows."""
         self._text = EditorText(sheet.text, self._unit)
         self.popped_text = sheet.text
         super().open(sheet)

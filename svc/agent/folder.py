@@ -88,7 +88,7 @@ class WatchedFolder:
         return self._state.channel_parameters
 
     def queue_message(self, message: Heard) -> None:
-        """Queue a message from the server for the thread."""
+        """Queue a message from the server, which this folder's thread handles later."""
         self._inbox.put(message)
 
     def queue_light(self, light: Light, why: str) -> None:
@@ -104,7 +104,8 @@ class WatchedFolder:
         self._inbox.put(SetTurn(turn))
 
     def end_turn(self, turn: str) -> None:
-        """End this turn, unless another turn has begun since."""
+        """End `turn`, the piece of work that a program such as an AI agent has named. If another turn has
+        begun since, nothing happens."""
         self._inbox.put(EndTurn(turn))
 
     def pause(self, paused: bool) -> None:
@@ -115,7 +116,7 @@ class WatchedFolder:
             self._inbox.put(Pause(paused))
 
     def edit(self, editor: Editor) -> None:
-        """Open a text for a client. Later lines from the client are its typed changes."""
+        """Open a text for a client. Messages that the client sends later are changes that it typed."""
         self._inbox.put(EditorJoined(editor))
 
         def hears(line: bytes) -> None:
@@ -125,7 +126,7 @@ class WatchedFolder:
         editor.follower.hears = hears
 
     def end_edit(self, follower: Follower) -> None:
-        """Tell the thread that a client which edits a text has disconnected."""
+        """Queue the message that a client which edited a text has disconnected."""
         self._inbox.put(EditorLeft(follower))
 
     def stop(self) -> None:
@@ -138,7 +139,7 @@ class WatchedFolder:
         self._state.say("ended", detail=why)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, at most `seconds`."""
+        """Wait until this folder's thread has ended, but at most `seconds`."""
         self._thread.join(seconds)
 
     def state(self) -> Folder:

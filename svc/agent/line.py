@@ -67,8 +67,8 @@ class ChannelParameters(msgspec.Struct):
 
 
 class Member(Protocol):
-    """A user of the connection: a watched folder, or a look at a branch. The line's thread calls these
-    methods, so they must return at once."""
+    """A watched folder or a look (a branch without a folder), which shares the connection to a server. The
+    thread of the connection calls these methods, so they must return at once."""
 
     channel: int
     repo_id: str
@@ -84,8 +84,9 @@ class Member(Protocol):
 
 
 class Line:
-    """The connection to one server. Members `join` and `leave` it, and `close` ends it. `answers` is called
-    when the server can be reached again."""
+    """The connection of the agent to one server. Watched folders and looks begin to use it with `join`, and
+    end that with `leave`. `close` ends the connection. `answers` is called when the server can be reached
+    again."""
 
     def __init__(
         self, origin: str, sessions: Sessions, log: Callable[[str], None], answers: Callable[[], None]
@@ -107,8 +108,8 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Add this member, and open its channel if the socket is open. Call it again when the member's
-        `channel_parameters` have changed."""
+        """Let a watched folder or look use the connection. Its channel is opened if the socket is open. Call
+        this again when the `channel_parameters` of the member have changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
@@ -273,8 +274,8 @@ class Line:
     # --- polls
 
     def _polls(self, seconds: float, once: bool) -> bool:
-        """Poll until a poll fails several times, or until it is time to try a socket. With `once`, stop after
-        one successful poll. Returns whether the server answered polls."""
+        """Poll the server for `seconds`, or until several polls have failed. With `once`, stop after one
+        successful poll. Returns whether the server answered polls."""
         failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()

@@ -30,10 +30,10 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Look:
-    """One client's view of a branch, kept up to date by a thread.
+    """A branch that a thread follows for one client, which has no folder of the branch.
 
-    `say` is called with each report, `ended` after the last report. `replicas` has the ids under which this
-    process reads branches, by (repository, branch)."""
+    `say` is called with each report on changes, `ended` after the last report. `replicas` maps (repository,
+    branch) to the id by which the relay knows this process on that branch."""
 
     def __init__(
         self,

@@ -43,7 +43,8 @@ class SetTurn(NamedTuple):
 
 
 class EndTurn(NamedTuple):
-    """Ends this turn, unless another turn has begun meanwhile."""
+    """Ends `turn`, the piece of work that an AI agent has named. If another turn has begun meanwhile, the
+    message has no effect."""
 
     turn: str
 

@@ -197,8 +197,8 @@ class _Agent:
             follower.hang_up_later()  # its thread ended since the request was answered; the client asks again
 
     def unfollow(self, request: Request, follower: Follower) -> None:
-        """Handle that a client which received events has disconnected: end its look or edit. A folder that
-        lost its last follower is no longer watched, unless it is detached."""
+        """Clean up after a client that received events and has disconnected: end its look, or its editing of
+        a text. A folder that no client follows any more is no longer watched, unless it is detached."""
         with self._lock:
             look = self._looks.pop(follower, None)
         if look is not None:
@@ -320,8 +320,8 @@ class _Agent:
         place.put_folders(self._root, place.PAUSED, paused)
 
     def _forget_folder(self, watched: WatchedFolder, why: str) -> None:
-        """Remove a folder whose thread has ended. The clients that edit its texts are disconnected, so that
-        they connect again."""
+        """Remove a watched folder whose thread has ended. Clients that edit texts of this folder are
+        disconnected; they then connect again."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]

@@ -35,8 +35,8 @@ ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by reques
 
 
 class FolderRounds:
-    """Rounds of a watched folder: in each, the agent locks the folder for at most ROUND seconds and works on
-    it. `svc.agent.folder.WatchedFolder` runs them."""
+    """Does the work of a watched folder in rounds. In each round the agent has the folder locked, for at most
+    ROUND seconds. `svc.agent.folder.WatchedFolder` starts the rounds."""
 
     def __init__(self, state: FolderState, texts: OpenTexts, join: Callable[[Line], None]) -> None:
         """`join` is called with the connection to the server whenever the parameters for opening the folder's
@@ -45,8 +45,9 @@ class FolderRounds:
         self._cap_from: tuple[object, ...] = ()  # what the size cap of a file was computed from
 
     def run(self) -> None:
-        """Lock the folder and handle its queue: answers, received frames, and saves. The round ends when
-        nothing is left, when ROUND seconds have passed, or when another process wants the lock."""
+        """Do one round: lock the folder, then handle what is queued (answers and changes from the server, and
+        saves). The round ends when nothing is left, when ROUND seconds have passed, or when another process
+        wants the lock."""
         state = self._state
         until, work = time.monotonic() + ROUND, state.work
         with state.owning.round() as copy:
@@ -84,7 +85,8 @@ class FolderRounds:
         self._cap_from = now
 
     def _step(self, copy: WorkingCopy) -> bool:
-        """Do one piece of work. Returns False when nothing is left."""
+        """Do the next piece of work of this round, such as storing an answer or sending saved files. Returns
+        False if there is no work left."""
         state = self._state
         if state.answers:
             self._record(copy, *state.answers.pop(0))
@@ -142,8 +144,8 @@ class FolderRounds:
 
     @contextmanager
     def _resend_later(self, paths: Iterable[str]) -> Iterator[None]:
-        """A context for sending the state of these paths. If an error ends the context, the paths are noted,
-        and the next round sends their state."""
+        """A context in which the files `paths` are sent to the server. If an error ends the context, the
+        paths are noted, and the next round sends these files."""
         held_paths = list(paths)
         try:
             yield
@@ -225,8 +227,8 @@ class FolderRounds:
             self._state.work.buffers.authors[change.path] = change.who
 
     def _write_received(self, copy: WorkingCopy) -> bool:
-        """Write received changes to the folder. Returns whether fewer paths than before wait for a received
-        change to be written."""
+        """Write the changes that others made to the files of the folder. Changes that cannot be written yet
+        wait. Returns whether fewer changes wait than before."""
         state = self._state
         before = len(state.work.frames.paths)
         with marking(copy, needed=False):
@@ -259,8 +261,8 @@ class FolderRounds:
         state.tell(copy, again)
 
     def _update_channel(self, copy: WorkingCopy) -> None:
-        """Set the state's `channel_parameters`, with which the folder's channel is opened, from the record.
-        If they changed, join the connection again."""
+        """Compute the parameters for opening the folder's channel, and store them as `channel_parameters`. If
+        the replica or the branch has changed, the channel is opened again."""
         state = self._state
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             state.channel_parameters = None
@@ -323,8 +325,8 @@ def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
 
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
-    """Return the recorded text of the path. None if the path has no text, or a text of more than LINED_BYTES
-    bytes."""
+    """Return the text that the file at `path` had when svc last read or wrote it. Returns None if the file is
+    not text, or has more than LINED_BYTES bytes."""
     entry = copy.entries.get(path) if is_utf8(path) else None
     if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
         return None

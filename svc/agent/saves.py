@@ -91,7 +91,7 @@ class SaveDetector:
         self._report_changes()
 
     def _report_changes(self) -> None:
-        """Report changes seen by watchfiles."""
+        """Report saves that the library watchfiles has seen, until the detector is closed."""
         from watchfiles import Change, watch
 
         self._ready.set()

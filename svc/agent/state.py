@@ -39,8 +39,8 @@ class SentBatch(NamedTuple):
 
 
 class FolderState:
-    """The state of one watched folder, used only by its thread. `say_to` is called with each event that the
-    followers are told."""
+    """The state of one watched folder. Only the folder's thread uses it. `say_to` is called with each event
+    for the clients that follow the folder."""
 
     def __init__(
         self,
@@ -95,7 +95,8 @@ class FolderState:
 
     @property
     def unsent(self) -> bool:
-        """Whether queued updates exist that may be sent now and were not yet sent over the socket."""
+        """Whether there are updates to send over the socket now. That is not so while the last batch is
+        unanswered, or after the relay has refused updates because the branch is protected."""
         return self.flying > 0 and self.out is None and time.monotonic() >= self.barred
 
     @property
@@ -130,7 +131,8 @@ class FolderState:
             self.line.retry()
 
     def send_last_position(self) -> None:
-        """Tell others the file and line of the last save, once the channel is open."""
+        """Tell the other people on the branch which file and line this user saved last. Does nothing while
+        the channel is not open."""
         if self.last_save is not None and self.line is not None:
             path, line = self.last_save
             if self.line.send_position(self.channel, path, line, self.turn):
@@ -160,8 +162,8 @@ class FolderState:
         )
 
     def tell(self, copy: WorkingCopy, done: Done) -> None:
-        """Tell the followers the result of a step: which files were merged, renamed, left out, or are in
-        conflict."""
+        """Tell the clients that follow the folder what a piece of work did: which files were merged, renamed,
+        left out, or are in conflict."""
         self.say_merged({path: self.work.buffers.authors.get(path) for path in done.merged}, done.conflicts)
         for old, new in done.moved:
             self.say("renamed", path=terminal_safe(old), to=terminal_safe(new))
@@ -180,8 +182,8 @@ class FolderState:
     def say_merged(
         self, merged: Mapping[str, str | None], conflicts: Iterable[Conflicting | ConflictCopy]
     ) -> None:
-        """Tell the followers the merged files and the conflicts. `merged` maps each path to the other author,
-        or to None if the author is unknown."""
+        """Tell the clients that follow the folder which files were merged and which are in conflict. `merged`
+        maps each path to the person whose edits were merged in, or to None if that person is unknown."""
         for path, by in merged.items():
             self.say("merged", path=terminal_safe(path), by=by or "")
         for clash in conflicts:

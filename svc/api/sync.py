@@ -92,8 +92,9 @@ class SyncSocket:
         self._socket = socket
 
     def subscribe(self, repo_id: str, since: int | None = None) -> None:
-        """Request the events of a repository that follow the position `since`. If it is None, only new events
-        are sent. The server answers with Subscribed, Resync or Hidden."""
+        """Request the events of a repository after the number `since` in the event log. If `since` is None,
+        only new events are sent. The server first answers with `Subscribed`. Or it answers with `Hidden` if
+        the user may not see the repository, or `Resync` if events after `since` are no longer there."""
         self._say(Subscribe(repo_id=repo_id, since=since))
 
     def unsubscribe(self, repo_id: str) -> None:
@@ -126,10 +127,10 @@ class SyncSocket:
         self._say(Close(channel=channel))
 
     def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
-        """Send updates under the number `id`. The server answers with Answers or Refused, which repeat this
-        number. Raises TooLarge, without sending, if the batch is too large for the socket and must be sent as
-        a request. If the connection was lost, send the batch again: the relay applies each update only
-        once."""
+        """Send updates under the number `id`. The server repeats this number in its answer, which is
+        `Answers`, or `Refused` if it carried out none of them. Raises TooLarge, without sending, if the batch
+        is too large for the socket; then send it by an HTTP request. After a lost connection, send the batch
+        again: the relay applies each update only once."""
         text = _encode(Updates(channel=channel, id=id, batch=batch))
         if len(text) > SOCKET_MESSAGE:
             raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")

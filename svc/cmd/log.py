@@ -82,13 +82,15 @@ def log(
     A..B lists the seals that B has and A lacks. HEAD is the last seal of this folder, and HEAD~2 the seal two
     before it. A word that can mean both a REF (a branch, tag or seal) and a file means the REF. --path always
     names a file. If neither a REF nor a PATH is given, this folder's branch is listed. Patterns such as
-    '*.py' name files of the newest seal. --json files lists the changed files of each seal, like -p and
-    --stat. Without one of these three options the field `files` is null. A TIME is a day (2026-03-01,
-    yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w), and means the time of sealing.
+    '*.py' name files of the newest seal.
+
+    -p, --stat and --json files show the changed files of each seal. Without one of them the field `files` is
+    null. A TIME is a day (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago',
+    2w). It is compared with the time at which a seal was made.
 
     Merged seals are listed, too, each before its ancestors. MERGED marks a merge, and --first-parent hides
     the merged seals. A squash or a rebase is listed in place of the seals that it replaced. With a PATH, a
-    merge is listed only if its version of PATH differs from the version on every side.
+    merge is listed only if its version of PATH differs from the versions in all its parents.
 
     Examples:
     svc log

@@ -32,11 +32,12 @@ def upgrade(
     """Upgrade this program, or only check
 
     The builds come from the server to which you are signed in, or that --server or SVC_SERVER names. The
-    server of the current folder is never used. The new file replaces this one only if its signature is
-    verified with a release key built into this program, its SHA-256 is right, and it prints its version. If
-    anything fails, the old file stays. The command refuses to run while another svc command or the watcher
-    runs. `verified` says whether this file is the server's build of its version, `signed` whether a trusted
-    key has signed the new build.
+    server of the current folder is never used. The new file replaces this one only if a release key built
+    into this program has signed it, its SHA-256 is right, and it prints its version. If anything fails, the
+    old file stays. The command refuses to run while another svc command or the watcher runs.
+
+    `verified` says whether the file of this program is identical to the build that the server has of this
+    version. `signed` says whether a trusted key has signed the new build.
 
     Examples:
     svc upgrade --check

@@ -24,12 +24,12 @@ _NAME = "__svc_answers__"
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The fields of a command's answer: its `columns`, and the members of `model`, which only `--json` and
-    the like can print.
+    """The fields that a command can print: its `columns`, and the members of `model`. The members of `model`
+    are printed only on request, as by `--json`.
 
     `table` has the columns for a terminal, if they differ from `columns`. `data` is False for a command that
-    prints only text. `own` is False for a command that prints the server's answer, whose fields svc does not
-    know."""
+    prints only text. `own` is False for a command that prints the server's answer unchanged. svc then does
+    not know which fields there are."""
 
     columns: tuple[Column, ...] = ()
     model: type | None = None

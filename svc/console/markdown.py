@@ -42,8 +42,9 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """Return the output for the marks at the end of the last piece. `following` is the character after
-        them and decides their meaning. The output is escape sequences, or the marks as plain text."""
+        """Return the output for the Markdown marks, such as `**`, at the end of the last piece of text.
+        `following` is the character after the marks and decides their meaning. The output is an escape
+        sequence for a colour, or the marks themselves if they have no meaning there."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""
@@ -70,8 +71,8 @@ class MarkdownStream:
         return _PLAIN + (_BOLD if self._bold or self._heading else "")
 
     def _line_end(self) -> str:
-        """Return the output for the end of a line. If a heading, inline code or the closing line of a code
-        block ends there, it begins with an escape sequence that ends the colour. A newline follows."""
+        """Return the output for the end of a line. If a coloured text ends with the line (a heading, inline
+        code or a code block), the output switches the colour off before the newline."""
         closed = self._heading or self._code or (not self._fenced and self._line.lstrip().startswith(_FENCE))
         self._heading = self._code = False
         self._line = ""

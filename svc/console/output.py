@@ -118,10 +118,11 @@ class Out:
         drawn: bool = False,
     ) -> None:
         """Print the fields of one struct or dict, one below the other. `model` is a struct whose members
-        `--json` can print, too. `body` is text that is printed below the fields, on a terminal only. `drawn`
-        says that `body` is already escaped and coloured. `text` is the name of the member from which `body`
-        was made. In a pipe and in data, where `body` is not printed, that member is printed as a field. ""
-        means that there is no such member."""
+        `--json` can print, too.
+
+        `body` is a text that is printed below the fields, on a terminal only. `drawn` says that `body` is
+        already escaped and coloured. `text` names the member that `body` was made from, or is "" if there is
+        none. Where `body` is not printed, in a pipe and with `--json`, this member is printed as a field."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -143,10 +144,12 @@ class Out:
         model: type | None = None,
         value: str | None = None,
     ) -> None:
-        """Print the result of a change: on a terminal `sentence`, with `--json` the changed `item`. In a pipe
-        `value` is printed, and the sentence goes to stderr. If `value` is None, the sentence itself is
-        printed in the pipe. If `value` is "", nothing is printed there. If the answer cannot be shown, a note
-        says so instead of an error, because a script that sees the command fail would repeat the change."""
+        """Print the result of a change: on a terminal the `sentence`, with `--json` the changed `item`. In a
+        pipe `value` is printed, and the sentence goes to stderr. If `value` is None, the sentence itself is
+        printed in the pipe; if it is "", nothing is.
+
+        If the result cannot be printed, a note says so, but no error is raised. A script that sees an error
+        would repeat the change."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()
@@ -175,7 +178,8 @@ class Out:
         self.flush()
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
-        """Print one struct or dict at once as a line of JSON. Used by commands that print while they run."""
+        """Print one struct or dict as a line of JSON, and flush. For commands that print events while they
+        run."""
         chosen = select.select_fields(self.format, _names(columns), self._fields(columns, model))
         value = _fields(_record(item), columns, chosen)
         if self.format.template is not None or self.format.jq is not None:
@@ -228,8 +232,8 @@ class Out:
         self.fail(self.format_error(error))
 
     def format_error(self, error: SvcError) -> str:
-        """Return the sentence of an error for the user. If the error has a member `…_at` and the sentence
-        contains its time, that time is formatted as elsewhere: `2 h ago` on a terminal."""
+        """Return the sentence of an error for the user. Times in the sentence are formatted for the output,
+        such as `2 h ago` on a terminal. (They are the members of the error whose names end in `_at`.)"""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:

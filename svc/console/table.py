@@ -25,12 +25,12 @@ STATES = {  # colours that repeat what the word says
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One field of a list or record. `get` computes the field's value from the record. If it is None, the
+    """One field of a list or record. `get` computes the field's value from a record. If `get` is None, the
     value is the record's member `name`.
 
     `kind` says how the value is formatted for people. Values of the kind `name` are never cut, because users
-    type them again. On a narrow terminal, columns with the highest number `spare` are dropped first. A column
-    with 0 is never dropped."""
+    copy them into other commands. On a narrow terminal, columns with the highest number `spare` are dropped
+    first. A column with 0 is never dropped."""
 
     name: str
     get: Callable[[Record], Any] | None = None
@@ -97,10 +97,12 @@ def align_rows(
     left_out: Callable[[list[str]], None] = lambda _headers: None,
 ) -> Iterator[str]:
     """Yields a header and the lines of each record, fitted into `width` characters. To make them fit, ids and
-    times are shortened, columns with a `spare` number are dropped, and texts are cut. Values of the kinds
-    `code` and `name` are never cut but continue on the next line. A column that is empty in every record is
-    dropped, too. `left_out` is called with the headers of columns dropped for lack of space. `tint(text,
-    colour)` colours a state."""
+    times are shortened, texts are cut, and columns that may be dropped (`Column.spare`) are dropped. Values
+    of the kinds `code` and `name` are never cut but continue on the next line. A column that is empty in
+    every record is dropped, too.
+
+    `left_out` is called with the headers of the columns that were dropped for lack of space. `tint(text,
+    colour)` returns a text in a colour."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
@@ -123,8 +125,8 @@ class _Table:
         self._measure()
 
     def fit(self) -> list[str]:
-        """Narrow columns, and drop the ones with the highest `spare`, until the table fits. Returns the
-        headers of the dropped columns."""
+        """Make the columns narrower, and drop columns if needed, until the table fits. Columns with the
+        highest number `spare` are dropped first. Returns the headers of the dropped columns."""
         self._cut("line", LINE_ROOM)
         if self._excess_width():
             self._shorten()
@@ -172,8 +174,8 @@ class _Table:
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
     def _is_crowded(self) -> bool:
-        """Return whether a column must be dropped. That is so if the table is too wide, or if a column of the
-        kind `code` would get less than CODE_ROOM characters."""
+        """Return whether a column must be dropped because the table is too wide. A table with a column of the
+        kind `code` may also narrow that column first, but not to less than CODE_ROOM characters."""
         over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
@@ -206,7 +208,7 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
-        """Return the indexes of the columns of the kind `code`."""
+        """Return the positions of the columns that show code (the kind `code`)."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:

@@ -264,8 +264,8 @@ def _create(
 
 
 def _record(copy: WorkingCopy, batch: list[_WrittenFile], rows: dict[str, FrontierRow]) -> Iterator[Stat]:
-    """Store the record's entries of the written files. Yields the stats that were taken right after
-    writing."""
+    """Store entries for the written files in the folder's record. Yields, for each file, the stat (size,
+    times and so on) that was taken right after writing."""
     now = time.time_ns()
     with copy.db.step():
         copy.save_all(_entry(item, rows.get(item.path)) for item in batch)

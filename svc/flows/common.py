@@ -85,8 +85,9 @@ def moved_back_words(copy: WorkingCopy) -> str:
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
-    """Withdraw the unanswered updates whose change is no longer in the folder. Returns the paths of those
-    updates that the relay had already received. The caller must call `begin` afterwards."""
+    """Withdraw the updates that were sent but not answered, and whose change is no longer in the folder.
+    Returns the paths of those that the relay had already received. The caller must call `begin`
+    afterwards."""
     try:
         return sorted(withdraw(copy).arrived)
     except BranchProtected:
@@ -165,9 +166,9 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
-    """Return the changes of a seal, taken from the recorded state of the branch. On a branch without unsealed
-    edits, that state has the same files as the seal. Returns None if its files do not match the seal's signed
-    digest, or cannot be compared."""
+    """Return the files that a seal changed. They are taken from the state of the branch in the record, which
+    has the same files as the seal if there are no unsealed edits. Returns None if these files do not match
+    the digest in the seal, or cannot be compared."""
     if copy.last_seal is None or unsealed_authors(copy) or payload.tree_key_id != copy.db.text("tree_key_id"):
         return None
     changes = copy.db.frontier_since_seal()
@@ -234,9 +235,9 @@ Folder = Literal["", "theirs", "mine"]
 class ConflictCopy(msgspec.Struct, frozen=True):
     """A conflict copy: the local version of `path` was moved to the file `kept_as`.
 
-    `lines` and `kept_lines` are the numbers of the conflicting lines in the two texts. `by` is the handle of
-    the other version's author, if known. `deleted` says that the branch has no file at the path. `folder`
-    says which side has a folder at the path: `mine`, `theirs`, or "" for neither."""
+    `lines` and `kept_lines` are the numbers of the conflicting lines in the file and in the copy. `by` is the
+    handle of the person who made the other version, if known. `deleted` says that the branch has no file at
+    `path`. `folder` says which side has a folder there: `mine`, `theirs`, or "" for neither."""
 
     path: str
     kept_as: str

@@ -42,9 +42,9 @@ class Executable(msgspec.Struct):
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
     """A context for writing files and then setting their executable bits (`mark`). If the process is killed
-    inside the context, a note in the record makes the next command set the missing bits. `needed` is False if
-    `.svc.yaml`, which lists the executable files, is not among the files to write. Then, if the present
-    `.svc.yaml` lists no files, no note is made."""
+    inside the context, the next command sets the missing bits; a note in the record says so. The note is not
+    needed if `.svc.yaml` lists no executable files and is not written itself. `needed` is False if
+    `.svc.yaml` is not written."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)

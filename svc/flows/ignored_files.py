@@ -25,7 +25,8 @@ COMPARED = "git_index"  # meta: the index of git that was compared with the rule
 
 class IgnoredFile(msgspec.Struct, frozen=True):
     """An ignored file or folder. The path of a folder ends in `/`. `rule` is the rule that ignores it. `keep`
-    is the line for `.svcignore` that would include it again, or "" if the rule is in `.svcignore` itself."""
+    is the line to add to `.svcignore` so that the file is no longer ignored. It is "" if the rule is in
+    `.svcignore` itself, where the rule can be deleted."""
 
     path: str
     rule: str
@@ -69,8 +70,9 @@ def _ignored_in(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) ->
 
 
 def _ignored_below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
-    """Yields the ignored files and folders in the folder `name`, which is in the open folder `fd`. `path` is
-    its path from the root, and `scope` has the rules for it. Yields nothing if it cannot be opened."""
+    """Yields the ignored files and folders below the folder `name`. The folder that contains it is open as
+    `fd`. `path` is its path from the root, and `scope` has the ignore rules that apply there. Yields nothing
+    if the folder `name` cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:

@@ -93,9 +93,9 @@ def push(
     dry_run: bool = False,
     agreed: Agreed = lambda removed, tree: None,
 ) -> PushResult:
-    """Send every change of the folder, and seal the branch with `message`. `agreed` is called before many
-    files are removed. With `dry_run`, the result and the errors up to the seal are the same, but nothing
-    changes and `agreed` is not called.
+    """Send every change of the folder, and seal the branch with `message`. Before many files are removed,
+    `agreed` is called. With `dry_run`, the result is computed and the same errors are raised, but nothing is
+    sent or sealed, and `agreed` is not called.
 
     Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks. Raises
     Conflict if others keep changing the same files, and NotSealed if another seal came first. Raises
@@ -220,10 +220,13 @@ def _require_merged(copy: WorkingCopy) -> None:
 def _send_round(
     copy: WorkingCopy, result: PushResult, delete: bool, typed: Collection[str], moved: Counter[str]
 ) -> tuple[set[str], set[str]]:
-    """Send changes until nothing is left. Returns the paths that must be pulled first and, of these, the
-    paths whose files changed in the folder while they were read. With `delete`, removals are sent, too.
-    `typed` are the paths whose edits are sent as typed edits, which the relay accepts whatever others have
-    changed. `moved` counts for each text how often others changed it meanwhile."""
+    """Send the changes of the folder, again and again until all are sent or must wait for a pull. Returns the
+    paths that must be pulled first and, of these, the paths whose files changed in the folder while they were
+    read.
+
+    With `delete`, removals are sent, too. `typed` are the paths whose edits are sent as typed edits, which
+    the relay accepts whatever others have changed. `moved` counts, for each text, how often others changed it
+    meanwhile."""
     lost: set[str] = set()
     unread: set[str] = set()
     costly: list[str] = []
@@ -246,7 +249,8 @@ def _send_round(
 
 
 def _pending(copy: WorkingCopy, sent: SendResult) -> bool:
-    """Return whether an edit that the relay has accepted has further parts that must be sent."""
+    """Return whether a file has further edits to send, after the relay has accepted the edits that were
+    sent."""
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 

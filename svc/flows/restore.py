@@ -26,8 +26,8 @@ class RestoreResult(msgspec.Struct):
 
     `paths` are the written files. `removed` are files of the branch that the seal lacks. `kept` are new
     files, which stay. `trash` is the folder with the replaced files, or None if there are none. `on_the_way`
-    are paths with an edit that an earlier command began to send but that the folder no longer has. The caller
-    withdraws these edits (`take_back`)."""
+    are the paths of edits that an earlier command has sent without getting an answer, and that the restore
+    has undone. The caller withdraws these edits (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)

@@ -36,8 +36,8 @@ WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class FolderStatus(msgspec.Struct):
-    """The comparison of the folder, its last seal and the branch. Paths are grouped by how a push treats
-    them."""
+    """The differences between the folder, its last seal and the branch. Paths are grouped by what a push does
+    with them."""
 
     repo: str  # OWNER/NAME
     branch: str  # that the folder is linked to
@@ -74,8 +74,9 @@ class FolderStatus(msgspec.Struct):
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> FolderStatus:
     """Compare the folder, its last seal and the branch. With `show_ignored`, ignored files are listed, too.
-    Only the cache of file stats is written. The server is asked during the scan. If it has not answered
-    WAIT_SECONDS after the scan, the result is marked as offline."""
+    The folder is not changed, nor is its record, except for the stored times and sizes of files. The server
+    is asked during the scan. If it has not answered WAIT_SECONDS after the scan, the result is marked as
+    offline."""
     now = None if offline or copy.repo.shown_seal else BackgroundCall(copy.transport.ref)
     scan = copy.scan(lean=True)
     last, changed, new, removed = changes_since_last_seal(copy, scan)
@@ -110,9 +111,9 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 
 
 def _leave_out(copy: WorkingCopy, scan: Scan, result: FolderStatus, unseen: list[str]) -> None:
-    """Remove from the result what a push would not send. Files over a size cap move from `changed` and `new`
-    to `skipped`. Files that are missing in the folder, but stay on the branch because svc cannot send what is
-    in their place, are taken out of `removed`."""
+    """Move the changes that a push would not send out of the lists of changes in `result`. Files over a size
+    cap move from `changed` and `new` to `skipped`. A missing file is taken out of `removed` if something that
+    svc cannot send, such as a link, is in its place."""
     excluded = find_unsendable(copy, scan, result.changed, result.new, result.removed)
     result.skipped += excluded.over.values()
     result.changed = [path for path in result.changed if path not in excluded.over]

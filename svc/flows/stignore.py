@@ -51,8 +51,8 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_meet(negated: Rule, other: Rule) -> bool:
-    """Return whether a file may match both patterns. If `negated` is not a plain name, this cannot be
-    computed and the result is True."""
+    """Return whether a file may match both the rule `negated`, which begins with `!`, and the rule `other`.
+    If wildcards make that impossible to compute, the result is True."""
     if other.negated:
         return False
     body = negated.pattern.strip("/")

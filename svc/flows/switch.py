@@ -28,8 +28,8 @@ from svc.flows.pull import Mode, PullResult, discard, pull
 
 class Target(msgspec.Struct, frozen=True):
     """The target of a switch. `transport` sends the requests about the target. `key` is None if the user may
-    only read. `seal` is set if the target is a seal to show; `branch` is then the branch to return to
-    later."""
+    only read. `seal` is None if the target is a branch. Otherwise the folder shows this seal, and `branch` is
+    the branch to which a later switch can return."""
 
     branch: str
     transport: Transport
@@ -39,8 +39,8 @@ class Target(msgspec.Struct, frozen=True):
 
 class SwitchResult(msgspec.Struct):
     """The result of a switch. `pulled` is the result of pulling the target. `trash` is the folder to which
-    `--force` moved edited files. `carried` are edited files that were kept. `warning` is a sentence if the
-    old branch was deleted, else ""."""
+    `--force` moved edited files, or None. `carried` are edited files that were kept. `warning` is a sentence
+    if the branch that the folder was on was deleted, else ""."""
 
     branch: str
     pulled: PullResult
@@ -113,9 +113,10 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
-    """Prepare the folder for a switch if its old branch no longer exists. The record is set back to the last
-    seal. Later edits are kept with `plain`, which raises LocalEdits if that is impossible, or moved to the
-    trash with `force`. Returns the trash folder (or None), and the edited files that are kept."""
+    """Prepare the folder for a switch if its old branch was deleted or is protected. Its record is set back
+    to the last seal. With the mode `plain`, edits since that seal are kept; if that is impossible, LocalEdits
+    is raised. With `force`, they are moved to the trash. Returns the trash folder (or None), and the edited
+    files that are kept."""
     scan = copy.scan()
     carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
@@ -123,8 +124,8 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Return, by path, an edit for every file that differs from the folder's last seal. Files that others
-    removed are left out."""
+    """Return, by path, how each file of the folder differs from the folder's last seal. Files that were
+    removed by others are left out."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.read_sealed()
     return {
@@ -138,8 +139,9 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Return the edited files if the switch can keep them all. It can if the target has each file as it was
-    before or after the edit. Raises LocalEdits if it cannot."""
+    """Return the edited files, if all these edits can be kept in a switch. An edit can be kept if the target
+    has the same version of the file, before or after the edit. Raises LocalEdits if some edits cannot be
+    kept."""
     if not edits:
         return []
     colliding = _colliding_edits(edits, _files_of(copy, target))
@@ -149,8 +151,8 @@ def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]
 
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Return, by path, an edit for every file that is new, edited or removed in the folder, if the relay has
-    not confirmed that change."""
+    """Return, by path, the changes of the folder that the relay has not confirmed: files that are new, edited
+    or removed."""
     edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
@@ -179,8 +181,9 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
 
 
 def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Return the paths of edited files that the target has with other content, and of new files at paths
-    where the target has something else. `there` has the BLAKE3 of the target's files by path."""
+    """Return the paths of the edits that a switch cannot keep. The target has another version of the edited
+    file, or has something else at the path of a new file. `there` has the BLAKE3 of each file of the target,
+    by path."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     paths = []

@@ -97,8 +97,8 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _head(front: str, stem: str) -> dict[str, object]:
-    """Return the members of the front matter. Raises Invalid if it is malformed. `stem` names the template in
-    errors."""
+    """Parse the front matter of a template, and return it as a dict. Raises Invalid if it is malformed.
+    `stem` is the name of the template in errors."""
     head = plain_yaml.load(front.encode(), f"the front matter of the template {terminal_safe(stem)}") or {}
     if not isinstance(head, dict):
         raise Invalid(f"the front matter of the template {terminal_safe(stem)} is no mapping")
@@ -117,8 +117,8 @@ def _words(value: object) -> tuple[str, ...]:
 def _read_templates(
     names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
 ) -> Iterator[Template]:
-    """Yields the templates in the first of FOLDERS that has any. `names` lists the names in a folder. `read`
-    returns the content of a file."""
+    """Yields the issue templates of the first folder in FOLDERS that has any. `names` is called with a folder
+    and returns the names in it. `read` is called with a path and returns the content of the file."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):

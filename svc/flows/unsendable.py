@@ -1,5 +1,5 @@
-"""Finds changes that a push does not send. One kind is files over a size cap. The other kind is removals of
-files whose place is taken by something that svc cannot send, such as a link."""
+"""Finds changes that a push does not send. These are changes of files over a size cap, and some removals. A
+removal is not sent if something that svc cannot send, such as a link, is now at the path of the file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from svc.flows.common import update_file_cap
 
 class Unsendable(NamedTuple):
     """Changes that a push does not send. `over` maps the path of each file over a size cap to the reason.
-    `kept` has the removals that are not sent. Each key is the path of something that svc cannot send, such as
-    a link. The value has the paths of the files whose place it took, which stay on the branch."""
+    `kept` has removals: each key is the path of something that svc cannot send, such as a link, and the value
+    has the paths of files that were there before. These files stay on the branch."""
 
     over: dict[str, Skipped]
     kept: dict[str, list[str]]

@@ -78,15 +78,15 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
 
 
 def _give_up(process: subprocess.Popen[bytes]) -> None:
-    """End a watcher that was started although another one was running. Otherwise it would take over as soon
-    as the other watcher stops."""
+    """End a watcher that this call has started while another watcher was running. Otherwise the new one would
+    take over when the other one stops."""
     process.terminate()
     process.wait()
 
 
 def stop(record: Path) -> WatcherInfo | None:
-    """End the watcher of a record, and wait for its end. Returns its description; None if none was running.
-    Raises NotWatchable if it does not answer."""
+    """End the watcher of the working copy with this record, and wait for its end. Returns the watcher's
+    description; None if no watcher was running. Raises NotWatchable if it does not answer."""
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")

@@ -188,7 +188,8 @@ def _document(response: httpx.Response) -> dict[str, Any] | None:
 
 
 def _escape_texts(value: Any) -> Any:
-    """A JSON value in which each text is escaped for a terminal and cut to DETAIL_CHARS characters."""
+    """Return a JSON value with all its texts escaped for a terminal, and cut to at most DETAIL_CHARS
+    characters."""
     if isinstance(value, str):
         return paths.terminal_safe(value[:DETAIL_CHARS])
     if isinstance(value, list):

@@ -58,18 +58,19 @@ class Bound:
                 self._on_idle()
 
     def _end(self) -> None:
-        """Call every attached function. Each ends the wait that it was attached for."""
+        """Call all functions that were registered with `attach`, which ends the calls under this bound."""
         with self._lock:
             cuts = list(self._cuts)
         for cut in cuts:
             cut()
 
     def _on_attach(self) -> None:
-        """Called, with the lock held, whenever a function is attached. Subclasses override this method."""
+        """A hook for subclasses: called whenever a function is registered with `attach`. The bound's lock is
+        held meanwhile."""
 
     def _on_idle(self) -> None:
-        """Called, with the lock held, when the last attached function is detached. Subclasses override this
-        method."""
+        """A hook for subclasses: called when no registered function is left. The bound's lock is held
+        meanwhile."""
 
 
 class Cancel(Bound):
@@ -161,8 +162,8 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attach_cut(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """A context for waiting. As soon as one of the bounds ends, `cut` is called, which must end the wait.
-    When the context exits, Stopped is raised if a bound has ended."""
+    """A context in which the thread waits for something. `cut` is called as soon as one of the bounds ends,
+    and must end that wait. When the context ends, Stopped is raised if a bound has ended."""
     for bound in bounds:
         bound.attach(cut)
     try:

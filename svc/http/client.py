@@ -54,9 +54,9 @@ CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer
 
 
 class Http:
-    """Sends requests to `origin` (http(s)://host[:port]), with the session `credential` if it is given.
-    `hold` is an optional function that is called with each change instead of sending it, and must raise an
-    exception."""
+    """Sends requests to `origin` (http(s)://host[:port]), with the session `credential` if it is given. If
+    the attribute `hold` is set, this function is called with each change instead of sending it. It must raise
+    an exception."""
 
     def __init__(
         self,
@@ -363,8 +363,9 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
-        """Return whether to sign the request with the user's device key. That is so if the server refused the
-        request because its token lacks the right, and the device key can sign the request instead."""
+        """Return whether to send a refused request again, signed with the user's device key. That is so if
+        the server refused it because the token allows only reading and talking, and a device key can sign it
+        instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None

@@ -52,9 +52,9 @@ class SocketHandle:
 
 
 class CountedStream(httpcore.NetworkStream):
-    """A connection whose bytes and waiting time are limited. They are counted anew for each request. The
-    bounds of the caller (`svc.http.bounds`) also end it. `works` is called while the server is silent, to ask
-    whether the server still works. If it is None, that is never asked."""
+    """A connection whose received and sent bytes and waiting time are limited. They are counted anew for each
+    request. A bound of the caller (`svc.http.bounds`) also ends the connection. `works` is called while the
+    server is silent, to ask whether the server still works. None means that the server is not asked."""
 
     def __init__(
         self, stream: httpcore.NetworkStream, works: Works | None = None, line: SocketHandle | None = None
@@ -73,7 +73,7 @@ class CountedStream(httpcore.NetworkStream):
             bound.attach(self._line.cut)
 
     def release(self) -> None:
-        """Detach the bounds of the last request from this connection."""
+        """Make this connection independent of the bounds that applied to its last request."""
         for bound in self._bounds:
             bound.detach(self._line.cut)
         self._bounds = ()

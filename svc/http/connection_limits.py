@@ -1,10 +1,12 @@
 """Limits on the time and bytes that a server can cost one connection.
 
-A timeout for each read would not stop a server that sends a byte now and then. So each request has these
-limits. The head of the answer, with the 1xx responses before it, must be complete at most HEAD_SECONDS after
-its first byte, and have at most HEAD_BYTES bytes. `silence` limits the wait for the first byte. For the
-request body and the rest of the answer, the waiting time is limited to WAIT_SECONDS in total, plus one second
-per SLOWEST_RATE bytes. With its framing (chunk sizes, extensions, trailers), an answer may be at most
+A timeout for each read would not stop a server that sends a byte now and then. So each request has limits in
+total. From its first byte on, the head of the answer must be complete within HEAD_SECONDS, and have at most
+HEAD_BYTES bytes; this includes 1xx responses before it. `svc.http.silence` limits the wait for the first
+byte.
+
+For the request body and the rest of the answer, the waiting time is limited to WAIT_SECONDS, plus one second
+for every SLOWEST_RATE bytes. With its framing (chunk sizes, extensions, trailers), an answer may be at most
 OVERHEAD times as long as its content."""
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class NoLimits(ConnectionLimits):
         return None
 
     def count_received(self, size: int, began: float, now: float) -> None:
-        """Count nothing."""
+        """Do nothing, because received bytes have no limit here."""
 
     def count_sent(self, size: int, began: float, now: float) -> None:
-        """Count nothing."""
+        """Do nothing, because sent bytes have no limit here."""

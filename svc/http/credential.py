@@ -8,9 +8,9 @@ from localstore.core.identity.keys import DeviceKey
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A capability token (base64url), and the key that it is bound to. The key signs the requests. `alone` is
-    a device key of the account. It signs requests that the token does not allow, and they are sent without
-    the token."""
+    """A capability token (base64url), and the key that it is bound to. The key signs the requests that are
+    sent with the token. `alone` is a device key of the account, or None. It signs requests that the token
+    does not allow; these are sent without the token."""
 
     token: str
     key: DeviceKey

@@ -49,8 +49,8 @@ def load_identity(home: Path) -> Identity:
 
 
 def store_identity(home: Path, device: DeviceKey) -> None:
-    """Store this device key and a new transport key in the file `device.json` of `home`, not in the
-    keyring."""
+    """Store this device key in the file `device.json` of the folder `home`, together with a new key for
+    decryption. The keyring is not used."""
     secrets = f"{b64u(device.seed)}.{b64u(TransportKey.generate().secret)}"
     mark_private(home)
     write_private(home / FILE, msgspec.json.encode(_KeyFile(v=1, id=device.id, kept="file", secrets=secrets)))

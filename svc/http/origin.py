@@ -26,7 +26,7 @@ def parse_origin(typed: str) -> str:
 
 
 def is_loopback(origin: str) -> bool:
-    """Return whether the address means this machine in every case."""
+    """Return whether the address is certain to mean this machine, whatever the network says."""
     try:
         host = urlsplit(origin).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or _is_loopback_address(host)
@@ -44,7 +44,8 @@ def _is_loopback_address(host: str) -> bool:
 
 def same_server(pinned: str, claimed: str) -> bool:
     """Return whether two addresses mean the same server. `pinned` is the address that this machine stored,
-    `claimed` one that a server states. All names of this machine are equal if the port is the same."""
+    `claimed` one that a server states. If both are names of this machine (such as localhost and 127.0.0.1),
+    only scheme and port must be equal."""
     if pinned == claimed:
         return True
     try:

@@ -11,8 +11,8 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 class Outgoing(msgspec.Struct):
     """A request before it is signed. `body` is bytes, or a function that is called for each attempt and
-    returns `length` bytes in pieces. `alone` says that the device key signs the request, without a token.
-    `may_have_arrived` says whether the server may have received an earlier attempt."""
+    returns `length` bytes in pieces. `alone` is True if only the device key signs the request and no token is
+    sent. `may_have_arrived` says whether the server may have received an earlier attempt."""
 
     method: str
     target: str

@@ -1,6 +1,5 @@
-"""The transport for httpx: httpcore's connection pool with connections that count time and bytes
-(`connection_limits`). httpx's own transport gives no access to its connections.
-"""
+"""Sends the requests of httpx over connections that count time and bytes (`connection_limits`). It uses the
+connection pool of httpcore, because httpx gives no access to its connections."""
 
 from __future__ import annotations
 

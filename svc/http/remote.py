@@ -103,7 +103,7 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 
 def list_inherited() -> tuple[int, ...]:
-    """Return the file descriptors that child processes must inherit. That is the link's descriptor, if there
-    is a link."""
+    """Return the file descriptors that child processes must inherit. In a session over SSH this is the socket
+    to the relay (the link). Otherwise there are none."""
     relay_link = link()
     return (relay_link.fd,) if relay_link is not None else ()

@@ -41,13 +41,13 @@ def read(
     works: Callable[[], bool],
     answering: bool = False,
 ) -> bytes:
-    """Wait for data and return it. Raises ServerSilent if the server does not work, ReadTimeout if the
-    request does not reach the server, and ConnectionLimitExceeded if the server works for WAIT_SECONDS
-    without answering.
+    """Wait for data from the server and return it. Raises ServerSilent if the server does not work,
+    ReadTimeout if the request does not reach it or the rest of an answer does not arrive. Raises
+    ConnectionLimitExceeded if the server works for WAIT_SECONDS without answering.
 
     `receive` is called with a number of seconds and waits that long for data. `unsent` returns the number of
-    bytes that have not left this machine. `works` asks the server whether it works. `answering` says that a
-    part of the answer's body has already arrived."""
+    bytes that have not left this machine. `works` asks the server, on another connection, whether it works.
+    `answering` says that a part of the answer's body has already arrived."""
     began = moved = monotonic()
     pending = unsent()
     while True:

@@ -225,8 +225,8 @@ class WebSocket:
 
 
 def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
-    """Open a WebSocket at `path` and return it. The bounds of this thread (`svc.http.bounds`) apply only
-    until it is open.
+    """Open a WebSocket at `path` and return it. Deadlines and cancels of this thread (`svc.http.bounds`)
+    apply while the WebSocket is being opened, but not later.
 
     Raises the errors of any request. Raises ServerMisbehaved if the server redirects, or does not open a
     WebSocket."""

@@ -125,8 +125,8 @@ _ARM64 = {
 
 class _Machine(NamedTuple):
     """The numbers of system calls on one kind of processor. `code` is the processor's number in seccomp
-    filters. The other members are numbers of system calls. `bounded` says whether calls from 0x40000000 on
-    belong to another kind of processor."""
+    filters. `refused` maps the names of forbidden system calls to their numbers. `bounded` says whether
+    numbers from 0x40000000 on belong to a second numbering (x32), and must be forbidden."""
 
     code: int
     refused: dict[str, int]

@@ -28,9 +28,9 @@ OWN = (*OF_ONE_COMMAND, "SVC_HOME")
 
 
 class Programs:
-    """Runs programs for the agent of the SVC_HOME `root`. Several threads may use it at once. `environment`
-    has the environment variables for the programs. If it is None, the programs get the variables of this
-    process, except those that are meant for one command of svc or name its SVC_HOME."""
+    """Runs the programs of the agent that serves the SVC_HOME `root`. Several threads may call it at once.
+    `environment` has the environment variables for the programs. If it is None, the programs inherit the
+    variables of this process, without those that apply to a single svc command and without SVC_HOME."""
 
     def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()
@@ -40,13 +40,13 @@ class Programs:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment variables of the programs, except SVC_HOME."""
+        """The environment variables for the programs, without SVC_HOME, which `run` adds."""
         if self._environment is not None:
             return self._environment
         return {name: value for name, value in os.environ.items() if name not in OWN}
 
     def close(self) -> None:
-        """End the running programs. Later calls of `run` start none."""
+        """End the running programs. `run` starts no programs afterwards."""
         self._closing = True
 
     def run(
@@ -58,8 +58,8 @@ class Programs:
         hung_up: HungUp,
         on_errors: Callable[[bytes], None] | None = None,
     ) -> bytes:
-        """Run `python -m MODULE WORDS` with `given` as its input, and return its output. `on_errors` is
-        called while the program runs, with all its error output so far, whenever there is more. Raises
+        """Run `python -m MODULE WORDS` with `given` as its input, and return its output. Whenever the program
+        writes to stderr, `on_errors` is called with everything that it has written there so far. Raises
         Cancelled if the client has disconnected. Raises ClientError, with the end of the error output, if the
         program failed."""
         while not self._slots.acquire(timeout=LOOK_SECONDS):

@@ -1,6 +1,6 @@
-"""The commands of `invoke`. A command of svc that is not listed here is called by its words, joined with
-underscores: `issue list` is `issue_list`. `svc.cmd.frame.invoked` runs such commands, and their category is
-System."""
+"""The commands of `invoke`, in categories. A command of svc that is not listed here is in the category
+System. It is called by its words, joined with underscores: `issue list` is `issue_list`.
+`svc.cmd.frame.invoked` runs it."""
 
 from __future__ import annotations
 

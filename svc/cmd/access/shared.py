@@ -34,9 +34,11 @@ def find_named(
     state: str = "open ",
 ) -> T:
     """Return the item that the user means by the word `typed`. The word is the beginning of the item's id, or
-    one of its other names; "" means the only item. `names` returns the id of an item, then its other names.
-    `what` (the kind of item), `state` and `see` (a command that lists the items) are words for the errors.
-    Raises NotFound if no item matches, UsageError if several do."""
+    another name of the item. If it is "", there must be only one item. `names` returns the id of an item,
+    then its other names.
+
+    The other parameters are words for the errors: `what` is the kind of item, `state` an adjective before it,
+    and `see` a command that lists the items. Raises NotFound if no item matches, UsageError if several do."""
     every = list(items)
     word = typed.removeprefix("@").lower()
     matching = [item for item in every if not word or _is_named(word, names(item))]

@@ -1,4 +1,4 @@
-"""`svc auth key …`: API keys, which programs of yours check."""
+"""`svc auth key …`: API keys, which a program of the user accepts from its own users."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def rotate(
 ) -> None:
     """Give an API key a new secret
 
-    The old secret becomes invalid at once, or after the seconds of --overlap. Secrets from before the old one
-    become invalid now. The new secret is printed only this once.
+    The old secret becomes invalid at once, or after the seconds of --overlap. A secret that an earlier
+    rotation replaced becomes invalid now. The new secret is printed only this once.
 
     Examples:
     svc auth key rotate 0198c0de --overlap 3600

@@ -128,9 +128,9 @@ def view(
 def history(ctx: Ctx, id: Id, limit: Limit = 30) -> None:
     """List the changes of a document
 
-    The newest change comes first. `base` is the version that was edited. It is smaller than `number - 1` if
-    others changed the document meanwhile. Old changes are joined into one change, whose `first` is the number
-    of the oldest of them.
+    The newest change comes first. `base` is the number of the newest change that the author had seen. If it
+    is smaller than `first - 1`, others changed the document meanwhile. Old changes are joined: `number` is
+    then the number of the newest of them, and `first` that of the oldest.
 
     Examples:
     svc doc history 0198c0de

@@ -80,8 +80,8 @@ def _others_wrote(old: Document, new: Document) -> bool:
 
 def _draft(ctx: Ctx, old: Document) -> AbstractContextManager[Path]:
     """A context that yields a file with the content of a document, for the editor. If an error ends the
-    context, the file with the user's text is kept. The sentence of the error, or else a note, says where that
-    file is."""
+    context, the file is kept with what the user wrote. Its path is added to the error's sentence, or printed
+    as a note."""
 
     def say_where(file: Path, error: BaseException) -> None:
         where = f"what you wrote is in {file}"

@@ -212,8 +212,8 @@ def function_of(path: str) -> Callable[..., None]:
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
-    """Raise UsageError if `--template` was given a name instead of a format. In gh the option of that name
-    chooses an issue template, for which svc has `--from-template`."""
+    """Raise UsageError if the user typed `--template NAME`, as for gh, to choose an issue template. In svc
+    `--template` formats the answer, and `--from-template` chooses an issue template."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
         label = terminal_safe(template[:100])
         raise UsageError(

@@ -142,10 +142,12 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields what this machine has listed of the folder's repository. If `numbers` is True, yields (number,
-    title) of its issues and proposals, newest first, else (name, description) of its labels. `proposals` says
-    that the command is about proposals; in the folder of a fork, what is listed of the fork's parent is then
-    yielded instead."""
+    """Yields completions from what this machine has listed of the folder's repository. With `numbers`, they
+    are (number, title) of its issues and proposals, newest first; otherwise (name, description) of its
+    labels.
+
+    `proposals` says that the command is about proposals. In the folder of a fork, the completions then come
+    from the repository that was forked."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall

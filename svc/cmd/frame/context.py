@@ -56,12 +56,14 @@ class Ctx(typer.Context):
 
     @property
     def repo(self) -> Repo:
-        """The repository, for a command that changes it. It is looked up with the user's session."""
+        """The repository that the command is about, looked up with the user's session. For commands that
+        change the repository."""
         return self.obj.repo(lambda: self.obj.api)
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository, for a command that also works without a session."""
+        """The repository that the command is about. For commands that only read it, and therefore also work
+        without a session."""
         return self.obj.readable_repo
 
     def branch_of(self, repo: Repo) -> str:

@@ -12,10 +12,12 @@ from svc.flows.place.unheld import seals_held_by
 
 
 def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
-    """Prepare the deletion of a branch or tag. Stores the ids of the seals that are on no other branch or
-    tag, and asks for confirmation unless `ask` is False. Returns the command that creates the branch or tag
-    again; "" if all its seals are on another branch or tag. Raises NotFound if the branch or tag does not
-    exist."""
+    """Ask for confirmation before a branch or tag is deleted, if some of its seals are on no other branch or
+    tag. With `ask` False, nothing is asked. The ids of these seals are stored on this machine, so that they
+    can still be found.
+
+    Returns the command that creates the branch or tag again, or "" if no seal would be lost. Raises NotFound
+    if the branch or tag does not exist."""
     alone = seals_held_by(ctx.obj, repo, kind, name)
     if not alone:
         return ""

@@ -66,7 +66,8 @@ class _Screen(io.TextIOWrapper):
 
 
 class _Followed(io.BytesIO):
-    """Collects output, and also writes its first RESPONSE_BYTES bytes to stderr at once."""
+    """A buffer that collects output. Its first RESPONSE_BYTES bytes are also written to stderr
+    immediately."""
 
     def write(self, output: ReadableBuffer, /) -> int:
         if self.tell() < RESPONSE_BYTES:
@@ -100,9 +101,9 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Return the parameters of the command at `path`, such as `issue list`, by name. An option has its name
-    on the command line, without leading dashes and with underscores for dashes. If an argument has the same
-    name as an option, the option has its Python name."""
+    """Return the parameters of the command at `path`, such as `issue list`, by the names that `invoke` uses.
+    For an option the name is its spelling, without leading dashes and with underscores for dashes. If an
+    argument already has that name, the option has its name in the Python function instead."""
     params = build(path).own_params
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
@@ -232,8 +233,9 @@ def _texts(name: str, value: Any, many: bool) -> list[str]:
 
 
 def _data(output: io.TextIOWrapper, is_data: bool) -> Any:
-    """Return the output of a command. If `is_data` is True, it is decoded from JSON or lines of JSON, else it
-    is returned as text. Raises UsageError for more than RESPONSE_BYTES bytes."""
+    """Return the output of a command. If `is_data` is True, the output is decoded as one JSON value, or as
+    one value for each line. Otherwise it is returned as text. Raises UsageError for more than RESPONSE_BYTES
+    bytes."""
     output.flush()
     raw = bytes(output.buffer.getvalue())  # type: ignore[attr-defined]
     if len(raw) > RESPONSE_BYTES:

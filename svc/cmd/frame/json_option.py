@@ -17,12 +17,12 @@ def with_fields(
     *,
     leading: bool = False,
 ) -> list[str]:
-    """Return these words, with `--json FIELDS` written as `--json=FIELDS`, and `--json` without fields as
-    `--json=`.
+    """Return the words of a command line with the option `--json` joined to its value: `--json FIELDS`
+    becomes `--json=FIELDS`. If no value follows, it becomes `--json=`.
 
-    `params` are the options of the command. `is_fields` is called with the word after `--json` and the number
-    of other arguments, and returns whether that word is FIELDS. With `leading`, only the options before the
-    name of the command are considered."""
+    `params` are the options of the command. `is_fields` decides whether the word after `--json` is its value.
+    It is called with that word and the number of other arguments. With `leading`, only the options before the
+    name of the command are rewritten."""
     joined: list[str] = []
     at = 0
     while at < len(words):
@@ -45,10 +45,10 @@ def with_fields(
 
 
 def is_list_of(fields: Sequence[str], required: int, text: str, others: int) -> bool:
-    """Return whether `text`, the word after `--json`, is a list of the command's fields. If not, it is an
-    argument. `required` is the number of arguments that the command needs, `others` the number of other
-    arguments that were typed. If there are enough arguments, an unknown word counts as a mistyped list of
-    fields, and is refused later."""
+    """Return whether the word `text`, which follows `--json`, is a list of fields. Otherwise it is an
+    argument of the command. `required` is the number of arguments that the command needs, and `others` the
+    number of other arguments that were typed. If these are enough, `text` counts as a list of fields even if
+    it names an unknown field, and an error is reported later."""
     return "," in text or text in fields or others >= required
 
 

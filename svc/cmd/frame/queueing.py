@@ -81,9 +81,10 @@ def offering_queue(where: Where, with_repo: bool) -> Iterator[None]:
 
 
 def _can_queue(where: Where, with_repo: bool) -> bool:
-    """Return whether a change can be queued instead of sent. The command must allow it for these arguments,
-    and there must be a session with which the change can be sent later. If `with_repo` is True, the
-    repository must be known without asking the server."""
+    """Return whether the command's change can be queued instead of sent. Three things are needed. The command
+    allows it for these arguments. This machine has a session with which the change can be sent later. If
+    `with_repo` is True, the repository is the one that the folder is linked to, so that the server need not
+    be asked."""
     return (
         where.can_queue
         and (not with_repo or (where.linked is not None and where.named_repo is None))

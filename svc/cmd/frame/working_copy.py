@@ -26,7 +26,8 @@ def count(number: int, what: str) -> str:
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """Return the paths for a sentence: the names of the first PATHS_NAMED, then the number of others."""
+    """Return paths as text for a sentence. If there are more than PATHS_NAMED paths, only the first are
+    named, and the others are counted: `a, b and 5 more`."""
     all_paths = list(paths)
     more = len(all_paths) - PATHS_NAMED
     return ", ".join(all_paths[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -115,9 +115,9 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """Raise UsageError if `--queue` is given, because only a single change can be queued, and this command
-    also needs something else. `beside` says in the error what that is, such as "an editor". If `--queue` is
-    not given, later errors of this command do not suggest it."""
+    """Raise UsageError if `--queue` is given. It queues a single change, but this command also needs
+    something else. `beside` names that thing in the error, such as "an editor". If `--queue` is not given,
+    later errors of this command do not suggest it."""
     if ctx.obj.queues:
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
     ctx.obj.can_queue = False

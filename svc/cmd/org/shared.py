@@ -23,8 +23,8 @@ def handle_of(typed: str) -> str:
 
 @contextlib.contextmanager
 def explain_missing_org(org: str) -> Iterator[None]:
-    """A context that replaces a NotFound for which the server gave no reason. The new one says that the user
-    is not a member of an organisation of this name. A NotFound with a reason is left unchanged."""
+    """A context that explains why an organisation was not found. If the server gave no reason for a NotFound,
+    the error says instead that the user is not a member of an organisation of this name."""
     try:
         yield
     except NotFound as error:

@@ -55,7 +55,7 @@ def diff(
 ) -> None:
     """Show what a proposal changes
 
-    Shows the changes of its newest version since the common ancestor with its base.
+    Shows what the newest version has changed since the branch separated from its base.
 
     Examples:
     svc pr diff

@@ -75,10 +75,10 @@ def merge(
     """Merge a proposal into its base
 
     Without an option the base moves forward to the branch. If the base has seals that the branch lacks,
-    choose one of three ways. --squash makes one seal of the branch. --rebase puts each of its seals on top of
-    the base. --merge makes a seal with two parents, if the two sides changed different files. This machine
-    computes the merge itself and signs it. Files that both sides changed are merged by lines. If that is not
-    possible, the command names the files and merges nothing.
+    choose one of three ways. --squash makes one seal of the branch. --rebase makes the branch's seals again,
+    one by one, on top of the base. --merge makes a seal with two parents, if the two sides changed different
+    files. This machine computes the merge itself and signs it. Files that both sides changed are merged by
+    lines. If that is not possible, the command names the files and merges nothing.
 
     With --auto the merge is signed now, although the proposal still waits for approvals, checks or its
     author. It lands when nothing blocks it any more. If one of the branches moves first, the merge is dropped

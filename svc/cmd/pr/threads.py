@@ -51,8 +51,8 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """Return `PATH:LINES`, the place where the lines of a thread are after all edits, unsealed ones included.
-    If the lines are gone, return the place where they were. `record` is the thread's record."""
+    """Return `PATH:LINES`, the place where the lines of a thread are now, with unsealed edits counted. If the
+    lines are gone, return the place where they were. `record` has the fields of the thread."""
     at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
@@ -98,8 +98,8 @@ def list_threads(
 ) -> None:
     """List the comments on lines of a proposal
 
-    Shows where the lines are now, and whether they have moved, were edited, or are gone. If you may write,
-    you also see the effect of unsealed edits: the field live includes them, and the field place does not.
+    Shows where the lines are now, and whether they have moved, were edited, or are gone. The field `place`
+    does not count unsealed edits. The field `live` does, and only people who may write see it.
 
     Examples:
     svc pr threads 12 --state open

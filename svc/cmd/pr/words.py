@@ -41,8 +41,8 @@ def branches(record: dict[str, Any]) -> str:
 
 
 def head_of(record: dict[str, Any]) -> str:
-    """Return the proposed branch in a proposal's record. If the branch is in another repository, it is
-    written OWNER:BRANCH."""
+    """Return the name of the proposed branch. If the branch is in another repository, it is written
+    OWNER:BRANCH. `record` has the fields of the proposal."""
     if not record["cross_repository"]:
         return str(record["head"])
     there = record["head_repo"]

@@ -53,8 +53,8 @@ def retry(
 ) -> None:
     """Send what waits now, and refused actions again
 
-    Sends the waiting actions. Refused actions are sent again only if their ids are given. Each action is
-    carried out once, even if it is sent several times.
+    All waiting actions are sent. A refused action is sent again only if its id is given. The server carries
+    out each action once, even if it receives it several times.
 
     Examples:
     svc queue retry

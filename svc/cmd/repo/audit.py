@@ -21,8 +21,8 @@ _TOLD = ("role", "decision", "state")  # members of data that say what changed
 
 
 def what(record: dict[str, Any]) -> str:
-    """Return the change of an audit entry in words: the changed settings, the visibility of a path, a role or
-    a decision."""
+    """Return in words what changed in an event of the audit log: the changed settings, the visibility of a
+    path, a role or a decision. `record` has the fields of the event."""
     data = record["data"]
     if "path" in data:
         return f"{data['became'] or 'no rule'}, was {data['was'] or 'no rule'}"

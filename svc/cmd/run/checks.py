@@ -111,7 +111,7 @@ def enable(ctx: Ctx, name: Name) -> None:
 def disable(ctx: Ctx, name: Name) -> None:
     """Disable a check
 
-    Its reports stay, and new ones are still accepted.
+    The recorded runs of the check stay, and new runs are still accepted.
 
     Examples:
     svc repo checks disable ci/test

@@ -123,8 +123,8 @@ def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
 
 
 def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
-    """Watch the checks of a seal in a table that is redrawn, until they are decided. Then print the verdict,
-    and exit with its code."""
+    """Watch the checks of a seal in a table that is redrawn, until it is decided whether they passed. Then
+    print the result, and exit with its code."""
     table = LiveTable(ctx.out, TABLE)
     verdict = Watcher(ctx.reader, repo.id, subject, options, table.show, table.note).run()
     if ctx.out.format.as_data:
@@ -145,14 +145,14 @@ def look(
 
 
 def leave(ctx: Ctx, verdict: Verdict, subject: Subject) -> None:
-    """Print the verdict on stderr. If it is not `passed`, exit with its code."""
+    """Print on stderr whether the checks passed. If they did not, exit with the code of the result."""
     ctx.out.note(sentence_of(verdict, subject))
     if verdict.outcome != "passed":
         ctx.exit(EXIT_PENDING if verdict.outcome == "pending" else EXIT_FAILED)
 
 
 def sentence_of(verdict: Verdict, subject: Subject) -> str:
-    """Return a sentence that states the verdict on the checks of a seal."""
+    """Return a sentence that says whether the checks of a seal passed, or which of them did not."""
     of = f"{subject.seal[:12]} ({subject.name})" if subject.name else subject.seal[:12]
     total = len(verdict.items)
     if verdict.outcome == "stale":

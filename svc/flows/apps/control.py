@@ -1,4 +1,4 @@
-"""Starts apps in the background, reports their state, and stops them."""
+"""Starts and stops apps in the background, and waits for their state to change."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ def needs_of(manifest: RepoManifest) -> Needs:
 
 
 def _parse_preferred(tag: str | None, names: list[ModelName]) -> ModelName | None:
-    """Return the model that `ollama_tag` selects; None without a tag. The tag is either a whole name
-    (`qwen:q4_k_m`), or only the part after the colon, which then replaces that part of the first of
-    `names`."""
+    """Return the model that the manifest prefers by `ollama_tag`; None if it has no such tag. The tag is a
+    whole name (`qwen:q4_k_m`), or only the part after the colon. In the second case the part before the colon
+    is taken from the first of `names`."""
     if tag is None:
         return None
     if names and ":" not in tag and "/" not in tag and tag != names[0].name:
@@ -53,9 +53,9 @@ def _parse_preferred(tag: str | None, names: list[ModelName]) -> ModelName | Non
 
 
 class ModelProvider:
-    """Makes the models that an app needs available to the LLM server on a port, and pulls missing ones.
-    `shared` says whether that server loads models from svc's own model store. `note` is called with a
-    sentence about the chosen model, `tell` with the progress of pulls."""
+    """Pulls the models that an app needs, and makes them available to the LLM server on a port. `shared` says
+    whether that server loads models from svc's own store of models. `note` is called with a sentence about
+    the chosen model, `tell` with the progress of pulls."""
 
     def __init__(
         self, where: Where, models: Models, port: int, shared: bool, note: Callable[[str], None], tell: Tell

@@ -104,7 +104,7 @@ class Apps:
         return app
 
     def record(self, app: App) -> None:
-        """Write the record of an app. Raises DiskError."""
+        """Store what svc knows about an app, in the app's folder in SVC_HOME. Raises DiskError."""
         folder = self.folder(app.id)
         with translated_disk_errors(folder, folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -17,12 +17,13 @@ Phase = Literal["stopped", "starting", "pulling", "running", "ended", "failed"]
 class AppState(msgspec.Struct, kw_only=True):
     """The state of an app.
 
-    `state` is stopped if the app was never launched or was stopped, or if its supervisor was killed. It is
-    starting, and perhaps pulling, until the app is ready, and then running. It is ended if the app ended by
-    itself, with the exit code `code`. It is failed for the reason `detail`. `pid` is the process id of the
-    app, and `began` the start time of that process, which tells it from a later process with the same id.
-    `notes` are messages of the supervisor, such as the chosen model. `pulled` is (bytes received, total
-    bytes) of a model that is being pulled."""
+    `state` is `stopped` if the app was never launched or was stopped, or if its supervisor was killed. Until
+    the app is ready, the state is `starting`, or `pulling` while a model is pulled. Then it is `running`. It
+    is `ended` if the app ended by itself, with the exit code `code`, and `failed` for the reason `detail`.
+
+    `pid` is the process id of the app. `began` is the start time of that process, because a later process may
+    have the same id. `notes` are messages of the supervisor, such as the chosen model. `pulled` is (bytes
+    received, total bytes) of a model that is being pulled."""
 
     id: str
     state: Phase = "stopped"

@@ -56,9 +56,9 @@ class SignalReceived(BaseException):
 
 
 class Supervisor:
-    """Runs an app. `log` is the file for the app's output; with a log the app runs in a session of its own.
-    If `log` is None, the app uses this terminal. `note` is called with sentences for the user, `report` with
-    (received bytes, total bytes) of a pull."""
+    """Runs an app. `log` is the file for the app's output. With a log the app does not use the terminal;
+    without one (None) it does. `note` is called with sentences for the user, `report` with (received bytes,
+    total bytes) of a pull."""
 
     def __init__(
         self, where: Where, app: App, *, log: Log | None, note: Callable[[str], None], report: Report
@@ -108,8 +108,8 @@ class Supervisor:
             return self._run_program(launch, values)
 
     def _prepare(self, stack: ExitStack, needs: Needs) -> dict[str, str]:
-        """Make sure that the server answers and the models are installed. Returns the value of each
-        placeholder that `launch:` may use, by name."""
+        """Make sure that the local LLM server answers and that it has the models. Returns the values that the
+        app's `launch:` may refer to, by name, such as `llm.url` and `model`."""
         environment, home = self._where.environment, self._where.home.root
         port = port_of(None, Path(self._app.folder), environment)
         stack.enter_context(lease(server.folder_of(port, environment), self._app.id.replace("/", "+")))
@@ -278,8 +278,8 @@ def _as_shell(code: int) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], *, whole: bool) -> None:
-    """End the program with SIGTERM, or with SIGKILL if it does not end soon. With `whole`, end all processes
-    of its session."""
+    """End the program with SIGTERM, or with SIGKILL if it does not end soon. With `whole`, also end the
+    processes that it has started (its process group)."""
 
     def send(number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -134,9 +134,9 @@ def _receive(
     whole: blake3 | None,
     done: Callable[[int], None],
 ) -> blake3:
-    """Append the missing bytes of an asset to the file `fd`. Returns the hash of the whole file. `whole` is
-    the hash of the bytes that the file already has; if it is None, the file is emptied first. If the existing
-    bytes turn out to be wrong, the download starts again."""
+    """Download the missing bytes of an asset, and append them to the file `fd`. `whole` is the hash of the
+    bytes that the file already has; if it is None, the file is emptied first. Returns the hash of the
+    complete file. If the bytes that it had turn out to be wrong, the whole asset is downloaded."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None

@@ -32,10 +32,10 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 class UpgradeStatus(msgspec.Struct, frozen=True):
     """The installed program compared with the builds on the server.
 
-    `newest` is the newest version on the server. `build` is its build for this machine, or None if there is
-    none. `file` is the file of this program, or None if the program is not a single file. `verified` says
-    whether that file equals the server's build of the same version; None means unknown. `signed` says whether
-    a key that this program trusts has signed the build; it is None without a build."""
+    `newest` is the newest version on the server. `build` is the build of that version for this machine, or
+    None if there is none. `file` is the file of this program, or None if the program is not a single file.
+    `verified` says whether `file` equals the server's build of the same version; None means unknown. `signed`
+    says whether a key that this program trusts has signed `build`; None if there is no build."""
 
     version: str
     newest: str
@@ -113,7 +113,8 @@ def _for_this_machine(builds: list[Build]) -> Build | None:
 
 
 def _is_signed(version: str, build: Build) -> bool:
-    """Return whether one of the keys that this program trusts has signed the build as this version."""
+    """Return whether the signature of the build is valid for this version, and made with a key that this
+    program trusts."""
     try:
         signature = unb64u(build.signature)
         trusted = [unb64u(key) for key in release_keys.KEYS]

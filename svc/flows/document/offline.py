@@ -113,8 +113,8 @@ class OfAccount(OnServer):
         return self._with_edits(document_id, (refused or actions)[-1])
 
     def _queue(self, view: DocumentView, content: object, title: str | None) -> QueuedAction:
-        """Queue an edit of the version that was shown to the user. It is merged with edits that were queued
-        or sent since. Returns the queued action."""
+        """Queue an edit of the version of a document that was shown to the user. Edits that were queued or
+        sent meanwhile are merged into it. Returns the queued action."""
         document = view.document
 
         def revise(last: QueuedAction | None) -> dict[str, object]:
@@ -168,7 +168,7 @@ class OfAccount(OnServer):
         return DocumentView(seen, is_known=True)
 
     def _with_edits(self, document_id: str, action: QueuedAction) -> Document:
-        """Return the document after the edits in an action of the outbox."""
+        """Return a document as it is after the edits that an action of the outbox has."""
         edits = latest(action.value)
         title, frontier, at = action.value["known_title"], action.value["base"], action.created_at
         seen = self._seen_last(document_id) or Document(

@@ -135,7 +135,8 @@ class OnDevice:
 
 
 def body_of(view: DocumentView, content: Any, title: str | None) -> DocumentPut:
-    """Return the body of the request that edits a document. Raises UsageError for an invalid title."""
+    """Return the body of the request that changes a document. `view` is the version that the user edited.
+    Raises UsageError for an invalid title."""
     return require_valid(DocumentPut(content=content, title=title, base=view.document.frontier))
 
 

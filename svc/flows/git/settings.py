@@ -82,7 +82,7 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _own_program() -> str:
-    """Return the path of svc, which git can run."""
+    """Return the path of the program svc, for git to run."""
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())

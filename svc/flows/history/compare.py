@@ -31,8 +31,8 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def span_of(where: Where, word: str) -> Span | None:
-    """Return the span that the word `A..B` (direct) or `A...B` names. Returns None for any other word, and if
-    a path with this name exists."""
+    """Return the two refs that the user typed as `A..B`, compared directly, or `A...B`, compared since their
+    common ancestor. Returns None for any other word, and if a file of this name exists."""
     if ".." not in word or "../" in word or word.endswith("/..") or (where.folder / word).exists():
         return None
     base, _, head = word.partition("..")
@@ -42,8 +42,9 @@ def span_of(where: Where, word: str) -> Span | None:
 def compare_refs(
     where: Where, span: Span, paths: Sequence[str] = (), space: bool = True
 ) -> list[ChangedFile]:
-    """Return the files that differ between the two ends of a span. If `paths` are given, only files at or
-    below them are compared. `space` is False to ignore white space. Raises NotFound for an unknown ref."""
+    """Return the files that differ between the two refs of a `Span`. If `paths` are given, only files at or
+    below them are compared. With `space` False, differences in white space do not count. Raises NotFound for
+    an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, ref or HEADS[0]) for ref in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)

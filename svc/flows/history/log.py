@@ -61,8 +61,8 @@ def _sealed_at(seal: SealSummary) -> datetime:
 
 class SealsQuery(msgspec.Struct, frozen=True):
     """Which seals to list: at most `limit`, going back from the seal `start`. If `paths` are given, only
-    seals that changed one of them are listed; with `follow` also seals that changed the file under its
-    earlier names. `which` is a further filter. The seal `without` and its ancestors are left out. With
+    seals that changed one of them are listed. With `follow`, so are seals that changed the file under an
+    earlier name. `which` selects by author and time. The seal `without` and its ancestors are left out. With
     `first_parent`, seals that merges brought in are left out."""
 
     start: ResolvedRef
@@ -106,8 +106,9 @@ def query_of(
 
 
 def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
-    """Parse the first word of `svc log`. Returns the ref that it names and, for A..B, the seal A, which is
-    left out with its ancestors. Both are None if the word is a path. Raises UsageError for A...B."""
+    """Parse the first word of `svc log`, which names a ref, a range A..B or a path. Returns (ref to list,
+    seal to leave out with its ancestors). For A..B these are B and A; for a ref the second is None; for a
+    path both are None. Raises UsageError for A...B."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
         return _find_named_ref(where, repo, word), None

@@ -19,11 +19,11 @@ UPDATES = 2_000  # of one seal, of all its files, that are read for the steps be
 
 
 class HistoryStep(NamedTuple):
-    """A state of a file, and how it came about.
+    """A state of a file in its history, and how it came about.
 
-    `text` is None if there is no file, or if the file is no text. `live` is True if an edit before the seal
-    made the state, and False if the seal did. `who` is a handle, `at` an RFC 3339 time. `lines` are the
-    numbers, from 1, of changed and added lines. `removed` is the number of removed lines."""
+    `text` is None if there is no file, or if the file is not text. `live` says whether an edit made this
+    state, before the seal; otherwise it is the state in the seal. `who` is a handle, `at` an RFC 3339 time.
+    `lines` are the numbers, from 1, of changed and added lines. `removed` is the number of removed lines."""
 
     text: bytes | None
     seal: str
@@ -36,10 +36,12 @@ class HistoryStep(NamedTuple):
 
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[HistoryStep]:
-    """Return the steps that lead from the text `before` to the file in the seal. `before` is None if there
-    was no file. Each live edit is a step, if together they lead exactly to the sealed text. If the last edit
-    is by the author of the seal, it is joined with the seal's step. The seal is the only step if the edits do
-    not lead there, or if the user may not read edits. Raises the errors of reading the sealed text."""
+    """Return the steps by which a file changed from the text `before` to its text in the seal. `before` is
+    None if there was no file. Each edit that was made before the seal is a step, and the seal is the last
+    step. If the author of the seal made the last edit, the two are one step.
+
+    The seal is the only step if the user may not read edits, or if the edits do not lead exactly to the
+    sealed text. Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[HistoryStep] = []
@@ -78,8 +80,9 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
 def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[HistoryStep]:
-    """Yields a step for each live edit that the seal includes. Yields nothing if the edits do not lead from
-    `before` to the text with the digest `sealed`."""
+    """Yields a step for each edit of one file that was made before the seal. `before` is the text before
+    these edits, and `sealed` the digest of the text in the seal. Yields nothing if the edits do not lead from
+    the one text to the other."""
     steps: list[HistoryStep] = []
     text, lane, named = before, None, None
     try:
@@ -109,7 +112,8 @@ def _steps_between(
 
 
 def _updates(api: Api, repo_id: str, seal_id: str) -> Iterator[SealUpdate]:
-    """Yields all live updates that the seal includes. Raises Invalid if there are more than UPDATES."""
+    """Yields all live updates (edits of any file) that the seal includes. Raises Invalid if there are more
+    than UPDATES."""
     updates = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
     for count, update in enumerate(updates):
         if count >= UPDATES:

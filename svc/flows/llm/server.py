@@ -71,9 +71,9 @@ def start(
 ) -> tuple[ServerStatus, bool]:
     """Make sure that a server answers on port `number`. Returns its status, and whether this call started it.
 
-    With `stays`, the server goes on running when no app needs it. `patience` is the number of seconds to wait
-    for a program on the port that does not answer as a server yet. `say` is called with messages for the
-    user. Raises PortHeld, ServerFailed, DiskError."""
+    With `stays`, the server keeps running when no app needs it. A program that uses the port may be a server
+    that is not ready yet; `patience` is the number of seconds to wait for it. `say` is called with messages
+    for the user. Raises PortHeld, ServerFailed, DiskError."""
     folder = folder_of(number, environment)
     with translated_disk_errors(folder, folder), _starting(folder / server.STARTING, say):
         keeper = server.running(folder)
@@ -171,8 +171,9 @@ def _require_free(number: int) -> None:
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
-    """Return the environment for the process that keeps the server. svc's variables, which include secrets,
-    are removed, except SVC_HOME and the folder of models, which become absolute paths."""
+    """Return the environment variables for the keeper, the process that starts the server. svc's own
+    variables are removed, because they include secrets. Only SVC_HOME, the folder of models and the list of
+    registries stay; the first two become absolute paths."""
     variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
     if REGISTRIES in environment:
         variables[REGISTRIES] = environment[REGISTRIES]

@@ -175,8 +175,9 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
 def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[TextConflict] | None:
-    """Return the planned result at a path: a file of one side, None for no file, the merged text, or a list
-    of conflicts. The list is empty for a conflict that is not about lines. `mine` is this folder's file."""
+    """Return what the merge will put at a path: a file of one side, a merged text, or None for no file. If
+    the two sides conflict, returns a list of the conflicting lines. This list is empty if the conflict is not
+    about lines. `mine` is this folder's file."""
     if path in planned.taken:
         return planned.taken[path]
     if path not in planned.texts:
@@ -194,8 +195,8 @@ def _take(
     mine: SealedFile | None,
     theirs: Tree,
 ) -> None:
-    """Note in `work` the result at a path that has no conflict. `way` is the file to take, the merged text,
-    or None to remove the file. `mine` is this side's file."""
+    """Note in `work` what a merge without conflict puts at a path. `way` is a file, the merged text, or None
+    to remove the file. `mine` is the file that this folder has there."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)

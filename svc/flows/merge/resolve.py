@@ -28,12 +28,12 @@ How = Literal["mine", "theirs", "edited", "tool", "gone"]
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
-    """A recorded conflict, with the current state of the folder.
+    """A recorded conflict, compared with the present files of the folder.
 
     `theirs` is the BLAKE3 of the file at the path, `mine` that of the conflict copy; None means that there is
-    no file. `name` is how commands name the conflict: by the path, or by the copy if the path has several
-    conflicts. `over` says that the copy was deleted. `is_folder` says that one of the two is a directory
-    now."""
+    no file. `name` is the path by which commands name the conflict: the path of the file, or of the copy if
+    the file has several conflicts. `over` says that the copy was deleted. `is_folder` says that the file or
+    the copy is a directory now."""
 
     record: RecordedConflict
     theirs: bytes | None
@@ -49,8 +49,8 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
     @property
     def copy_is_theirs(self) -> bool:
-        """Whether the copy is the other side's file. That is so if this folder's directory stayed at the
-        path."""
+        """Whether the conflict copy has the other side's version. This is so in a conflict of a file with a
+        directory of this folder, which keeps its path."""
         return self.record.mine is None and self.mine is not None
 
 
@@ -66,10 +66,10 @@ class Texts(msgspec.Struct, frozen=True):
 class ResolveResult(msgspec.Struct, frozen=True):
     """The result of `resolve`.
 
-    `how` says which version the path has now; `gone` means that the copy had been deleted and nothing
-    changed. `kept_as` is the path of the conflict copy. `trash` is the trash folder with the copy and, if
-    `replaced` is True, with the previous file. `absent` says that nothing is at the path. `renamed` says that
-    the copy was moved to the path."""
+    `how` says which version the path has now. It is `gone` if the user had deleted the copy before, so that
+    nothing was changed. `kept_as` is the path of the conflict copy. `trash` is the folder to which the copy
+    was moved and, if `replaced` is True, the previous file, too. `absent` says that nothing is at the path
+    now. `renamed` says that the copy was moved to the path."""
 
     path: str
     how: How
@@ -218,8 +218,8 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
 
 
 def _take_copy(copy: WorkingCopy, conflict: OpenConflict, how: How) -> ResolveResult:
-    """Resolve a conflict of a file with a directory by renaming the copy to the path. What is at the path is
-    moved to the trash first."""
+    """Resolve a conflict of a file with a directory by moving the conflict copy to the path. Before that, the
+    file or directory at the path is moved to the trash."""
     record = conflict.record
     files = copy.files
     blocked = next(

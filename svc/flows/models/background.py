@@ -111,7 +111,7 @@ def downloads(home: Path, models: Models) -> list[Download]:
 
 
 def forget(home: Path, name: ModelName) -> None:
-    """Delete the record of a failed pull. A running pull is not affected."""
+    """Delete the state of a failed pull, so that it is no longer listed. A running pull is not affected."""
     folder = _folder(home, name)
     if living_holder(folder / LOCK) is None:
         (folder / STATE).unlink(missing_ok=True)

@@ -128,8 +128,8 @@ def _is_projector(path: PurePosixPath) -> bool:
 
 
 def _projector(files: Iterable[str], model: _Model) -> str | None:
-    """Return the path of the projector in the folder of the model; None if there is none. If there are
-    several, the first by name is returned."""
+    """Return the path of the model's projector, the file with which it reads pictures. It is searched in the
+    folder of the model; None if there is none. If there are several, the first by name is returned."""
     beside = [
         path
         for path in map(PurePosixPath, files)

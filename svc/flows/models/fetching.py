@@ -32,9 +32,9 @@ CUT_FACTOR = 2  # times the size of the wanted file: the bytes that are read for
 
 
 class PullStep(NamedTuple):
-    """A step of a pull, as Ollama's API reports it. `digest` is that of the blob being downloaded, as
-    `ALGORITHM:HEX`. `total` and `completed` count its bytes. `known` counts those bytes that this machine
-    already had."""
+    """A step of a pull, as Ollama's API reports it. `digest` is the digest of the blob that is being
+    downloaded, as `ALGORITHM:HEX`. `total` is its size in bytes, and `completed` the number of bytes that are
+    there. `known` is the number of bytes that this machine had before the pull."""
 
     status: str
     digest: str = ""
@@ -44,7 +44,7 @@ class PullStep(NamedTuple):
 
     @property
     def line(self) -> dict[str, object]:
-        """Return the members of the step in the answer to /api/pull."""
+        """Return the step as a JSON object, in the form in which `/api/pull` answers it."""
         fields: dict[str, object] = {"status": self.status}
         if self.digest:
             fields |= {"digest": self.digest, "total": self.total}
@@ -59,9 +59,9 @@ class Part(NamedTuple):
     """A file of a model that is to be downloaded as a blob. `digest` is `blake3:<hex>` or `sha256:<hex>`.
     `path` says, for people, where the file comes from.
 
-    `write` completes the file. It is called with a file descriptor, a function to which it passes all bytes
-    of the file in order, and a function that reports the progress. It returns the file's list of chunks, if
-    there is one, and raises WrongBytes."""
+    `write` downloads the missing bytes into a file. It is called with a file descriptor, a function that it
+    calls with all bytes of the file in order, and a function that reports the progress. It returns the file's
+    list of chunks, if there is one, and raises WrongBytes."""
 
     digest: str
     size: int
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of the files that belong to this part during the download."""
+        """The name, made from the digest, of the temporary files that this download uses."""
         return self.digest.replace("blake3:", "b3-").replace(":", "-")
 
 
@@ -123,8 +123,9 @@ def _fetch_part(models: Models, part: Part, tell: Tell, name: str) -> str:
 
 
 def _work(models: Models, part: Part, file: Path, report: PullReport) -> str:
-    """Complete the file of a part, and move it into the store of models as a blob. Returns its SHA-256. If
-    this fails, received bytes are kept for the next attempt, unless they are wrong."""
+    """Download the missing bytes of a model's file, then move it into the store of models as a blob. Returns
+    its SHA-256. If the download fails, the received bytes are kept for the next attempt, unless they are
+    wrong."""
     first, second = hashlib.sha256(), blake3()
 
     def seen(data: bytes) -> None:
@@ -170,9 +171,10 @@ def _work(models: Models, part: Part, file: Path, report: PullReport) -> str:
 
 
 def known_files(models: Models, size: int, note: Callable[[str], None]) -> Iterator[KnownFile]:
-    """Yields blobs on this machine that may contain chunks of a file of `size` bytes. Blobs with a stored
-    list of chunks come first. The others must be read completely, and `note` is called with a sentence about
-    each. At most CUT of the others are yielded, with at most CUT_FACTOR times `size` bytes in total."""
+    """Yields blobs on this machine that may contain chunks of a file of `size` bytes. Blobs whose chunks are
+    listed in a file come first. Other blobs must be read completely, so only a few of them are yielded: at
+    most CUT, with at most CUT_FACTOR times `size` bytes in total. `note` is called with a sentence about each
+    of these."""
     candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")

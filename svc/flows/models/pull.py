@@ -23,7 +23,8 @@ HOPS = 3  # from one `models:` to the next
 
 
 class _FoundModel(NamedTuple):
-    """A model that was found: the parts to download, and its record, which does not name the blobs yet."""
+    """A model that was found: its files, which are to be downloaded, and the record to store when it is
+    installed. The record does not have the digests of the files yet."""
 
     files: list[Part]
     projector: Part | None

@@ -176,9 +176,9 @@ class _Registry:
         return data.decode("utf-8", "replace")
 
     def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: PullReport) -> None:
-        """Download the missing bytes of a layer into the file `fd`. `seen` is called with all bytes of the
-        file, in order. `report` is called with (bytes received, total bytes). Raises WrongBytes if there are
-        too many bytes, and RegistryFailed."""
+        """Download the missing bytes of a layer (a file of the model) into the file `fd`. `seen` is called
+        with all bytes of the file, in order. `report` is called with (bytes received, total bytes). Raises
+        RegistryFailed if the download fails, WrongBytes if it has too many bytes."""
         done = 0
         length = min(os.fstat(fd).st_size, layer.size)
         os.ftruncate(fd, length)

@@ -127,8 +127,8 @@ class SentByAnother(ClientError):
 
 
 class Report(msgspec.Struct):
-    """The result of `replay`. `stopped` maps (server, account) to the reason why the rest of its actions were
-    not sent."""
+    """The result of sending the queued actions. `sent` and `refused` are actions. `stopped` maps (server,
+    account) to the reason why the other actions of this account were not sent."""
 
     sent: list[QueuedAction] = msgspec.field(default_factory=list)
     refused: list[QueuedAction] = msgspec.field(default_factory=list)
@@ -184,8 +184,8 @@ def text_of(entry: QueuedAction) -> str:
 
 
 def _in_words(member: str, value: Any) -> str:
-    """Return a few words about one member of a request's body: its name and, for a list or a state, its
-    value."""
+    """Describe one member of a request's body in a few words, such as `add labels bug` or `state closed`. The
+    value is included only if it is a list or a state."""
     names = [str(item) for item in value] if isinstance(value, list) else [value] * (member == "state")
     return " ".join([member.replace("_", " "), *names])
 
@@ -197,16 +197,15 @@ def replay(
     on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
     only: tuple[str, str, str] | None = None,
 ) -> Report:
-    """Send the queued actions of each account, oldest first. Returns a report of what was sent, was refused
-    and is left.
+    """Send the queued actions of each account, oldest first. Returns a report of what was sent and refused.
 
-    An action that the server refuses is set aside. If an action gets no answer, the other actions of its
-    account stay queued. Raises ClientError while another process is sending.
+    An action that the server refuses stays in the outbox as refused. If an action gets no answer, the other
+    actions of its account stay queued. Raises ClientError while another process is sending.
 
     `connect` is called with (origin, account) and returns the API; it raises Unauthorized if that account
-    must sign in. `on_action` is called with each action and, if it was refused, its error. `only` is (origin,
-    account, path) of the only actions to send, which must not depend on actions queued before them. With
-    `only`, a call waits while another process is sending."""
+    must sign in. `on_action` is called with each action and, if it was refused, its error. `only` limits the
+    call to the actions of one (origin, account, path). They must not depend on actions queued before them.
+    With `only`, the call waits while another process is sending."""
     report = Report()
     try:
         with hold_lock(home.root / outboxes.LOCK, "svc queue", 0.0 if only is None else SENDING_SECONDS):

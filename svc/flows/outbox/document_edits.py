@@ -1,9 +1,10 @@
-"""Edits of documents in the outbox, and how the server's answer to one is handled.
+"""Puts edits of documents into the outbox, and handles the server's answer to them.
 
-All edits of a document on this device are joined into one action. It has the new content, and the version
-`base` on which the first edit was based. Once the action was sent without getting an answer, its request must
-not change, so later edits become its member `later`. The server's answer is a version that includes the
-changes of others. `later` then becomes a new action, which is based on this version."""
+All edits of a document on this device are joined into one action. Its value has the new content, and as
+`base` the version of the document that was edited first. Once the action has been sent, its request must not
+change. Edits that are made before the answer arrives are therefore stored in the member `later`. The answer
+is a version of the document that includes the changes of others. If there are `later` edits, they become a
+new action with that version as its `base`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ API = "/api/v1"
 
 
 def path_of(document_id: str) -> str:
-    """Return the path of the action that has the edits of this document."""
+    """Return the path under which the outbox stores the edits of this document."""
     return PUT.target(id=document_id).removeprefix(API)
 
 
@@ -33,8 +34,8 @@ def space_of(account: str, origin: str) -> str:
 
 
 def value_of(old: Document, content: Any, title: str | None) -> dict[str, Any]:
-    """Return the value of an action that edits the document `old`. `title` is the new title, or None to keep
-    the old one."""
+    """Return what the outbox stores for an edit of the document `old`. `title` is the new title, or None to
+    keep the old one."""
     value = {"content": content, "base": old.frontier, "known_title": title or old.title}
     return value if title is None else {**value, "title": title}
 
@@ -47,8 +48,8 @@ def latest(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_edit(action: QueuedAction, content: Any, title: str | None) -> dict[str, Any]:
-    """Return the value of an action after one more edit. `content` is the content after that edit. `title` is
-    the new title, or None if the edit keeps the title."""
+    """Return what the outbox stores for a document after one more edit. `action` has the earlier edits.
+    `content` is the new content. `title` is the new title, or None to keep the title."""
     edit = {"content": content} if title is None else {"content": content, "title": title}
     named = {} if title is None else {"known_title": title}
     if not action.attempts:
@@ -57,15 +58,15 @@ def add_edit(action: QueuedAction, content: Any, title: str | None) -> dict[str,
 
 
 def join_edits(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the value to send again for an action that the server did not carry out. Its `later` edits are
-    joined into it."""
+    """Join the `later` edits of an action into its first edit. `value` is the value of an action that the
+    server did not carry out. Returns the value to send again."""
     later = value.get("later", {})
     return {**{name: member for name, member in value.items() if name != "later"}, **later}
 
 
 def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
-    """Return the value of the next action, which sends the `later` edits of an action that the server has
-    answered. None if nothing is left to send. Raises TooLarge, DocumentDamaged."""
+    """Return the value of the action that sends the `later` edits, after the server has answered the first
+    edit. Returns None if nothing is left to send. Raises TooLarge, DocumentDamaged."""
     later = value.get("later")
     if later is None:
         return None
@@ -76,8 +77,8 @@ def following(value: dict[str, Any], answer: Document) -> dict[str, Any] | None:
 
 
 def finish(outbox: Outbox, home: Home, action: QueuedAction, answer: Document) -> None:
-    """Handle the server's answer to an action: store the document as seen, and replace the action by one with
-    its `later` edits."""
+    """Handle the server's answer to an edit of a document. The document is stored for reading offline. Edits
+    that were made since the request was sent (`later`) become the next action."""
     # First this: a command that finds the action gone goes on from here. An older version is as good: what
     # was edited since is then an edit of that.
     with suppress(sqlite3.Error, OSError), closing(SeenDocuments(home.root / FILE)) as seen:

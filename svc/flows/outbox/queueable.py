@@ -26,12 +26,12 @@ from localstore.core.model import (
 
 
 class Action(NamedTuple):
-    """An endpoint whose requests can be queued. `words` describes the effect of a request; `{name}` in it
-    stands for a parameter of the path or query, or for a member of the body.
+    """An endpoint whose requests can be queued. `words` describes the effect of a request. In it, `{name}` is
+    replaced by a parameter of the path or query, or by a member of the body.
 
-    `apart` is True if several requests with the same path are about different objects. `local` names members
-    of the action's value that only this device uses and does not send. `named` is True if the names of the
-    changed members of the body follow the words."""
+    `apart` is True if several queued requests with the same path must not be joined into one. `local` names
+    members of the action's value that are not sent, because only this device uses them. `named` is True if
+    the description ends with the names of the changed members."""
 
     endpoint: Endpoint[Any]
     words: str

@@ -62,8 +62,8 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """A context that prints a note at its end if the branch on the server had moved back to an older state.
-    The note is printed only once, even if a push opens the working copy twice."""
+    """A context that prints a note at its end if the branch on the server has moved back to an older state,
+    as after a restored backup. A command prints this note only once."""
     try:
         yield
     finally:
@@ -133,9 +133,9 @@ def rename_link(where: Where, repo: Repo) -> None:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """Return the `Turn` with which a command waits for the lock of the folder. It says how long the command
-    waits, and under which name others see it. `link` is the link that the folder must still have when the
-    lock is free."""
+    """Return the `Turn` with which a command waits until the folder is not locked. It says how long the
+    command waits, and which name other processes see. `link` is the link that the folder must still have
+    after the wait."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -164,9 +164,9 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> RoundOwner:
-    """Return the `RoundOwner` of the folder, with which a long-running process gets its working copy, locked
-    for one round of work at a time. The first round asks the server whether the user may write. So does
-    the first round after the folder was switched."""
+    """Return a `RoundOwner` for a long-running process. With it the process locks the folder and works on it
+    in short rounds. The first round, and the first one after each switch of the folder, asks the server
+    whether the user may write."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:

@@ -1,6 +1,6 @@
-"""Detects other running commands of svc. Each command holds a shared lock on the state folder, and an upgrade
-holds an exclusive one. A lock on the folder itself writes no file, ends with the process, and is not
-inherited."""
+"""Detects other running commands of svc. Each command holds a shared lock on the folder SVC_HOME, and an
+upgrade needs an exclusive lock. The folder itself is locked, not a file in it. The lock ends with the
+process, and child processes do not inherit it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def hold(folder: Path) -> int | None:
-    """Lock the folder (shared). Returns a file descriptor; closing it ends the lock. None if the folder
-    cannot be locked."""
+    """Lock the folder with a lock that several processes can hold at once. Returns a file descriptor; closing
+    it ends the lock. None if the folder cannot be locked."""
     try:
         import fcntl
 

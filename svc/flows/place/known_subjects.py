@@ -34,9 +34,9 @@ N = TypeVar("N", bound=Numbered)
 
 
 class KnownNames(msgspec.Struct):
-    """What this machine has listed of a repository. `subjects` maps the number of an issue or proposal to its
-    title, `labels` the name of a label to its description. `base` is the id of the repository that has the
-    proposals of this fork, or "" if it is not a fork."""
+    """Names in a repository that this machine has listed before. `subjects` maps the number of an issue or
+    proposal to its title. `labels` maps the name of a label to its description. If the repository is a fork,
+    `base` is the id of the repository to which its proposals are made; otherwise it is ""."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)

@@ -16,11 +16,11 @@ COMPARED = 20  # of them that are compared, one request each
 
 
 def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
-    """Return the ids of the seals that only this branch or tag leads to, newest first, at most one page. The
+    """Return the ids of the seals that no other branch or tag leads to, newest first, at most one page. The
     list is empty for the default branch, which cannot be deleted, and for a branch without seals.
 
-    At most COMPARED other branches and tags are compared. If there are more, a branch or tag that was not
-    compared may also lead to a listed seal. Raises NotFound if there is no such branch or tag."""
+    At most COMPARED other branches and tags are compared. If there are more, the list may have seals that one
+    of them leads to. Raises NotFound if there is no such branch or tag."""
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []

@@ -52,8 +52,8 @@ class ProposalPlace(msgspec.Struct, frozen=True):
 
 
 def place_of(where: Where, connect: Callable[[], Api]) -> ProposalPlace:
-    """Return the repository that has the proposals the command is about. Raises UsageError if `--queue` is
-    used in the folder of a fork."""
+    """Return the repository whose proposals the command is about. For the folder of a fork this is the
+    repository that was forked. Raises UsageError if `--queue` is used in the folder of a fork."""
     repo = where.repo(connect)
     if where.named_repo is not None:
         return ProposalPlace(repo)

@@ -63,8 +63,8 @@ def signatures(
 
 
 class _Seal(msgspec.Struct, frozen=True):
-    """A seal that this machine computed, to compare with the prepared one. `source` is the id of the seal
-    whose changes it brings in. `message` is None if any message is allowed."""
+    """A seal that this machine computed, to compare with the one that the server prepared. `source` is the id
+    of the seal whose changes are merged. `message` is None if any message is allowed."""
 
     source: str
     files: Files
@@ -90,8 +90,8 @@ class VerifiedObjects:
         return self._shown_tree(seal).files
 
     def opaque(self, seal: str) -> Hidden:
-        """Return the entries of the seal's tree that are hidden from the user, who knows only their digests.
-        Seals made on top of it keep these entries."""
+        """Return the entries of the seal's tree that are hidden from the user, as digests. A seal that is
+        made on top of this seal must have the same entries."""
         return self._shown_tree(seal).opaque
 
     def _shown_tree(self, seal: str) -> Shown:
@@ -139,8 +139,8 @@ class VerifiedObjects:
 
 
 def _start(prepared: PreparedMerge, checked: VerifiedObjects) -> list[str]:
-    """Return the ids of the parents of the first new seal. Raises ServerMisbehaved for a fast-forward if the
-    branch does not continue its base."""
+    """Return the ids of the parents that the first new seal must have. Raises ServerMisbehaved for a
+    fast-forward if the base is not an ancestor of the branch."""
     base, head = prepared.base_seal, prepared.head_seal
     if prepared.strategy == "update":
         return [head]
@@ -186,8 +186,8 @@ def _rebase_seals(checked: VerifiedObjects, prepared: PreparedMerge, files: File
 
 
 def _line(checked: VerifiedObjects, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """Follow first parents back from `head` until one of the seals `ends`. Returns the ids of the seals on
-    the way, oldest first and without the end, and whether one of `ends` was reached."""
+    """Follow first parents back from the seal `head` until a seal in `ends` is reached. Returns the ids of
+    the seals on the way, oldest first and including `head`, and whether a seal in `ends` was reached."""
     ids: list[str] = []
     at: str | None = head
     while at is not None and at not in ends and len(ids) < LINE_MAX:
@@ -207,9 +207,9 @@ def _raw(
     parents: list[str],
     root: bytes,
 ) -> bytes:
-    """Return the bytes to sign for a prepared seal, after comparing each member with what it must be. Raises
-    ServerMisbehaved with the names of the members that differ. `parents` are ids. `root` is the root digest
-    of the tree that this machine computed."""
+    """Return the bytes of a prepared seal, which are then signed. Before that, each field of the seal is
+    compared with what this machine expects. Raises ServerMisbehaved with the names of the fields that differ.
+    `parents` are ids. `root` is the root digest of the tree that this machine computed."""
     raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
     proposal, update = request.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)

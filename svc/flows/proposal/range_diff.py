@@ -127,8 +127,8 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 def pair_seals(old: Sequence[SealDiff], new: Sequence[SealDiff], work: Work | None = None) -> list[Pair]:
     """Pair the seals of two versions, each at most once. Returns the pairs in the order of the new version,
-    with removed seals at their old position. `work` limits the comparison; if it is None, the limit is WORK
-    lines. When the limit is used up, the remaining seals get no partner."""
+    with removed seals at their old position. `work` limits how many lines are compared; None means the
+    default limit. After that many lines, the remaining seals are not paired."""
     partners: dict[int, int] = {}  # new → old
     unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
@@ -169,9 +169,9 @@ def _likely_pairs(
     open_: Sequence[int],
     work: Work,
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yields (difference, distance of the positions, old position, new position) of seals that may be pairs.
-    `unpaired` are the old positions to compare, `open_` the new ones. Seals with the same message are
-    compared first, then seals at near positions."""
+    """Yields pairs of seals with similar changes, as (difference in lines, distance of the positions, old
+    position, new position). `unpaired` are the positions of the old seals to compare, `open_` those of the
+    new seals. Seals with the same message are compared first, then seals whose positions are near."""
     pairs = [
         (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
         for old_at in unpaired

@@ -196,8 +196,8 @@ def _bytes(origin: str, text: str, size: int) -> bytes:
 def _wait(
     ask: Callable[[], PairingStep], reached: Callable[[PairingStep], bool], sleep: Callable[[float], None]
 ) -> PairingStep:
-    """Call `ask` until `reached` returns True for its result, and return that result. Raises PairingEnded if
-    the pairing ends before, at the latest when the code expires."""
+    """Call `ask` again and again until `reached` returns True for its result, and return that result. Raises
+    PairingEnded if the pairing is ended, or if the code expires."""
     for _ in range(int(PAIRING_CODE / INTERVAL) + 60):
         step = ask()
         if reached(step):

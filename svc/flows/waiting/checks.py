@@ -3,7 +3,7 @@
     verdict = Watcher(api, repo.id, subject, Options(required=True), show=table.show).run()
 
 While the socket works, the server reports changes as events. Otherwise the checks are read again after each
-interval. Changes are shown at once. Before a verdict, everything is read once more."""
+interval. Changes are shown at once. Before the result is returned, everything is read once more."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The result of watching. `items` are the checks that counted. `outcome` is `none` if there were no
-    checks. It is `stale` if the branch or proposal has another seal now. `moved_to` is that seal, or None if
-    the branch is gone."""
+    """The result of watching checks. `items` are the checks that counted. `outcome` is `passed`, `failed`,
+    `pending` if the time was over, or `none` if there were no checks. It is `stale` if the branch or proposal
+    has another seal now. `moved_to` is that seal, or None if the branch was deleted."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -88,7 +88,8 @@ def select_counted(items: Sequence[SealCheck], options: Options) -> list[SealChe
 
 
 def decide_outcome(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """Return the outcome of these checks. None while they are undecided, "none" if no check counts."""
+    """Return whether the checks passed or failed. Returns None while some are pending, and the text "none" if
+    there is no check that counts."""
     states = [check.state for check in select_counted(items, options)]
     if not states:
         return "none"
@@ -127,8 +128,8 @@ def apply_event(items: Sequence[SealCheck], event: Event, seal: str) -> list[Sea
 
 
 class Watcher:
-    """Watches checks until there is a verdict (`run`). `show` is called with the counted checks whenever they
-    change. `note` is called with a sentence when the connection was lost."""
+    """Watches checks until it is decided whether they passed (`run`). `show` is called with the checks that
+    count, whenever they change. `note` is called with a sentence when the connection was lost."""
 
     def __init__(
         self,
@@ -153,9 +154,9 @@ class Watcher:
         self._failures = 0  # in a row
 
     def run(self) -> Verdict:
-        """Watch until there is a verdict, and return it. A connection that is lost later is opened again.
-        Raises Unauthorized when the session has ended, NotFound when the repository is hidden, and any error
-        of the first reading."""
+        """Watch the checks until it is decided whether they passed, and return the result. The first reading
+        of the checks may raise any error. After that, a lost connection is opened again. Raises Unauthorized
+        when the session has ended, NotFound when the repository is hidden."""
         self._read()
         while True:
             outcome = self._outcome_so_far()
@@ -173,8 +174,8 @@ class Watcher:
                 self._handle_lost_line(error)
 
     def _outcome_so_far(self) -> Outcome | None:
-        """Return the outcome of the checks as they were last read. None while it is undecided, or while the
-        first check may still appear."""
+        """Return the outcome of the checks as they were last read. Returns None while it is undecided. If
+        there are no checks yet, it is undecided for as long as `Options.appear` says."""
         outcome = decide_outcome(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
@@ -193,7 +194,7 @@ class Watcher:
                 self._listen()
 
     def _listen(self) -> None:
-        """Receive events until there is a verdict or the connection is lost."""
+        """Receive events until it is decided whether the checks passed, or until the connection is lost."""
         try:
             socket = self._api.sync.socket()
         except (ServerUnreachable, Unauthorized):
@@ -236,7 +237,7 @@ class Watcher:
         self._put(items)
 
     def _read(self) -> None:
-        """Read all checks of the seal, and the newest seal of the branch or proposal."""
+        """Ask the server for all checks of the seal, and for the newest seal of the branch or proposal."""
         answer = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
         if self._subject.head is not None:
             self._moved = None
@@ -269,8 +270,8 @@ class Watcher:
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
-        """Return the seconds until something happens without an event: the timeout, or the end of the wait
-        for a first check. None if neither will happen."""
+        """Return how many seconds to wait for an event at most: until the timeout, or until the wait for a
+        first check ends. None means no limit."""
         waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decide_outcome(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
