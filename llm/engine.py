@@ -83,8 +83,8 @@ def too_long(tokens: int, holds: int, runner: Runner) -> Refused:
 
 
 async def tokens_of(runner: Runner, text: str, *, special: bool = False) -> list[int]:
-    """The tokens of a text, made by the model's tokenizer. `special`: whether a name of a control token in
-    the text becomes this token; otherwise it is read as plain text."""
+    """The tokens of a text, made by the model's tokenizer. `special`: whether a text such as `<|im_end|>`
+    becomes the control token of that name; otherwise it is plain text."""
     body = {"content": text, "parse_special": special, "add_special": False}
     answer = await runner.ask("POST", "/tokenize", msgspec.json.encode(body))
     data = await runner.whole(answer)

@@ -41,8 +41,8 @@ _LOOK = 1.0
 
 
 def main(words: list[str]) -> int:
-    """Run a server until a signal ends it. Returns the exit code. `words`: first PORT; then `shown` to print
-    the log too; then `ollama=PATH` to run that program instead of the front."""
+    """Run a server until a signal ends it. Returns the exit code. `words`: the port; then `shown`, to print
+    the log too; then `ollama=PATH`, to run an installed ollama instead of the front."""
     port, more = int(words[0]), words[1:]
     ollama = next((word.partition("=")[2] for word in more if word.startswith("ollama=")), "")
     folder = llm_home() / str(port)
@@ -106,7 +106,8 @@ class _Keeper:
         return 0
 
     def _run_child(self, bound: socket.socket | None) -> int:
-        """Start the front, or ollama if `bound` is None, and wait for its end. Returns its exit code."""
+        """Start a front on the socket `bound`, and wait for its end. Returns its exit code. If `bound` is
+        None, runs the installed ollama instead."""
         source, sink = os.pipe()
         if bound is not None:
             words = [sys.executable, "-P", "-m", "llm.front", str(bound.fileno()), str(self._port)]

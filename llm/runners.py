@@ -167,7 +167,8 @@ class Runners:
         use: Callable[[Runner], AsyncGenerator[T, None]],
     ) -> AsyncGenerator[T, None]:
         """Call `use` with a runner of the model, and yield the items of its result. If the runner dies before
-        the first item, another runner is tried, once. `context`, `keep`: as for `lend`."""
+        the first item, another runner is tried, once. `context`: the length of context that is needed, in
+        tokens; None for any. `keep`: seconds for which the model stays loaded afterwards without requests."""
         for last in (False, True):
             begun = False
             try:

@@ -98,9 +98,9 @@ async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | Non
 
 
 async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
-    """Find the row of the collaborator `who`; None if there is none. Raises ThroughOrganisation if the
-    repository belongs to an organisation and the account has its role as an admin there. With `remove`,
-    raises it also if the account has no role but the organisation's base role."""
+    """Find the row of the collaborator `who`, whose role may be changed here; None if there is none. Raises
+    ThroughOrganisation for an admin of the organisation that owns the repository. If the role is to be
+    removed (`remove`), raises it also for a member who has only the base role."""
     row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if row is None or row[5] is None:
         return row

@@ -123,8 +123,8 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 async def _end_transfer(
     caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
 ) -> Transfer:
-    """End an open transfer and announce an event of the kind `kind`. `whose`: the accounts that may end the
-    transfer, given as the indexes of their columns in its row. `state`: the new state of the transfer."""
+    """End an open transfer and announce an event of the kind `kind`. `whose`: indexes of the row's columns
+    with the accounts that may end it. `state`: the new state of the transfer."""
     before = await _find_my_transfer(caller, transfer)
     owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(before[1]), *owners) as tx:

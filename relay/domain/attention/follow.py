@@ -22,9 +22,9 @@ TURN = 20  # events of one transaction: each may reach a thousand watchers, whil
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """Add rows to inboxes for these events. For each issue, proposal or repository, its watchers and
-    participants get a row for its newest event. Then each account that an event names gets a row, which
-    replaces its row about the same issue, proposal or repository."""
+    """Add rows to inboxes for these events. Watchers and participants of an issue, proposal or repository get
+    one row for its newest event. Accounts that an event names get a row with a reason of their own, in place
+    of the first."""
     bodies = await _read_texts(tx, events)
     for (repo_id, number), group in _group_by_subject(events).items():
         about = {"of_repo": repo_id, "of_number": number}
@@ -83,9 +83,9 @@ async def _notify_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """Choose the events that watchers and participants are notified of. `loud`: the events about one issue,
-    proposal or repository. Everybody except its author is notified of the newest event. Its author is
-    notified of the newest event by somebody else; if there is one, it comes first in the result."""
+    """Choose which events watchers and participants are notified of: the newest, for everybody but its
+    author. The author is notified of the newest event by somebody else; if there is one, it comes first in
+    the result. `loud`: events about one issue, proposal or repository, oldest first."""
     newest = loud[-1]
     others = [event for event in loud if event.actor != newest.actor]
     return [*others[-1:], newest]

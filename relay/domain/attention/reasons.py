@@ -8,8 +8,8 @@ from localstore.core.model.inbox import Reason
 
 
 class Rule(NamedTuple):
-    """Says which accounts the events of one kind notify, and with which reason. "Data" in the comments below
-    means the data of the event."""
+    """Says whom an event of one kind notifies, and with which reason. In the comments below, "data" means the
+    fields of the event."""
 
     watchers: bool = False  # the accounts that watch the repository
     parts: bool = False  # author, assignees and participants

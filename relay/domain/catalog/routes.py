@@ -52,7 +52,7 @@ serves(
     errors=(404, 503),
 )
 async def install_sh(caller: Caller) -> Reply:
-    """The script that installs the client on Linux and macOS, after it verified the SHA-256"""
+    """The script that installs the client on Linux and macOS; it verifies the download by its SHA-256"""
     return await distributions.script(caller, "install.sh")
 
 
@@ -65,7 +65,7 @@ async def install_sh(caller: Caller) -> Reply:
     errors=(404, 503),
 )
 async def install_ps1(caller: Caller) -> Reply:
-    """The script that installs the client on Windows, after it verified the SHA-256"""
+    """The script that installs the client on Windows; it verifies the download by its SHA-256"""
     return await distributions.script(caller, "install.ps1")
 
 

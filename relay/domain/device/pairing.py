@@ -134,8 +134,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
     """Confirm the digits, or refuse them; the account's confirmation registers the device
 
     The new device confirms first, by signing its registration. Until the account has confirmed too, and after
-    a refusal, the answer is 202 with an unpaired device. The account may refuse before a device has scanned
-    the code; then `id` and `public_key` of the answer are empty.
+    a refusal, the answer is 202 with the device as not paired. The account may refuse before a device has
+    scanned the code; then `id` and `public_key` of the answer are empty.
     """
     if caller.principal is not None:
         device.require_own(caller, user_id)

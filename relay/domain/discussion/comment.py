@@ -143,7 +143,8 @@ async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """Write the event `comment.VERB` or `thread.VERB` about a comment. A draft has no events."""
+    """Write the event `comment.VERB` about a comment, or `thread.VERB` if the comment is in a thread. Nothing
+    is written for a draft, which only its author sees."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:

@@ -270,9 +270,10 @@ async def find_leading_filter(
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """Choose from `leaders` the filter in `values` that matches the fewest rows, so that the list is read
-    along the index of this filter. Returns "" if `values` has none of `leaders`. `amount`: a function that
-    returns the statement that counts the rows of a filter."""
+    """Choose the filter that matches the fewest rows, because reading a list along its index is fastest.
+    `leaders`: names of the filters that have an index. `values`: the filters of the request. `amount`:
+    returns the statement that counts the rows of a filter. Returns "" if the request has no filter with an
+    index."""
     names = [name for name in leaders if name in values]
     if len(names) < 2:
         return names[0] if names else ""

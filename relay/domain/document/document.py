@@ -183,8 +183,8 @@ async def _store(
     edited: ComputedEdit,
 ) -> Document:
     """Store an edit of the document `row` with its new content. `base`: the version that was edited.
-    `joined`: the document's oldest updates, which the edit may have replaced by one snapshot. `apart`: its
-    other updates."""
+    `joined`: the oldest updates of the document; if the edit came with a snapshot, it replaces them. `apart`:
+    the document's other updates."""
     title = row.title if title is None else title
     now, number = _next_moment(row), row.head + 1
     if edited.snapshot is not None:

@@ -37,8 +37,8 @@ class Parts:
     placed: Sequence[FrameAt] = ()
 
     def load(self, stored: Load) -> Load:
-        """Make a function that loads directories. It takes those in `written` from there, and loads others
-        with the function `stored`."""
+        """Make a function that loads directories. It takes new directories of the partial trees from memory,
+        and loads others with the function `stored`."""
 
         async def either(digests: list[bytes]) -> Mapping[bytes, bytes]:
             in_memory = {digest: self.written[digest] for digest in digests if digest in self.written}

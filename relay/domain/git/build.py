@@ -87,15 +87,16 @@ async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -
 
 
 def _is_scattered(cache: Cache) -> bool:
-    """Whether joining the packs is worthwhile: many packs were added since the last join, or the added packs
-    have most of the bytes."""
+    """Whether to join the packs into one. It pays if many packs were added since the last time, or if the
+    added packs have most of the bytes."""
     sizes, joined = cache.pack_sizes(), cache.read_joined()
     fresh = [size for name, size in sizes.items() if name not in joined]
     return len(fresh) > LOOSE or (sum(fresh) > MIB and 2 * sum(fresh) > sum(sizes.values()))
 
 
 async def _join(view: View, cache: Cache, lock: int) -> None:
-    """Join the packs into one, which git reads faster, unless the disk is nearly full."""
+    """Join the packs of the cache into one, because git then reads faster. If the disk is nearly full, this
+    is skipped."""
     try:
         view.node.reserve.require()
     except NoSpace as error:
@@ -105,8 +106,8 @@ async def _join(view: View, cache: Cache, lock: int) -> None:
 
 
 def _repack(cache: Cache, lock: int) -> None:
-    """Join the packs into one with deltas. Objects that no ref reaches are kept, because a seal stays
-    readable by its id."""
+    """Join the packs into one, in which git stores similar objects as differences from each other. Objects
+    that no branch or tag reaches are kept, because a seal stays readable by its id."""
     words = ("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q")
     # Without -f git looks for deltas between packs alone: it takes those of one pack to have been compared.
     with contextlib.suppress(OSError):  # it is logged
@@ -126,7 +127,8 @@ class _SealToExport:
 
 
 class _Builder:
-    """One run of building. `_ids`: git's blob ids of recently used files, by digest."""
+    """One run that exports seals as git objects into the bare repository. `lock`: the descriptor of the
+    builder's lock. `most`: bytes that the repository may have. `until`: when to stop."""
 
     def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
         self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
@@ -188,8 +190,8 @@ class _Builder:
         return graph
 
     async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
-        """Find the parents in git of these seals and of their ancestors, down to `window` generations below
-        the newest of these seals. Returns the parents by seal id."""
+        """Find the git parents of these seals and of their ancestors, up to `window` generations back. A
+        seal's generation is one more than the highest of its parents'. Returns the parents by seal id."""
         top = await tx.value(walks.TOP_GENERATION, ids=ids)
         parents_of: dict[str, list[str]] = {}
         for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
@@ -205,8 +207,9 @@ class _Builder:
         return {seal_id: tuple(parents) for seal_id, parents in parents_of.items()}
 
     async def _add_sources(self, tx: Tx, ids: list[str], parents_of: dict[str, list[str]]) -> None:
-        """To the parents of these seals, add the seals that were merged into them, in the order of the
-        payload. Merged seals that the repository does not have, as in a fork, are left out."""
+        """Add to the git parents of these seals the seals that were merged into them. They come in the order
+        in which the seal names them. Merged seals that the repository lacks, as in a fork, are left out.
+        `parents_of`: the parents by seal id."""
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.to_row(row).payload).provenance.merge
@@ -224,7 +227,7 @@ class _Builder:
     # --- exporting
 
     async def _export(self, ids: list[str], graph: Mapping[str, tuple[str, ...]]) -> None:
-        """Export these seals, in this order."""
+        """Export these seals as git objects, in this order. `graph`: their git parents by seal id."""
         async with self._view.read() as tx:
             by_id = {
                 row[0]: seals.to_row(row)
@@ -356,7 +359,8 @@ class _Builder:
         return self._pack
 
     def _end_pack(self) -> None:
-        """Move the open pack into place and record the seals that it completes."""
+        """Complete the pack that is being written, and record the seals whose objects are now all in
+        packs."""
         if self._file is not None and self._pack is not None:
             self._count_bytes(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None

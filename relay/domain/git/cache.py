@@ -3,7 +3,7 @@
     REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
     REPO.git/seals      id, commit and tree of each seal whose objects are all in the packs
     REPO.git/current    a digest of the refs in packed-refs
-    REPO.git/joined     the names of packs that have deltas
+    REPO.git/joined     the names of packs that were joined from smaller ones
     REPO.git/read       changed with each request of a reader
     REPO.lock           held by the process that builds
     REPO.readers        held as a shared lock, once for each reader
@@ -217,11 +217,12 @@ class Cache:
         return {path.name: _size_of(path) for path in self.packs.glob("*.pack")}
 
     def mark_joined(self) -> None:
-        """Record that the current packs have deltas."""
+        """Record that all current packs have been joined. Later packs then count as added since."""
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
     def read_joined(self) -> set[str]:
-        """Read the names of the packs that have deltas. All other packs are as they were built."""
+        """Read the names of the packs that existed when packs were last joined into one. Packs with other
+        names were added since."""
         return set((_read_text(self.folder / "joined") or "").split())
 
     def evict(self) -> bool:

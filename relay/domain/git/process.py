@@ -89,7 +89,8 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def run(*words: str, seconds: float, locks: tuple[int, ...] = ()) -> None:
-    """Run git and wait until it ends. Raises OSError if it fails, or if it is killed after `seconds`."""
+    """Run git and wait until it ends. `locks`: descriptors that git keeps open, so that it holds their locks.
+    Raises OSError if git fails, or if it is killed after `seconds`."""
     process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         _, stderr = process.communicate(timeout=seconds)

@@ -106,8 +106,9 @@ async def read(
     protocol: str,
     first: bytes = b"",
 ) -> PackStream:
-    """Start a stream of `first` and then of git's answer to `body`. `words`: arguments of git. `address`: the
-    address of the reader. Raises Unavailable if too many read at once."""
+    """Start a git process that answers a reader, and return its output as a stream. `words`: arguments of
+    git. `body`: the request that git answers. `first`: bytes to send before the output. `address`: the
+    address of the reader. Raises Unavailable if too many readers are active."""
     await readers.enter(address)
     try:
         hold = cache.hold()

@@ -136,8 +136,8 @@ async def _await_current(view: View, cache: Cache) -> None:
 
 
 async def _make_current(view: View, cache: Cache) -> None:
-    """Build the cache until it has the current refs. Raises TimeoutError if it cannot be built, for example
-    if git may no longer read the repository."""
+    """Wait until jobs have built the cache with the current branches and tags. Queues such a job when needed.
+    Raises TimeoutError if this takes too long, for example because git may no longer read the repository."""
     built, looks = cache.read_fingerprint(), 0
     async with asyncio.timeout(WAITED):
         while not await _is_current(view, cache):
@@ -162,8 +162,8 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build the missing part of a repository's cache. Does nothing if git may not read the repository. If
-    time runs out, another job continues."""
+    """Run a job that adds the missing seals to a repository's cache. If the time for one job is over, queues
+    another. Does nothing if git may not read the repository."""
     cache = _cache_of(node, repo_id)
     try:
         view = await whole_view(node, repo_id)

@@ -64,12 +64,11 @@ class Graph:
 
 
 async def find_relation(tx: Tx, base: str, head: str) -> Relation:
-    """Find how two seals are related. Walks both histories from the highest generation down until only common
-    seals are left.
+    """Find how two seals are related. Walks both histories together until only common seals are left.
 
-    Each seal on the way is marked with who reaches it: base, head or both. It is visited after all its
-    descendants, so its marks are complete by then. The first seal that both reach is the nearest common
-    ancestor.
+    Seals of a higher generation come first. The generation of a seal is one more than the highest generation
+    of its parents, so each seal comes after all its descendants. When it comes, it is known whether base,
+    head or both descend from it. The first seal from which both descend is the nearest common ancestor.
     """
     graph = Graph(tx)
     marks = {base: _BASE}

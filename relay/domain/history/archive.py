@@ -57,8 +57,8 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 async def _compress_step(
     view: View, parts: AsyncIterator[FilePiece], seconds: int, before: ArchivePart
 ) -> ArchivePart | None:
-    """Compress as many of the next parts as fit into one step. `seconds`: the time of last change that all
-    files in the archive get. `before`: the result of the previous step. Returns None at the end."""
+    """Compress the next pieces of files, as many as fit into one step. `seconds`: the modification time that
+    all files get in the archive. `before`: the result of the previous step. Returns None at the end."""
     async with view.node.streams.turn(view.payer, view.lease) as step:
         taken: list[FilePiece] = []
         size = 0

@@ -63,9 +63,10 @@ class _SpentWork:
 
 @dataclass(slots=True)
 class _Progress:
-    """The progress of blame on one path. `owners`: the owners of the lines in some versions, by seal id.
-    `unkept`: number of versions worked on since owners were last cached. `first_parent`: whether lines that
-    came from merged seals belong to the merge."""
+    """The state of computing the blame of one file. `owners`: by seal id, the owner of each line of the file
+    there (the seal that the line comes from). `unkept`: number of versions handled since owners were last
+    cached. `first_parent`: whether a merge owns the lines that it took from other seals. `depth`: how many
+    other files are being followed."""
 
     view: View
     path: str
@@ -77,8 +78,8 @@ class _Progress:
 
 
 class _TooDeep(Exception):
-    """Raised if the owners of one file depend on too many other files. `wanted`: the (path, seal id, file)
-    whose owners must be found first."""
+    """Raised if blame of one file must follow too long a chain of other files. `wanted`: the (path, seal id,
+    file) to compute first."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)
@@ -121,9 +122,9 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
-    """Find the owners of the file's lines at the seal (the seals that they come from). If its owners depend
-    on too long a chain of other files, through renames or merges, the oldest of these files are resolved
-    first and their owners are cached."""
+    """Find the owner of each line of the file at the seal: the seal that the line comes from. Through renames
+    and merges, the owners may depend on other files. If this chain is too long, the owners in the last of
+    these files are computed and cached first."""
     waiting = [(path, seal_id, file)]
     spent = _SpentWork()
     while True:
@@ -142,8 +143,8 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, firs
 
 
 async def _find_owners(work: _Progress, seal_id: str, file: TreeEntry) -> Owners:
-    """Find the owners of the file's lines at the seal (the seals that they come from). These are the owners
-    in the file's newest version, searched along the first parents of the seal."""
+    """Find the owner of each line of the file at the seal: the seal that the line comes from. Follows the
+    first parents of the seal."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -176,11 +177,12 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version], int | None]:
-    """Find the versions of the path along first parents. Returns (versions, known): the versions, newest
-    first, and the index of the newest one with known owners, or None.
+    """Find the versions of the file in the history of the seal, along first parents. Returns (versions,
+    known). `versions`: newest first. `known`: index of the newest version whose line owners are known, or
+    None.
 
-    The list ends at that version, or where the path was absent or not text. The search reads a few steps of
-    history first and then twice as many each time, so that it need not walk the whole history.
+    The list ends at this known version, or where the file was missing or not text. The search first reads a
+    few steps of history, then twice as many each time, because the whole history is seldom needed.
     """
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
@@ -206,16 +208,17 @@ async def _find_versions(work: _Progress, seal_id: str) -> tuple[list[_Version],
 
 
 async def _read_root_row(work: _Progress, end: Row) -> list[Row]:
-    """The row of the root seal of a history (`end`) if its tree has the path, else an empty list. A root seal
-    counts as changing everything in its tree."""
+    """The change of the file in the first seal of a history, as a list of at most one row. This seal changes
+    everything in its tree; if the tree lacks the file, the list is empty. `end`: a row that names the
+    seal."""
     root_seal = await sealed.seal(work.view, end[0])
     file = (await sealed.find_entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
 async def _cut_at_missing(work: _Progress, changed_rows: list[Row]) -> list[Row]:
-    """Cut `changed_rows` at the first row whose file the repository lacks. That row is kept, but as a removal
-    of the file.
+    """End the list `changed_rows` at the first seal whose file this repository lacks. The row of this seal
+    then says that the file was removed.
 
     All repositories that have a seal share the list of its changes, so the list may name a file that this
     repository lacks.
@@ -232,8 +235,8 @@ def _is_text(row: Row) -> bool:
 
 
 async def _find_known(work: _Progress, versions: list[_Version]) -> int | None:
-    """The index of the newest version for which the owners of the lines are known or cached. None if there is
-    none."""
+    """The index of the newest version whose line owners (the seals that the lines come from) are known or
+    cached. None if there is none."""
     start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
@@ -259,8 +262,8 @@ def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
 
 
 async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Version | None) -> None:
-    """Find the owners of the lines in the newest version of `batch`. `older`: the version before the batch,
-    whose owners are known."""
+    """Find the line owners in the newest version of `batch`, whose versions are sorted from old to new.
+    `older`: the version before the batch, whose owners are known; None if there is none."""
     async with work.view.read() as tx:
         ids = [version.seal_id for version in batch]
         parents = await seals.find_parents(tx, ids)
@@ -287,8 +290,9 @@ async def _resolve_batch(work: _Progress, batch: Sequence[_Version], older: _Ver
 async def _carry_owners(
     work: _Progress, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Compute the owners of the lines in the versions `plain`, each from the version before it. The first is
-    computed from `older`. Returns the newest version, whose owners are then known."""
+    """Compute the line owners of successive versions, from old to new. `plain`: versions that were each made
+    from the one before, without a merge. `older`: the version before them, whose owners are known. Returns
+    the newest version, whose owners are then known too."""
     if older is None or not plain:
         return older
     ways = [(version.seal_id, texts[version.digest]) for version in plain]
@@ -311,8 +315,8 @@ async def _find_branched_owners(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """Find the owner of each line of a version (the seal that it comes from), if the version was not made
-    from one older version. Such a version came from a merge, or is the first version of its file."""
+    """Find the owner of each line of a version that was made by a merge, or that is the first at this path.
+    `merged`: the seals that were merged into its seal. `older`: the version before it, if there is one."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []
@@ -349,9 +353,9 @@ async def _read_merged_files(work: _Progress, others: list[SealRow]) -> list[tup
 async def _follow_move(
     work: _Progress, version: _Version, parent: SealRow
 ) -> tuple[Owners, bytes | None] | None:
-    """Follow a move of the file to this path by the version's seal. Returns (owners, text) of the file in the
-    tree of `parent`; the text is None if the move left it unchanged. Returns None if the seal moved no file
-    to this path."""
+    """If the seal of this version moved a file here from another path, find the line owners under the old
+    path. Returns (owners, old text), both from the tree of `parent`; the text is None if the move left it
+    unchanged. Returns None if the seal moved no file here."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
@@ -387,11 +391,11 @@ async def _read_texts(work: _Progress, digests: set[bytes]) -> dict[bytes, bytes
 
 
 async def _load_cached(work: _Progress, versions: list[_Version]) -> int | None:
-    """Load the newest cached owners of lines among these versions. Returns the index of their version, or
-    None if none are cached.
+    """Load the cached line owners (the seals that the lines come from) of the newest version that has some.
+    Returns the index of this version in `versions`, or None.
 
     Owners that a whole view computed are cached in the database. Owners of filtered views are cached in
-    memory for the current path policy (by its number), because all filtered views of a repository see the
+    memory, under the number of the current path policy, because all filtered views of a repository see the
     same paths.
     """
     ids = [version.seal_id for version in versions]

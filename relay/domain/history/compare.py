@@ -1,4 +1,5 @@
-"""Compares seals. Shows the changes of the head since the merge base, or since the base itself."""
+"""Compares two seals. Shows what has changed in the head since its merge base with the other seal, or all
+differences between the two."""
 
 from __future__ import annotations
 
@@ -78,9 +79,9 @@ def _next_cursor(base: str | None, head: str, page: ChangedFilesPage) -> str | N
 
 
 async def _find_bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
-    """Find the nearest common ancestors of the two seals and return their ids. If one of the seals is an
-    ancestor of the other along parents (as `related` says), it is the only result. Otherwise seals that were
-    merged in are followed too."""
+    """Find the nearest common ancestors of the two seals and return their ids. `related`: the relation of the
+    seals along parents. If it says that one seal is an ancestor of the other, only that seal is returned.
+    Otherwise the search also follows seals that were merged in."""
     if related.merge_base in (base, head):
         return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -177,8 +178,8 @@ async def _patch_files(view: View, pairs: list[Pair], at: int, limit: int) -> Ch
 
 
 def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first pairs of files that may be compared in one turn, as long as their texts have at most `unread`
-    bytes, the bytes that the page may still read."""
+    """Take as many of the first pairs of files as may be compared in one turn. `unread`: how many bytes of
+    texts the page may still read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weigh(pair)
@@ -197,8 +198,9 @@ def _weigh(pair: Pair) -> int:
 
 
 async def _make_patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
-    """Make one patch for each of the first pairs, with at most `characters` in total. The patch is "" for
-    files whose texts are not compared."""
+    """Make the patches of pairs of files, in order. They stop when they have `characters` characters
+    together, so there may be fewer patches than pairs. The patch is "" for files whose texts are not
+    compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:
         return [NOT_COMPARED] * len(pairs)

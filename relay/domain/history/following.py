@@ -68,8 +68,9 @@ async def _find_start(view: View, name: str | None, path: str, cursor: str | Non
 async def _add_seals(
     view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
 ) -> _Way | None:
-    """Append the seals that changed the file under its current name to `seal_ids`, until that list has `size`
-    ids. Returns the position at which to continue, or None at the end."""
+    """Append to `seal_ids` the seals that changed the file at the position's path, until the list has `size`
+    ids. Stops at a seal that moved the file here from another path. Returns the position at which to
+    continue, or None at the end."""
     ids, behind = await history.find_touching(
         view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
@@ -82,9 +83,9 @@ async def _add_seals(
 
 
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
-    """Find where to continue if the seal moved the file to this path. Returns None if it did not. A merge
-    does not count as a move if one of the merged trees has a file at this path, because the walk then reaches
-    the seal that really moved the file."""
+    """If the seal moved the file here from another path, return the position at which to continue: the old
+    path in the seal's parent. Returns None for other seals. A merge does not count as a move if a seal that
+    it merged has a file at `path`; the walk finds the seal that moved it later."""
     async with view.read() as tx:
         parents = (await seals.find_parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])

@@ -128,7 +128,7 @@ async def by_prefix(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 
 
 async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
-    """List the seals in the history of a ref, as `list_seals` does, each with the result of verifying its
+    """List the seals in the history of a ref, newest first, each with the result of verifying its
     signature."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
@@ -137,7 +137,7 @@ async def list_verified(view: View, query: LogQuery) -> Page[Seal]:
 
 
 async def list_lines(view: View, query: LogQuery) -> Page[SealLine]:
-    """List the seals in the history of a ref, as `list_seals` does, with ids and messages only."""
+    """List the seals in the history of a ref, newest first, with ids and messages only."""
     page_rows, next_cursor = await _load_page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
@@ -213,12 +213,12 @@ async def _require_seal(tx: Tx, view: View, head: str) -> None:
 async def find_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
 ) -> tuple[list[str], int | None]:
-    """Find seals of the walk from `head` that changed the path. A candidate is a seal that may have changed
-    the path; the first `skip` candidates are skipped. Returns (ids, next): at most `size` ids, and the number
-    of candidates to skip next time, or None at the end.
+    """Find seals in the history of `head`, newest first, that changed the path. `skip`: how many candidates
+    (seals that may have changed it) to skip. Returns (ids, next). `ids`: at most `size` ids. `next`: the
+    value of `skip` for the next page, or None at the end.
 
     In a partial fork, an empty page would reveal that hidden paths were changed. So there the search
-    continues until it finds a seal, and the work of each further search counts against the caller's budget.
+    continues until it finds a seal, and each further search counts against the caller's budget.
     """
     while True:
         ids, behind = await _walk_touching(view, head, path, skip, size, first_parent=first_parent)
@@ -232,13 +232,12 @@ async def find_touching(
 async def _walk_touching(
     view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool
 ) -> tuple[list[str], int | None]:
-    """Find seals of the walk from `head` that changed the path, after the first `skip` candidates (seals that
-    may have changed it). Returns (ids, next): at most `size` ids, and the number of candidates to skip next
-    time, or None at the end.
+    """Find seals in the history of `head`, newest first, that changed the path. Arguments and result are
+    those of `find_touching`.
 
-    A root seal counts as changing everything in its tree. A merge counts as changing only what differs from
-    every tree that it joined. If very many candidates turn out not to have changed the path, there are fewer
-    than `size` ids although more follow.
+    The first seal of a history counts as changing everything in its tree. A merge counts as changing only
+    what differs from every tree that it merged. If very many candidates turn out not to have changed the
+    path, there are fewer than `size` ids although more follow.
     """
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
@@ -300,8 +299,8 @@ async def _find_merged_roots(view: View, path: str, ids: list[str]) -> dict[str,
 
 
 async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether the merge has the same content at the path as one of the trees in `sides`, which it joined.
-    `root`: the tree of the merge."""
+    """Whether a merge took the content at the path unchanged from another seal. `root`: the tree of the
+    merge. `sides`: the trees that were merged into it."""
     if not sides:
         return False
     has = await sealed.find_at(view, root, path)
@@ -312,8 +311,8 @@ async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str)
 
 
 async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed anything that the caller sees, at the path or below it. `span`: the
-    parameters of SQL statements that select the path and everything below it."""
+    """Whether the seal changed anything that the caller sees, at a path or below it. `root`: its tree.
+    `span`: the path, as parameters of SQL statements that select it and everything below it."""
     if generation == walks.FIRST:
         return await sealed.has_path(view, root, span["path"])
     whole = view.policy is None or view.policy.sees_all_below(span["path"])

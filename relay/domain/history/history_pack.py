@@ -1,15 +1,15 @@
 """A slice of the history (some successive seals, newest first) as one tar stream: seals, and the files that
 they added.
 
-The first member is `manifest.jsonl`. It has one seal on each line as `Seal`, with more fields:
+The first member is `manifest.jsonl`. It has one line for each seal: the fields of `Seal`, and these:
 
-    first line: `tree`, its whole tree as a list of `TreeFile`, and `tree_key` and `tree_key_id`,
-        which are repeated on a later line where they change
+    first line: `tree`, the whole tree of the seal as a list of `TreeFile`
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
+    first line, and each line where they differ from before: `tree_key` and `tree_key_id`
 
-Then follow `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip`
-leaves out the files of the seal just before the slice, because the reader has them already. A slice may end
-before `limit`; its Link header says where the next slice continues.
+Then follow the files as `blobs/<blake3>`, each once, in the order in which the lines first name them. If a
+slice skips seals, the reader has received them already; files of the last skipped seal are then left out. A
+slice may have fewer seals than `limit`; its Link header says where the next slice continues.
 
 The stream is made in steps. Before each step the reader waits for its turn (`relay.memory.streams`).
 """
@@ -49,8 +49,10 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Manifest:
-    """The manifest of a slice: the lines of `manifest.jsonl`, which go to a file if they are many, and the
-    digests of the files to send after it."""
+    """The file `manifest.jsonl` of a slice while it is made, and the files to send after it. `file`: a
+    temporary file. `lines`: number of seals. `listed`: number of files of the first tree. `size`: bytes.
+    `blobs`: files to send, by digest. `pending`, `held`: parts that are not written to `file` yet, and their
+    bytes. `leased`: for how many blobs memory is reserved."""
 
     file: IO[bytes]
     lines: int = 0
@@ -62,7 +64,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Reserve memory for LEASED further files."""
+        """Reserve memory for the entries of LEASED (a fixed number) more files to send."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -79,9 +81,9 @@ class _Manifest:
 
 
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
-    """Send a slice of the history as a tar stream: seals, newest first, and the files that they added (see
-    the module). `start`: a seal id, or None for the head of the default branch. `limit`: how many seals at
-    most. `skip`: how many seals to skip."""
+    """Send a slice of the history as a tar stream: seals, newest first, and the files that they added.
+    `start`: the seal at which the history begins; None means the head of the default branch. `skip`: how many
+    of its newest seals to skip. `limit`: how many seals to send at most."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _find_slice(limit, skip)
@@ -155,8 +157,8 @@ async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, befor
 async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree into the manifest, as many as fit into one turn. `named`:
-    whether the bytes of the files are sent later. Returns False at the end."""
+    """Write the next entries of the slice's first tree into the manifest, as many as fit into one turn.
+    `named`: whether the bytes of these files are sent too. Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer, view.lease) as step:
         async for path, file in files:

@@ -42,7 +42,8 @@ class AuthorChanges(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SignedEdit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An edit as its device signed it, without the fields that its `Change` has already."""
+    """The signed fields of an edit, without path, kind and author. These are in the `Change` with the same
+    number `seq`."""
 
     seq: int
     n: int

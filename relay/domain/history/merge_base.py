@@ -14,9 +14,9 @@ WINDOW = 256  # generations read at once
 
 
 class _SearchedSeal(Node, frozen=True):
-    """A seal in a search for common ancestors. `parents`: its parents. `merged`: the seals merged into it
-    that the repository has. `above`, a field of `Node`, contains both. `order_at`: the time by which
-    histories are sorted."""
+    """A seal in a search for common ancestors. `merged`: the merged seals that the repository has. `above`,
+    which `Node` defines: `parents` and all merged seals. `order_at`: the time by which histories are
+    sorted."""
 
     parents: Sequence[str]
     merged: Sequence[str]
@@ -73,7 +73,8 @@ async def only_in_head(
 
 async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _SearchedSeal]) -> None:
     """Read these seals and some generations of their ancestors into `loaded`. Follows parents first, then the
-    seals that were merged in. `merged` of a seal is filled only if `repo_id` is given."""
+    seals that were merged in. `repo_id`: the repository whose merged seals go into the field `merged`; with
+    None, this field stays empty."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:
@@ -98,8 +99,9 @@ async def _highest_generation(tx: Tx, ids: list[str]) -> int:
 async def _load_above(
     tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _SearchedSeal], floor: int
 ) -> list[str]:
-    """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
-    that were merged into any of them."""
+    """Read these seals and their ancestors along parents into `loaded`. `floor`: the lowest generation to
+    read; a seal has a higher generation than its parents. Returns the seals that were merged into any of the
+    seals read."""
     above: dict[str, list[str]] = {}
     generations: dict[str, int] = {}
     for seal_id, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):

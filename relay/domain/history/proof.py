@@ -36,8 +36,8 @@ Visible = Callable[[str, Kind], bool]
 async def proof(view: View, sha: str) -> Reply:
     """The directories of a seal that the caller sees, for verifying its tree
 
-    They are filtered, and come with their salts (`core.tree.proof`). A whole view gets all directories that
-    the repository has.
+    Hidden entries appear as digests only. The salts of the visible entries are included. A whole view gets
+    all directories that the repository has.
     """
     row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
@@ -69,8 +69,8 @@ class _Proof:
             self._level, self._below = self._below, {}
 
     async def _frame_some(self, paths: list[str], step: Step) -> bytes:
-        """Take some directories off the end of `paths`, as many as one turn has time for. Returns them in the
-        format of proofs."""
+        """Encode some directories as parts of a proof, as many as one turn has time for. Takes them from the
+        end of `paths`."""
         parts: list[bytes] = []
         load = self._view.node.objects.read_many
         with trees.work_on_trees() as work:
@@ -84,8 +84,8 @@ class _Proof:
         return b"".join(parts)
 
     def _frame(self, path: str, raw: bytes) -> Steps[bytes]:
-        """Write the directory at `path` in the format of proofs, as the caller sees it. Its visible
-        subdirectories are added to the next level."""
+        """Encode the directory at `path` as a part of a proof, with hidden entries as digests only. Remembers
+        its visible subdirectories, which are encoded in the next level. `raw`: the stored directory."""
         directory = tree.decode(raw)
         as_signed = yield from tree.signed_children(directory, self._digested)
         filtered = tree.filter_directory(as_signed, path, self._key, self._visible)
@@ -97,9 +97,9 @@ class _Proof:
 
 
 async def _visibility_of(view: View, root: bytes) -> Visible:
-    """Make a function that returns whether the caller sees a path of this tree. A directory of which the
-    repository has only entry digests is hidden in filtered views. In whole views it is visible, because they
-    need these digests to compute the digest of the next tree."""
+    """Make a function that says whether the caller sees a path of this tree. In filtered views, a directory
+    without visible files is hidden. In whole views everything is visible, even directories of which the
+    repository has only entry digests."""
     if view.policy is None:
         return lambda path, kind: True
     directories: set[str] = set()
@@ -114,9 +114,9 @@ async def _visibility_of(view: View, root: bytes) -> Visible:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """Check that the caller may request objects by these digests. Raises NotFound unless the tree of the seal
-    `at` has a visible file, manifest or chunk for each of them. A whole view may request any digest. Raises
-    FilteredView if a filtered view gives no seal."""
+    """Check that the caller may download objects by these digests. A caller who sees all paths may download
+    any. Other callers must name a seal `at` whose tree has a visible file, chunk manifest or chunk for each
+    digest; otherwise NotFound is raised. Without a seal they get FilteredView."""
     if view.policy is None:
         return
     if at is None:
@@ -145,9 +145,9 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
 
 
 async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """Collect the digests of the files in a tree that the caller may see. `key`: names the tree. Returns
-    (named, others). `named`: the digests of all these files, cached for the next request unless the tree is
-    very large. `others`: those of `digests` that none of these files has."""
+    """Collect the digests of all visible files of a tree. `key`: (repository id, number of the path policy,
+    root of the tree). Returns (named, others). `named`: these digests, cached for later requests unless the
+    tree is very large. `others`: those of `digests` that no visible file has."""
     view.node.streams.require(view.payer)
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []

@@ -224,8 +224,8 @@ async def walk_files(
 async def _walk_in_turns(
     view: View, prefix: str, top: Sequence[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry], None]:
-    """Yields what `_walk` yields. Each part of the walk is read in one turn of the caller, and yielded after
-    that turn."""
+    """Yields (path, file) for the visible files below `prefix`. Each part of them is read in one turn of the
+    caller, and yielded after that turn. `top`: the children of the directory at `prefix`."""
     if not top:
         return
     async with contextlib.aclosing(_walk(view, prefix, top)) as entries:
@@ -251,8 +251,8 @@ async def _walk_in_turns(
 async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
 ) -> tuple[list[tuple[str, TreeEntry]], int]:
-    """Take the next TURN entries of a walk. Returns (files, count): the files among them, and the number of
-    entries."""
+    """Take the next entries of a walk through a tree, TURN entries at most. Returns (files, number of
+    entries). Directories and hidden entries count, although the files do not include them."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:
@@ -266,9 +266,9 @@ async def _take(
 async def _walk(
     view: View, prefix: str, top: Iterable[Child]
 ) -> AsyncGenerator[tuple[str, TreeEntry] | None, None]:
-    """Yields (path, file) for the files in the directory `top` at `prefix` and below it. Yields None for each
-    hidden entry and each directory. Only the directories above the current file and some of the next ones are
-    in memory."""
+    """Yields (path, file) for each visible file below `prefix`, and None for each hidden entry and each
+    directory. `top`: the children of the directory at `prefix`. In memory are only the directories above the
+    current file, and some that are needed next."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     reader = DirectoryReader(view)
@@ -299,8 +299,8 @@ class DirectoryReader:
         self._held = 0
 
     async def read(self, digest: bytes, ahead: Iterable[bytes]) -> bytes:
-        """Read a directory. `ahead`: the directories that the walk needs next, which are read with it.
-        `ahead` is only iterated if the directory has not been read yet."""
+        """Read a directory. `ahead`: the directories that are needed next. If the directory must be fetched,
+        some of them are fetched with it."""
         if digest not in self._ready:
             self._ready = await _read_directories(self._view, digest, ahead)
         raw = self._ready[digest]
@@ -311,8 +311,8 @@ class DirectoryReader:
 
 
 async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Read the directory `first`, and as many of the directories `ahead` as are small enough together.
-    Returns their bytes by digest."""
+    """Read the directory `first` and some of the directories `ahead`. These are read only as far as they fit
+    into a common limit, small ones first. Returns their bytes by digest."""
     store = view.node.objects
     located = await store.locate(list(dict.fromkeys([first, *ahead])))
     if first not in located:

@@ -104,7 +104,7 @@ async def find_waiting(caller: Caller, typed: str) -> DeviceCodeRow:
 
 
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
-    """Approve or deny a waiting terminal, by its fingerprint
+    """Approve or deny a waiting terminal; the fingerprint must be the one that the terminal shows
 
     On approval, the session is encrypted for the terminal's key at once.
     """
@@ -145,7 +145,7 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 
 
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
-    """Claim the approved session, encrypted for the terminal's transport key
+    """Claim the approved session; it is encrypted for a key of the terminal
 
     The session is handed out once. Raises the errors of RFC 8628.
     """

@@ -121,7 +121,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> NewSession:
 
     A registered key signs in to its account. A new key gets a new account if the handle is free. To join an
     existing account, a new key needs a pairing code; without a code, HandleTaken is raised. A pairing code
-    with a free handle raises Invalid, because the handle must be mistyped.
+    with a free handle raises Invalid: the user has probably mistyped the handle.
     """
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)

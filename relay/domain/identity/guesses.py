@@ -1,8 +1,8 @@
 """Limits on guessing passwords and pairing codes.
 
-Failed tries count for handle and address together, so that nobody can keep a user from signing in at another
-address. Against guesses from many addresses they also count for the handle alone. This second limit does not
-apply to networks where the account signed in recently, so it never affects users at their usual places
+One limit is for each handle at each address, so wrong guesses from one address do not keep the user from
+signing in at another. A second limit is for the handle alone, against guesses from many addresses. It does
+not apply to networks where the account signed in recently, so it never affects users at their usual places
 (SECURITY.md, docs/design/005).
 """
 
@@ -22,9 +22,9 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """Limits on guesses of a secret. One limit is for each handle and network. Another is for each handle and
-    counts tries from all unknown networks together: it allows `strangers` tries within `seconds`. `what`: the
-    name of the secrets, for messages."""
+    """Limits on guesses of a secret. One limit is for each handle and network. Another is for each handle,
+    for all networks together from which its account has not signed in recently: `strangers` tries within
+    `seconds`. `what`: the name of the secrets, for messages."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(

@@ -296,7 +296,7 @@ async def _insert(tx: Tx, account: str, provider: str, issuer: str, subject: str
 
 async def _keep_person(caller: Caller, row: FlowRow, person: ConfirmedPerson) -> str:
     """Store the person whom the provider named, until that person has chosen a handle. Returns the new
-    content of the cookie."""
+    content of the cookie that names this sign-in."""
     if not caller.node.config.oidc_sign_up:
         raise _to_sign_up_closed(caller, row.provider)
     return await _store(

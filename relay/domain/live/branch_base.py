@@ -1,8 +1,8 @@
 """The base of a branch: the tree that it started with (docs/design/004). Its files are on the live frontier
 without a row until they are changed. So a new branch stores only its changes.
 
-A file of the base is a lane like any other. Its lane number is derived from branch and path and need not be
-stored. The number is above all numbers that the branch counts, and below all numbers that devices assign.
+Each file of the base has a lane. Its lane number is computed from branch and path, so it need not be stored.
+It is above the numbers that the branch counts up, and below the numbers that devices assign.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Base:
 
 
 class Lacking(Exception):
-    """Raised by a transaction that has changed nothing, because it needs more of the base. First look up the
-    paths `paths`, and the numbers of files below the directories `counted`."""
+    """Raised if a transaction needs a part of the base that was not looked up yet. The transaction has
+    changed nothing. `paths`: the paths to look up. `counted`: directories whose files are to be counted."""
 
     def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
         super().__init__()
@@ -51,8 +51,8 @@ class Lacking(Exception):
 
 
 def _first_number(branch_id: str, directory: str) -> int:
-    """The lane number of the first child of this directory of the base. The directory's other children have
-    the numbers that follow, which wrap around at the end of the range."""
+    """The lane number of the first child of this directory of the base. The second child has the next number,
+    and so on. After the highest possible number comes the lowest."""
     return int.from_bytes(
         digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
     )
@@ -118,8 +118,8 @@ async def list_below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
 def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
-    """Make the rows of every file of the branch's live frontier. Returns (rows, number of files in the
-    base)."""
+    """Make the rows of every file of the branch's live frontier. `changed`: the stored rows. `base`: the
+    children of each directory of the branch's base. Returns (rows, number of files in the base)."""
     changed_paths = {row.path for row in changed}
     frontier_rows = [row_to_wire(row, replica) for row in changed if row.living]
     many = 0

@@ -49,8 +49,8 @@ class RunOnRepository(Protocol):
 
 async def open_channel(door: RunOnRepository, peer: Peer, body: Open) -> list[bytes]:
     """Open a channel. Returns its first messages, or the message that refuses it. Later messages are queued
-    for the peer. `door`: the function that reaches the repository (`RunOnRepository`). `peer`: the listener
-    that opens the channel."""
+    for the client `peer`. `door`: the function that checks the client's rights and runs work on a
+    repository."""
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
             raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")

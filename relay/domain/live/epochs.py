@@ -59,17 +59,17 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """The epochs (sections of a lane's updates) that a seal ends. `edited`: the lanes of these epochs.
-    `states`: final states, of those lanes whose log is longer than their text, as far as they fit into
-    memory."""
+    """The epochs (sections of a lane's updates) that a seal ends. `edited`: rows of the lanes of these
+    epochs. `states`: the final states to store in place of long logs. A lane has none if its log is short, or
+    if memory is too small for its state."""
 
     edited: list[LaneRow]
     states: Mapping[LaneKey, bytes]
 
 
 class StatesNeeded(Exception):
-    """Raised by a transaction that has changed nothing, because the states of these lanes must first be
-    computed outside of it."""
+    """Raised if the final states of the lanes `rows` must first be computed outside of the transaction. The
+    transaction has changed nothing."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
         super().__init__()
@@ -94,8 +94,8 @@ async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Endi
 
 
 def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """Select the lanes whose states fit into memory together, the smallest first. The other lanes keep their
-    log for two more epochs."""
+    """Select the lanes whose final states fit into memory together, the smallest first. The other lanes keep
+    their log instead of a final state."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -121,8 +121,8 @@ async def compute_states(view: View, lacking: StatesNeeded) -> States:
 
 
 async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
-    """Begin the next epoch of the edited lanes in `ends`, whose text is now in a seal. Stores the final
-    states, deletes the logs that they replace, and deletes everything of epochs that are too old."""
+    """Begin a new epoch of each lane in `ends`. A lane with a final state gets it stored in place of its log.
+    Final states and logs of epochs that are too old are deleted."""
     edited = ends.edited
     if not edited:
         return
@@ -155,10 +155,12 @@ class Ends(NamedTuple):
 
 
 async def find_ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """Find the final states of older epochs, or the logs to compute them from. `behind`: pairs of (lane
-    number, first epoch). Every stored epoch of the lane from the first one on is returned. If they exceed
-    ENDS_AT_ONCE bytes, some are left out. A device that would need these merges its typed edits as texts,
-    which is less exact."""
+    """Find the final states of older epochs, or the logs to compute them from. `behind`: pairs of a lane
+    number and the first epoch that is wanted of this lane. Later epochs are returned too.
+
+    If there are more than ENDS_AT_ONCE bytes, some epochs are left out. A device that needs one of these
+    merges its typed edits as texts, which is less exact.
+    """
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
@@ -219,8 +221,8 @@ async def _work_on_lanes(
 
 
 def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
-    """Read the current texts of these lanes. Returns them by digest. Raises UpdateInvalid if the text that a
-    log gives is not the recorded one."""
+    """Read the current texts of these lanes. Returns them by digest. Raises UpdateInvalid if a lane's log
+    gives another text than the one whose digest its row records."""
     texts: dict[bytes, bytes] = {}
     for key, row in lanes:
         lane = desk.find(key)

@@ -124,6 +124,6 @@ def _encode_body(before: int, after: Frontier, replica: int, updates: Sequence[S
 
 
 def _to_all(row: LaneRow) -> Row:
-    """Convert a row to the form that all listeners receive. Its field `other` names the newest change that
-    was not made by the replica of the row's last change."""
+    """Convert a row to the form that all listeners receive. Its field `other` is the number of the path's
+    newest change by another replica than the one that changed the path last."""
     return row_to_wire(row, row.last_replica)

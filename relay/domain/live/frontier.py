@@ -77,9 +77,10 @@ async def lock(tx: Tx, branch_id: str) -> int:
 async def load(
     tx: Tx, ref: RefRow, seq: int, changing: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths, and the data needed to detect clashes with
-    directories. `staying`: paths at which no file is created or deleted; for these the rows suffice. `base`:
-    the parts of the branch's base that were looked up. Raises Lacking if further parts are needed."""
+    """Load a part of the live frontier: the rows of the paths `changing` and `staying`. `changing`: paths at
+    which files may be created or deleted; the data to detect clashes with directories is loaded too.
+    `staying`: paths at which no file is created or deleted. `base`: what was looked up of the branch's base.
+    Raises Lacking if more of the base must be looked up."""
     changing_paths = set(changing)
     names = sorted(changing_paths.union(*map(paths.parents, changing_paths)))
     rest = sorted(set(staying).difference(names))
@@ -117,8 +118,8 @@ async def load_with_base(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """Load the rows of the `changing` and `staying` paths, as `load` does. If parts of the branch's base are
-    missing, looks them up and adds them to `base`, instead of raising Lacking."""
+    """Load a part of the live frontier, with the arguments of `load`. Missing parts of the branch's base are
+    looked up and added to `base`."""
     while True:
         try:
             return await load(tx, ref, seq, changing, staying, base)
@@ -151,9 +152,8 @@ async def find_sources(
 
 
 async def open_desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """Open a desk, which has the lanes (live texts) of these rows to work on. `texts`: rows of text files.
-    Lanes that are in memory are borrowed from there. For the others, the desk has the sources from which they
-    are built."""
+    """Collect the lanes (live texts) of these rows, to work on them. Lanes in memory are borrowed. For each
+    other lane, the data from which it is built is read. `texts`: rows of text files."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     loaded_desk = Desk({}, await find_sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile

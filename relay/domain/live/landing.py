@@ -62,10 +62,10 @@ class LandingNeeded(Exception):
 
 @dataclass(slots=True, frozen=True)
 class WorkedLanding:
-    """A landing that was computed outside of a transaction. `roots`: the trees before and after. `given`: the
-    frontier before. `landed`: the resulting frontier. `loaded_paths`: the paths that were read. `base`: the
-    branch's base at these paths. `carried`: the text lanes that the landing read or changed; they are dropped
-    from memory."""
+    """A landing that was computed outside of a transaction. `roots`: the sealed trees before and after.
+    `given`: the live frontier before. `landed`: the live frontier after. `loaded_paths`: the paths that were
+    read. `base`: the branch's base at these paths. `carried`: lanes of texts that the landing used; the cache
+    must forget them."""
 
     roots: tuple[bytes | None, bytes]
     loaded_paths: set[str]
@@ -162,7 +162,9 @@ async def _compute(view: View, lacking: LandingNeeded) -> WorkedLanding:
 @dataclass(slots=True)
 class Landing:
     """Computes step by step a landing: how a live frontier changes when a seal becomes the head of its
-    branch. `names`: new paths for live versions that lose their path. `texts`: bytes by digest."""
+    branch. `replica`: the relay's replica id, which numbers the changes. `names`: by path, the name of a
+    conflict copy, for a live file whose path the seal needs. `texts`: bytes by digest. `sources`: what lanes
+    are built from."""
 
     frontier: Frontier
     replica: int
@@ -180,7 +182,8 @@ class Landing:
         self._to_land = [(path, changes[path]) for path in ordered]
 
     def go_on(self, seconds: float) -> bool:
-        """Land changes for at most `seconds`. Returns whether all have landed."""
+        """Apply changes of the seal to the frontier for at most `seconds`. Returns whether all are
+        applied."""
         until = time.monotonic() + seconds
         while self._to_land:
             path, (old, new) = self._to_land.pop()
@@ -226,8 +229,9 @@ class Landing:
         return True
 
     def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
-        """Find the unsealed versions that prevent writing the seal's file. They are at its path, below it or
-        above it."""
+        """Find the live files that are in the way of the seal's file at `path`. `row`: the live file at this
+        path, if it has to move. Files below the path, and files in place of its parent directories, are in
+        the way too."""
         losers = [row] if row is not None else []
         if self.frontier.holds(path):
             losers += filter(None, map(self.frontier.living, self._list_below(path)))
@@ -235,7 +239,7 @@ class Landing:
         return losers + [loser for loser in above if loser is not None]
 
     def _list_below(self, path: str) -> list[str]:
-        """List the loaded paths below this path. A landing adds no paths there."""
+        """List the loaded paths below this path."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
 
@@ -256,7 +260,8 @@ def _is_text_change(row: LaneRow | None, change: Change) -> bool:
 
 @dataclass(slots=True)
 class _Loading:
-    """Loads step by step the part of the frontier that a landing affects."""
+    """Loads the part of the live frontier that a landing affects. `loaded_paths`: the paths that are loaded
+    so far."""
 
     tx: Tx
     node: Node
@@ -327,7 +332,8 @@ def _find_file_above(path: str, changes: Changes) -> str | None:
 async def _read_texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
-    """Read the contents of the paths that are merged. Returns (texts by digest, sources of their lanes)."""
+    """Read what is needed to merge the texts at the paths `merged`. Returns (sealed texts before and after by
+    digest, data from which the live texts are built)."""
     sizes: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:

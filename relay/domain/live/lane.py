@@ -110,8 +110,8 @@ def _to_state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], as
 
 
 def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The stored final states of the lane's older epochs, from `epoch` on. Returns them by epoch; {} if
-    `epoch` is None."""
+    """Select from `ends` the final states of the lane's older epochs, beginning with `epoch`. Returns them by
+    epoch; {} if `epoch` is None."""
     if epoch is None:
         return {}
     keys = (
@@ -126,9 +126,9 @@ def _find_end_states(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None)
 
 @dataclass(slots=True)
 class _Reading:
-    """Computes full states of lanes one by one. `lanes`: rows of the lanes whose states are not computed yet.
-    `logs`: older epochs whose final states are not computed yet, with the texts and updates to compute them
-    from."""
+    """Computes CRDT states of lanes one by one. `lanes`: rows of the lanes that still have to be read.
+    `logs`: older epochs whose final state still has to be computed, each with its first text and its
+    updates."""
 
     branch_id: str
     lanes: list[LaneRow]
@@ -158,7 +158,7 @@ class _Reading:
         self._read.append((row, lane))
 
     def give_back(self, lanes: Lanes) -> None:
-        """Put the lanes that were read back into memory, with the version that their rows record."""
+        """Return the lanes to the cache in memory, each with the version that its row records."""
         for row, lane in self._read:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 

@@ -33,8 +33,8 @@ class OtherEdit(Exception):
 
 
 class EditResult(NamedTuple):
-    """The result of an edit: digest and size of the text, and the encoded state vector. `text` is set only
-    for a manifest (`.svc.yaml`)."""
+    """The result of an edit: digest and size of the new text, and the lane's CRDT state vector in base64url.
+    `text` is set only for a manifest (`.svc.yaml`)."""
 
     digest: bytes
     size: int
@@ -54,9 +54,10 @@ class Workbench(Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """Computes edits on lanes (live texts) that were borrowed from the cache. `lanes`: these lanes.
-    `sources`: the sources from which other lanes are built. `began`: the version of each lane before its
-    first edit. `steps`: the results for each lane, in order."""
+    """Computes edits on lanes (live texts) and remembers the results. `lanes`: lanes that were borrowed from
+    the cache or built here. `sources`: the data from which other lanes are built. `began`: the version of
+    each lane before its first edit. `steps`: the results for each lane, in order, each with the number of its
+    update."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
@@ -107,8 +108,8 @@ class Bench:
         return lane
 
     def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
-        """Count the work of reading the text once more. Returns how much work an edit of the text may still
-        take. Raises TooLarge if the limit of the batch is exceeded."""
+        """Add the reading of the whole text once to the work on this lane. Returns how much work is left for
+        an edit. Raises TooLarge if the batch has no work left for this lane."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
         if work_left < 0:
@@ -144,13 +145,14 @@ class Replay:
         return step
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all computed results for the lane were used. If so, the lane of the bench has the text that
-        the lane's row describes."""
+        """Whether every result that was computed for the lane has been returned. Only then does the computed
+        lane have the text that the lane's row describes."""
         return self._used.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 
 def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> None:
-    """Put the lanes of a bench back into memory, with the versions that the transaction just committed."""
+    """Return the lanes of a batch to the cache in memory. Each gets the version in its row of `rows`, which
+    the transaction has just committed."""
     replay = bench if isinstance(bench, Replay) else None
     worked = replay.bench if replay else bench
     if not isinstance(worked, Bench):

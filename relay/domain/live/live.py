@@ -137,8 +137,9 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
 async def _land_batch(
     view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
-    """Decide on the batch and write its changes. `texts`: digests of its new files that are text. Long
-    computations run before the transaction; their results are used if the lanes are unchanged."""
+    """Decide on the batch of updates and write its changes. Long computations run before the transaction; if
+    the lanes have changed meanwhile, they run again. `requested`: the updates with their decoded operations.
+    `texts`: digests of the new files that are text."""
     view.node.share.require(view.me.account_id)
     computed: _WorkedBatch | None = None
     began = Base()
@@ -213,8 +214,8 @@ async def _take(
 
 
 class _WorkedBatch(NamedTuple):
-    """A batch whose edits were computed outside of a transaction. `given`: the batch before its updates.
-    `taken`: the batch after them. `bench`: the computed edits."""
+    """A batch whose edits were computed outside of a transaction. `given`: the batch before the computation.
+    `taken`: the batch with its answers. `bench`: the results of the edits."""
 
     given: Batch
     taken: Batch
@@ -317,20 +318,22 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
 
 
 def _build_text(sources: dict[LaneKey, Source]) -> bytes:
-    """Build the text of the only lane in `sources`. Runs on the thread that works on lanes."""
+    """Build the text of the one lane in `sources`, which has the lane's first text and its operations. Runs
+    on the thread that works on lanes."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
 
 def _begin(work: Batch, bench: Workbench) -> Batch:
-    """Copy the batch `work` and give the copy the workbench `bench`. The updates are then applied to the
-    copy."""
+    """Copy the batch `work`, so that its updates can be applied to the copy. The copy has no answers yet.
+    `bench`: computes the edits of the copy."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
-    """Store the answers of the batch that are new, until the device says that it has received them."""
+    """Store the new answers of the batch, so that a repeated update gets the same answer. Delete those that
+    the device has received."""
     if not done.fresh:
         return
     await tx.many(

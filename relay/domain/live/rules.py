@@ -68,15 +68,15 @@ class Operation(NamedTuple):
 
 @dataclass(slots=True)
 class Frontier:
-    """The part of a branch's live frontier that a transaction works on, with its changes. The frontier is
-    what the branch holds now, one row for each path.
+    """The part of a branch's live frontier that a transaction works on, and the changes that it makes there.
+    It covers the paths for which it was loaded.
 
-    `seq`: number of the frontier's last change. `rows`: by path, the rows at the affected paths and at the
-    paths of their parent directories, where a file would clash. `directories`: by path, the number of files
-    below the affected paths and below their parents, without files of the base (the tree that the branch
-    began with). `below`: the same number for files of the base. `unwritten`: affected paths of base files
-    that have no row. `taken`: lane numbers of files in `unwritten` that another lane uses already. `changed`:
-    the paths whose rows were changed here. `log`: the operations to append, by lane.
+    `seq`: number of the frontier's last change. `rows`: by path, the rows of the loaded paths and of their
+    parent directories, where a file would be in the way. `directories`: by path, the number of files below,
+    without files of the base (the tree that the branch began with). `below`: by path, the number of files of
+    the base below. `unwritten`: loaded paths of base files that have no row yet. `taken`: lane numbers of
+    files in `unwritten` that another lane uses too. `changed`: the paths that were changed here. `log`: by
+    lane, the operations to append to its log.
     """
 
     branch_id: str
@@ -100,17 +100,18 @@ class Frontier:
         return any(self.living(parent) is not None for parent in paths.parents(path))
 
     def holds(self, path: str) -> bool:
-        """Whether there are files below `path`, which must be one of the affected paths."""
+        """Whether there are files below `path`. It must be one of the paths for which this frontier was
+        loaded."""
         return self.directories.get(path, 0) + self.below.get(path, 0) > 0
 
     def collides(self, key: LaneKey, path: str) -> bool:
-        """Whether another lane already has the lane number of the file at `path`. This can happen only to a
-        base file that is unchanged."""
+        """Whether another lane already has the lane number of the file at `path`. This is possible only for a
+        file of the base that was never changed, because its number is computed and not counted."""
         fresh = path in self.unwritten and path not in self.changed
         return fresh and (key.gen in self.taken or key in self.log)
 
     def copy(self) -> Frontier:
-        """Copy the frontier. The copy can be changed, and has no recorded changes."""
+        """Copy the frontier. `changed` and `log` of the copy are empty."""
         rows, directories = dict(self.rows), dict(self.directories)
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
@@ -123,8 +124,8 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def renumber(self, began: int, by: int) -> Frontier:
-        """A copy of this frontier in which the numbers of its own changes are raised by `by`. `began`: the
-        number of the frontier before these changes; their numbers are above it."""
+        """A copy of this frontier with later numbers for its own changes: each number above `began` is raised
+        by `by`. `began`: the number that the frontier had before these changes."""
         if not by:
             return self
 
@@ -152,7 +153,8 @@ class Frontier:
         return self.seq
 
     def put(self, row: LaneRow) -> None:
-        """Write one row, and update the counts of its directories if the file was created or deleted."""
+        """Write one row. If this creates or deletes a file, also correct the file counts of its parent
+        directories."""
         before = self.living(row.path) is not None
         if before != row.living:
             step = 1 if row.living else -1
@@ -177,8 +179,8 @@ class Frontier:
     def edit(
         self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
     ) -> LaneRow:
-        """Record that the replica `by` applied `operations` to the lane `key` of `row`. `digest` and `size`
-        are those of the resulting text. Returns the new row."""
+        """Record an edit of a text, and return the new row. `by`: the replica that made the edit. `digest`,
+        `size`: those of the text after it. `row`: the row before it."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
@@ -192,10 +194,10 @@ class Frontier:
 class Batch:
     """A batch of updates of one replica, with everything needed to answer them.
 
-    `held`: by digest, the size of those objects that the updates name and the repository holds. `large`: by
-    digest, the size of such files that it holds in chunks. `texts`: the digests of `held` that are text.
-    `bench`: computes edits of lanes. `done`: answers so far. `manifests`: by digest, the bytes of each
-    `.svc.yaml` that the frontier may have, if a file cap is needed.
+    `held`: by digest, the size of each object that an update names, if the repository holds it. `large`: by
+    digest, the size of each named file that the repository holds in chunks. `texts`: the digests of new files
+    that are text. `bench`: computes edits of lanes. `done`: answers so far. `manifests`: bytes by digest of
+    each `.svc.yaml` that may raise the size limit of a file; empty if no file is over the common limit.
     """
 
     frontier: Frontier
@@ -310,7 +312,8 @@ class Batch:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
 
     def _file_cap(self) -> int:
-        """The size limit in bytes of a binary file. For an app, the manifest on the frontier may raise it."""
+        """The size limit in bytes of a binary file. In a repository of class app, the `.svc.yaml` on the live
+        frontier may raise it."""
         row = self.frontier.living(MANIFEST)
         text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
         return file_cap(text, self.repo_kind)

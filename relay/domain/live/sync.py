@@ -77,8 +77,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
 
 async def wait(caller: Caller, body: PollRequest, door: RunOnRepository) -> PollAnswer:
     """Wait for events of the repositories that the caller may see, and for frames of the requested branches.
-    Returns as soon as there are any, or after `body.wait` seconds. `door`: the function that reaches the
-    repositories (`RunOnRepository`)."""
+    Returns as soon as there are any, or after `body.wait` seconds. `door`: the function that checks the
+    caller's rights and runs work on a repository."""
     until = monotonic() + body.wait
     with _join(caller) as peer:
         messages: list[bytes] = []
@@ -117,9 +117,9 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 
 class Conversation:
     """The conversation with one client over a socket. `receive`: returns the next message, or None when the
-    client has disconnected. `send`: waits for a slow reader. `at_once`: sends only if the reader has received
-    everything before, else returns False. `door`: the function that reaches the repositories
-    (`RunOnRepository`)."""
+    client has disconnected. `send`: sends messages, and waits if the client reads slowly. `at_once`: sends
+    messages only if the client has received all earlier ones; otherwise returns False. `door`: the function
+    that checks the client's rights and runs work on a repository."""
 
     def __init__(
         self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: RunOnRepository

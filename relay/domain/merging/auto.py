@@ -1,11 +1,10 @@
 """Merges that are signed now and land later, when the last condition of a proposal is fulfilled. They land
 only if no branch has moved.
 
-The signed merge is stored together with the caller who signed it. Everything that may fulfil a condition is
-an event. A follower of the event log queues a job for each repository of such events, in the transaction that
-moves the follower's cursor. The job lands the merges that it can, with the rights of the caller, and checks
-everything again in the transaction of the merge. So if a process dies after the condition is fulfilled and
-before the merge lands, the next process handles the event or the job.
+The signed merge is stored together with the caller who signed it. Everything that may fulfil a condition
+writes an event. A follower of the event log then queues a job for the event's repository. The job lands the
+merges that it can, with the rights of the caller, and checks everything again in the transaction of the
+merge. Events and jobs are stored, so a merge lands even if a process dies in between.
 
 A merge that is still blocked stays. A merge that can never land as it was signed is dropped, and the inbox of
 its signer says that the proposal waits to be merged.
@@ -188,8 +187,9 @@ class _Signer(View):
     key_id: str = ""
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
-        """Read the repository's row as the signer sees it in this transaction. If the repository is hidden or
-        missing, all columns are null. Raises Unauthorized if the key was revoked or its account disabled."""
+        """Read the repository's row as the signer of the merge sees it in this transaction. If the repository
+        is hidden or missing, all columns are null. Raises Unauthorized if the signer's key was revoked or the
+        account disabled."""
         row = await tx.one(
             gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )
@@ -199,8 +199,8 @@ class _Signer(View):
 
 
 async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
-    """The repository as the signer of the merge sees it now. Raises Unauthorized, NotFound, Forbidden,
-    RepositoryArchived."""
+    """Make a view of the repository for the account that signed the waiting merge, with its rights of now.
+    Raises Unauthorized, NotFound, Forbidden or RepositoryArchived."""
     view = _Signer(
         key_id=_BODY.decode(waiting.body).device_key_id,
         node=node,

@@ -84,7 +84,8 @@ async def _land_merge(
 async def merge_in(
     tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.WorkedLanding | None
 ) -> Proposal:
-    """Land the signed merge of a proposal in the transaction `tx`, as `merge` does. Returns the proposal."""
+    """Land the signed merge of a proposal, in the given transaction. Returns the proposal. `worked`: the
+    change of the live frontier, if it was computed before."""
     row = await states.find(tx, view, number)
     if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)

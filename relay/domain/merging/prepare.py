@@ -71,7 +71,7 @@ class _Task:
 
 
 async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
-    """Compute the merge of a proposal and fix the bytes to sign
+    """Compute the merge of a proposal, and return the bytes to sign
 
     Raises BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable.
     """

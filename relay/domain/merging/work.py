@@ -96,9 +96,9 @@ Step = tuple[tuple[bytes | None, ...], bytes]
 
 
 class ToWorkOut(Exception):
-    """Raised inside a transaction, because the merge `key` must be computed outside of it. `follow`: the
-    merges to compute afterwards, each into the tree that the merge before it gives. `chain`: the trees made
-    so far. `texts`: the texts merged so far, by digest."""
+    """Raised inside a transaction if a merge must first be computed outside of it. `key`: names the merge.
+    `follow`: merges to compute after it, each into the result of the one before. `chain`: the trees made so
+    far. `texts`: the texts merged so far, by digest."""
 
     def __init__(
         self,
@@ -119,9 +119,9 @@ ATTEMPTS = 5  # to prepare a merge while its branches move
 
 
 async def run_with_work(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """Call `attempt`, which opens a transaction, and return its result. If it raises ToWorkOut, the merge
-    that it needs is computed without a transaction, on the budget of `who`, and `attempt` is called again.
-    Raises Unavailable if each of ATTEMPTS calls needs another merge."""
+    """Call `attempt`, a function that prepares a merge in a transaction, and return its result. If it raises
+    ToWorkOut, the missing merge is computed without a transaction, on the budget of the account `who`. Then
+    `attempt` is called again, with all outcomes computed so far. Raises Unavailable after ATTEMPTS calls."""
     ready: Ready = {}
     for attempts_after in reversed(range(ATTEMPTS)):
         try:
@@ -151,10 +151,10 @@ async def _work_out(node: Node, who: str, lacking: ToWorkOut, ready: Ready) -> N
 async def compute_outcome(
     node: Node, who: str, key: Key, load: Load, texts: Mapping[bytes, bytes] = MappingProxyType({})
 ) -> Outcome:
-    """Compute the outcome of a merge, outside of any transaction. `load`: reads the directories of its trees.
-    `texts`: by digest, the texts that are only in memory. If several callers need the same outcome, one
-    computes it and the others wait for it, but not while `who` waits for budget. Raises TooLarge, NotFound,
-    RateLimited."""
+    """Compute the outcome of a merge, outside of any transaction. If several callers need it at once, one
+    computes it and the others wait. A caller whose account `who` must wait for budget lets another compute
+    it. `load`: reads the directories of its trees. `texts`: by digest, the texts that are only in memory.
+    Raises TooLarge, NotFound, RateLimited."""
     repo_id, bases, ours, theirs, apart = key
     paid = False
     while True:
@@ -170,12 +170,12 @@ async def compute_outcome(
 
 
 class Working:
-    """Computes merges one after the other. `load`: reads directories. Directories and texts that one merge
-    has read stay in memory, to make its tree and for the next merge. Outcomes are also cached on the node,
-    for merges by other callers. Work on texts counts on the budget of `who`.
+    """Computes merges one after the other. `load`: reads directories. `who`: the account on whose budget
+    texts are merged. Directories and texts that one merge has read stay in memory for the next. Outcomes are
+    also cached on the node, for other callers.
 
-    `ready`: outcomes computed before, for use in a transaction. A merge that is not among them raises
-    ToWorkOut. If None, all merges are computed.
+    `ready`: None, or outcomes that were computed before a transaction. In the second case nothing is computed
+    here; a merge without an outcome raises ToWorkOut.
     """
 
     def __init__(
@@ -199,8 +199,8 @@ class Working:
 
     @classmethod
     def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
-        """Make a `Working` that makes its trees in the chain `chain`. Its work counts on the budget of the
-        account that the chain's view belongs to."""
+        """Make a `Working` for merges whose trees are added to `chain`. Its work counts on the budget of the
+        caller of the chain's view."""
         view = chain.view
         return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 
@@ -216,8 +216,9 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> MergeResult:
         """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`.
-        `apart`: refuse to merge files that both sides changed. Raises MergeConflict. `way_out`: the command
-        that its message names as the way to resolve the conflict."""
+        `bases`: the trees of their nearest common ancestors. `apart`: refuse to merge files that both sides
+        changed. `way_out`: a command that resolves conflicts, for the message of MergeConflict. Raises
+        MergeConflict."""
         merged = await self.outcome(bases, ours, theirs, apart)
         if merged.conflicts:
             raise MergeConflict(merged.conflicts, way_out)
@@ -227,7 +228,8 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> MergedTree:
         """Merge the tree `theirs` into the tree `ours`, given by their roots. Returns the changes to `ours`
-        and the conflicts. `apart`: as in `merge`. Recent outcomes are cached."""
+        and the conflicts. `bases`: the trees of their nearest common ancestors. `apart`: refuse to merge
+        files that both sides changed. Recent outcomes are cached."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -243,7 +245,8 @@ class Working:
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """Compute the outcome of a merge with the arguments of `outcome`, and cache it for other callers."""
+        """Compute a merge that is not cached, and cache its outcome for other callers. The arguments are
+        those of `outcome`."""
         outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
         self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
         return outcome
@@ -267,9 +270,9 @@ class Working:
         return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """Make the tree at `root` with these changes, and return its root. The last call of `outcome` must
-        have computed the changes. If a changed directory equals a directory of the tree `theirs`, its digest
-        there is used instead of computing it again. This needs both trees to have the same tree key."""
+        """Make a new tree: the tree `root` with the changes that the last call of `outcome` returned. Returns
+        the root of the new tree. The digest of a directory that equals one of the tree `theirs` is not
+        computed again, if both trees have the same tree key."""
         top = self._directories.get(self._theirs)
         same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
         return await chain.update(root, dict(changes), self._directories, self._alike if same else {})
@@ -384,7 +387,8 @@ def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, byte
 
 
 async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that visits `paths` paths. If these are many, the function runs in a thread."""
+    """Call a function and return its result. It runs in a thread if it handles many paths. `paths`: how many
+    it handles."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

@@ -13,8 +13,8 @@ NODE = Author()  # so that whoever caused it hears of it too
 
 
 async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
-    """Delete the waiting merge of a proposal. The inbox of its signer says that the proposal must be merged
-    again."""
+    """Delete the signed merge of a proposal that waits to land. The inbox of its signer says that the
+    proposal must be merged again."""
     dropped = await forget(tx, repo_id, number)
     if dropped is not None:
         await hub.announce(

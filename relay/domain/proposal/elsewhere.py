@@ -110,8 +110,8 @@ async def repository_gone(tx: Tx, view: View) -> None:
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:
-    """Run the job that `recheck_later` queues. If the branch has moved, adds a new version; if it was
-    deleted, closes the proposal. The job may run twice."""
+    """Check the head of a proposal from another repository, as a job. If the branch has moved, add a new
+    version; if it was deleted, close the proposal. The job may run twice."""
     repo_id, number, by = data["repo_id"], data["number"], data["by"]
     for _ in range(ATTEMPTS):
         async with node.db.read() as tx:

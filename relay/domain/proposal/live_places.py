@@ -103,8 +103,10 @@ async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow
 
 @dataclass(slots=True)
 class _Comparisons:
-    """The comparisons that are still to be made. `todo`: the threads. `live`: live texts by path. `others`:
-    paths of the texts in which lines of deleted files are searched."""
+    """Finds where the lines of threads are in the live texts of their files. `todo`: the threads that are
+    left. `live`: live texts by path. `others`: paths of texts to search for lines whose file does not have
+    them any more. `seq`: the number of the live frontier. `sealed`: sealed texts by path. `places`: the
+    result, by thread id."""
 
     todo: list[ThreadRow]
     live: dict[str, bytes]

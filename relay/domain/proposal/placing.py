@@ -100,8 +100,8 @@ async def carry_threads(node: Node, repo_id: str, threads: Sequence[ThreadRow], 
 
 
 def place_thread(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
-    """A copy of the thread whose lines are the bytes `span` of `text`, the file at `path` in the tree of
-    `seal`."""
+    """Copy the thread with a new position. `span`: the bytes of its lines in `text`. `text`: the file at
+    `path` in the tree of `seal`."""
     first, last = anchors.lines_of(text, span)
     same = span.start < span.end or thread.quote == digest(b"")
     same = same and digest(anchors.content(text, first, last)) == thread.quote
@@ -125,8 +125,8 @@ def _how_carried(thread: ThreadRow) -> Any:
 
 
 async def _read_line(node: Node, start: str, end: str) -> list[str]:
-    """The seals after `start` up to `end`, along first parents from `end`. Returns only `end` if `start` is
-    not among its ancestors there, or if there are too many seals."""
+    """List the seals that lead from `start` to `end` along first parents, oldest first, without `start`. If
+    `start` is no ancestor of `end` along first parents, or if there are too many seals, lists only `end`."""
     line = [end]
     if start == end:
         return []
@@ -182,8 +182,8 @@ class _Files:
         return {rename.old: rename.new for rename in moved}
 
     async def find_searched(self, but: str) -> dict[str, bytes]:
-        """Read new and changed texts, except the one at the path `but`. Takes the smallest first, up to the
-        limit of a search. Returns the texts by path."""
+        """Read the new texts of all changed files, except the file at the path `but`. Small ones come first,
+        until a size limit is reached. Returns them by path."""
         texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]
@@ -269,8 +269,8 @@ async def _carry_in_file(
 async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """Find the only other changed file that has the thread's lines, which were in the old text `before`.
-    Returns the thread at that position, or None if no file or several files have its lines."""
+    """Find the lines of a thread in another changed file. `before`: the old text in which the lines were.
+    Returns the thread at its new position, or None if no file or several files have its lines."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
     for other, text in (await files.find_searched(path)).items():

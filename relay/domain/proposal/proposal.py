@@ -66,9 +66,8 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """Read the rows of a page of proposals. With filters but without a state, this runs one statement for
-    each state, because the index of a filter is sorted by state before number. Searches for words need only
-    one statement."""
+    """Read the rows of a page of proposals. A list that is filtered, but not by state or words, needs one
+    statement for each state, because the indexes of filters are sorted by state first."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
@@ -117,8 +116,8 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
 async def _create(
     view: View, body: ProposalCreate, other: ForeignBranch | None = None, taken: Taken | None = None
 ) -> Proposal:
-    """Create the proposal. `other`: its head, if that is in another repository. `taken`: the seals of that
-    head. Raises _HeadMoved if the head has moved meanwhile."""
+    """Create the proposal. `other`: the head branch, if it is in another repository. `taken`: the seals of
+    this branch. Raises _HeadMoved if the branch in the other repository has moved meanwhile."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:

@@ -248,7 +248,8 @@ async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: s
 async def _add_comment(
     tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
 ) -> str:
-    """Add a comment to the thread and return the comment's id. A draft notifies nobody."""
+    """Add a comment to the thread, announce it, and return its id. A draft is not announced. `kind`: the kind
+    of the event."""
     comment_id = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
     if not draft:
         await subject.take_part(tx, view, states.subject_of(row))

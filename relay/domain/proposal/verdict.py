@@ -53,9 +53,9 @@ def merge_state(
     base_now: str | None,
     trial: Collection[str] | None,
 ) -> MergeState:
-    """The merge state to show. It names the first obstacle, in the order conflicts, draft, obstacles in
-    `blocked`. `base_now`: head of the base branch. `trial`: files in which the merge would conflict, or None
-    if it was not tried."""
+    """Find the merge state to show. It is the first obstacle that exists: conflicts, then the draft flag,
+    then the other obstacles (`blocked`). `base_now`: head of the base branch. `trial`: files in which the
+    merge would conflict, or None if it was not tried."""
     if state != "open" or base_now is None:
         return "unknown"
     if trial:

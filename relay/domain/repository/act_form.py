@@ -11,11 +11,13 @@ from localstore.core.model.base import Sent
 
 
 class ActForm(Sent, frozen=True):
-    """A form on a repository's page. `act`: a name of `acts.ACTS`; a button may append an object to it after
-    a space. `key`: differs for each form that was shown, so that a form sent twice takes effect once. The
-    reader types the other fields, and each act reads those it needs. `n`: number of an issue or proposal.
-    `comment`, `thread`: id of a comment or thread in it. `path`, `side`, `start`, `end`: lines of a proposal.
-    `suggestion`: the lines to replace them with, if `suggest` is ticked."""
+    """A form on a repository's page. `act`: a name of `acts.ACTS`, and for some buttons a space and what the
+    act is applied to, such as a name. `key`: differs for each form that was shown, so that a form sent twice
+    takes effect once. The reader types the other fields, and each act reads those it needs.
+
+    `n`: number of an issue or proposal. `comment`, `thread`: id of a comment or thread in it. `path`, `side`,
+    `start`, `end`: lines of a proposal. `suggestion`: the lines to replace them with, if `suggest` is ticked.
+    """
 
     act: str = ""
     key: str = ""

@@ -210,8 +210,8 @@ async def file(
 
 
 def _put_part(file: ShownFile, text: str, lines: str, cursor: str | None) -> None:
-    """Set the lines that this page shows of a text without colours. If there is no cursor and the text has
-    several pages, the page begins above the marked lines."""
+    """Choose the lines of a plain text (without colours) that this page shows, and put them into `file`.
+    Without a cursor, a text of several pages begins shortly above the marked lines."""
     file.count = count_lines(text)
     file.marked = parse_marked_lines(lines, file.count)
     first = line_of(cursor)
@@ -243,8 +243,9 @@ def parse_marked_lines(lines: str, count: int) -> range:
 
 @dataclass(slots=True)
 class Journey:
-    """The data of the time-travel view. `stops`: seals that changed the path, newest first. `chosen`: the
-    index in `stops` of the seal whose files are shown. `cursor`: the cursor of older seals."""
+    """The data of the time-travel page, which shows a path as it was at one seal. `stops`: seals that changed
+    the path, newest first. `chosen`: the index in `stops` of the seal whose files are shown. `cursor`: the
+    cursor of older seals."""
 
     stops: list[SealSummary]
     chosen: int
@@ -260,8 +261,9 @@ class Journey:
 
 
 async def page_of_history(position: Position, cursor: str | None, seal: str) -> Journey:
-    """The time-travel view at the seal `seal`, from a page of the history of the position's path. If `seal`
-    is "", it is the newest seal of that page. Raises NotFound if the seal is not on that page."""
+    """Find the data of the time-travel page, which shows the position's path as it was at `seal`. `cursor`:
+    the page of the path's history that has this seal. With "" for `seal`, its newest seal is taken. Raises
+    NotFound if the seal is not on that page."""
     stops, onward = await seals(position, cursor)
     ids = [stop.id for stop in stops]
     if not ids or (seal and seal not in ids):

@@ -467,9 +467,9 @@ TABS: dict[str, Callable[[ShownRepository, DevQuery], Awaitable[Reply]]] = {
 def _wait(
     place: ShownRepository, query: DevQuery, tab: Tab, happened: bool, onward: str, **values: Any
 ) -> Reply:
-    """A page that names a command to run, because pages cannot sign. If the reader chooses to wait, the page
-    reloads until the command has taken effect. `happened`: the command has taken effect, so the answer is a
-    redirect to `onward`."""
+    """Show a page that names a command to run, because a page of the browser cannot sign. If the reader
+    chooses to wait, the page reloads until the command has taken effect. `happened`: it has taken effect, so
+    the browser is sent to `onward`."""
     if happened:
         return redirect(onward)
     address = place.tab(tab, n=query.n, view=query.view, note=query.note)

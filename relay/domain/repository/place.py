@@ -30,8 +30,8 @@ _READS = OPERATIONS["history.tree"]
 @dataclass(frozen=True, slots=True)
 class ShownRepository:
     """A repository and how its pages show it. `view`: for reading files. `page`: address of its page, without
-    the address of the node. `images`: whether texts show images of the repository. `attempt`: the form of
-    this page that was just refused."""
+    the address of the node. `node`: address of the node. `images`: whether rendered texts may show images
+    from the repository. `attempt`: the form on this page that was just refused, if there is one."""
 
     view: View
     repo: Repo
@@ -68,7 +68,7 @@ class ShownRepository:
 
     @property
     def travels(self) -> bool:
-        """Whether the node offers the time-travel view."""
+        """Whether the node offers the time-travel page, which shows a path as it was at an earlier seal."""
         return self.view.node.config.flags.on(TIME_MACHINE)
 
     @property
@@ -81,8 +81,9 @@ class ShownRepository:
         return secrets.token_urlsafe(12)
 
     def typed(self, act: str, field: str, otherwise: str = "", **of: str) -> str:
-        """The text in a field of the form that was just refused, if it was a form of this act; else
-        `otherwise`. `of`: the values that further fields of the refused form must have."""
+        """What the reader typed into a field of the form that was just refused. Returns `otherwise` if no
+        form of this act was refused. `of`: field values by which this form is told from others of the same
+        act."""
         form = self.attempt.form if self.attempt else None
         if form is None or form.name_of_act != act or any(getattr(form, key) != of[key] for key in of):
             return otherwise

@@ -64,8 +64,8 @@ class Settings:
 
 
 async def read(place: ShownRepository, panel: str, asks: str) -> Settings:
-    """Read a panel of the settings page. Raises NotFound for everybody except the owner, and for an unknown
-    panel."""
+    """Read a panel of the settings page. `asks`: the destructive act to confirm, or "". Raises NotFound for
+    everybody except the owner, and for an unknown panel."""
     panel = panel or "general"
     if panel not in PANELS or (asks and asks not in ASKED) or not place.may_act("repo.update"):
         raise NotFound

@@ -16,8 +16,9 @@ MINUTES = SECONDS * TIMES // 60
 
 
 def refreshing(reply: Reply, address: str, times: int) -> Reply:
-    """Add to the page a request to reload it. `address`: the page's address without the counter `wait`.
-    `times`: how often the page was loaded so far, 0 if the reader has not chosen to wait."""
+    """Make the browser reload this page after some seconds. Does nothing if the reader has not chosen to wait
+    (`times` is 0), or after many times. `times`: how often the page was loaded so far. `address`: the page's
+    address without this number."""
     if not 0 < times < TIMES:
         return reply
     onward = f"{SECONDS}; url={address}&wait={times + 1}"

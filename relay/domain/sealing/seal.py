@@ -204,11 +204,11 @@ async def find_prepared(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
-    """Raise NotFound if the seal was landed for another purpose. Called when a request to finalize is
-    repeated, before it gets the answer of the first request.
+    """Raise NotFound unless the seal was landed for this purpose. Called when a request to finalize is
+    repeated, so that only the same kind of request gets the stored answer.
 
-    A seal of the live frontier is recognised by its live updates, because its prepared row was deleted when
-    it landed. The prepared rows of other seals are kept as long as repeated requests are answered.
+    A seal that has live updates was made from the live frontier. For other seals, the row of the prepared
+    seal says the purpose.
     """
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
@@ -338,9 +338,9 @@ async def store(
 ) -> int:
     """Store prepared seals. Returns the time at which they expire.
 
-    The `directories` and `files` are written first. One transaction then stores the seals, and makes these
-    objects and `texts` reachable from the repository. It also deletes the answers that `settling` says are no
-    longer needed.
+    `directories`, `files`: objects to store first, by digest. One transaction then stores the seals, and
+    makes these objects and `texts` reachable from the repository. `settling`: a request that says which
+    answers to live updates the device has received; they are deleted.
     """
     now = now_ms()
     expires = now + limits.PREPARE * 1000

@@ -99,8 +99,9 @@ class Chain:
         cached: tree.Known | None = None,
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
-        """Change the tree at `root`, and return the root of the new tree. `cached` and `alike`: as in
-        `tree.update`."""
+        """Change the tree at `root`, and return the root of the new tree. `cached`: directories that are in
+        memory. `alike`: digests of directories of another tree by path, which are used where the new tree has
+        equal directories."""
         key, cache = self.view.repo.tree_key, self.view.node.directories
         built: Built = await trees.update(root, changes, key, self.load, cached, alike, cache)
         self.size += sum(map(len, built.directories.values()))
@@ -214,8 +215,8 @@ async def _draft_seals(
 
 
 def require_parents(view: View, parents: list[str]) -> None:
-    """Raise Invalid if a seal has more than one parent. A merge seal may have two, if the node makes such
-    seals."""
+    """Raise Invalid if a seal has too many parents. A merge seal may have two, if the node makes merge seals;
+    every other seal has one at most."""
     if len(parents) > seals.PARENTS_MAX:
         raise Invalid(
             f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
@@ -241,9 +242,9 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """Make the tree entry of a change; None for a deletion. A file of an app may be a blob up to the size of
-    a frame, because earlier versions of the relay stored larger files as blobs, and a rebase keeps entries
-    unchanged."""
+    """Make the tree entry of a change; None for a deletion. Raises Invalid or TooLarge for an entry that no
+    seal may have. In an app, blobs above the limit for new files are accepted, because earlier versions of
+    the relay stored such blobs and a rebase keeps them."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -310,8 +311,8 @@ async def _require_parents(tx: Tx, view: View, deltas: list[TreeDelta]) -> None:
 
 
 async def require_budget(chain: Chain, root: bytes) -> None:
-    """Raise SealBudgetExceeded for a tree that is too large for a seal. Binary files are added up only if all
-    files together exceed the limit for binary files."""
+    """Raise SealBudgetExceeded for a tree that is too large for a seal. The tree is walked only if its whole
+    size exceeds the limit for its binary files."""
     if root == tree.EMPTY_ROOT:
         return
     top = tree.decode((await chain.load([root]))[root])

@@ -1,12 +1,12 @@
 """Large files: a manifest lists the chunks of a file, and the node verifies the whole file once.
 
     chunks   objects of the repository, sent in packs
-    PUT      the manifest: every chunk must be stored, and together they must be the file that it names
-    row      from now on `set_blob` and sealed trees may name the file by its own digest
+    PUT      the manifest: all its chunks must be stored, and joined they must have the file's digest
+    row      from now on live updates (`set_blob`) and sealed trees may name the file by its own digest
 
 A row of `chunked_file` exists only for a verified file. The collector deletes the row if no frontier, seal,
-prepared seal or asset names the file, and the row was not touched for GC_GRACE. For the rows that remain, it
-keeps the manifests and chunks, which `list_all` yields.
+prepared seal or asset names the file, and if the row was not used for the time GC_GRACE. For the rows that
+remain, it keeps the manifests and chunks, which `list_all` yields.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The collector: deletes objects to which nothing referred for a day, then reclaims their space in packs.
 
-Marking ends before anything is deleted. Objects to which something refers only after marking are safe too.
-Every transaction that refers to an object touches it first (`ObjectStore.touch`), and the deleting statement
-checks that `last_seen` of a row is older than the grace time.
+First it marks every object to which something refers. An object to which something refers only later is safe
+too. Every transaction that refers to an object sets its time `last_seen` first (`ObjectStore.touch`), and
+only objects that were not seen for the grace time are deleted.
 
 Large files are deleted first, so that the chunks of the remaining ones can be marked. Then the rows that give
 repositories access to objects are deleted, and after them the objects. So a client that asks which objects a

@@ -144,8 +144,8 @@ class _Intake:
         self._placed += await self._store.append(fresh, sync=False)
 
     async def _reserve_memory(self, arrived: int) -> None:
-        """Reserve memory for the bytes that have arrived of an incomplete frame, and for the table of
-        contents."""
+        """Reserve memory for the part of a frame that has arrived so far, and for the table of contents.
+        `arrived`: bytes that have just arrived."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
@@ -173,8 +173,8 @@ class _Intake:
                 await self._store.admit(tx, placed, self._view.repo.id, digests)
 
     def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
-        """Yields at least one portion, as (frames, digests). First come new frames with the digests of their
-        objects, then the digests of objects that the repository has already."""
+        """Split the pack into portions to record, at least one. Yields (frames, digests): new frames with the
+        digests of their objects, then digests of objects that the repository has already."""
         placed: list[FrameAt] = []
         digests: list[bytes] = []
         new: set[bytes] = set()
@@ -203,9 +203,9 @@ class _Intake:
         return [frame for frame in frames if any(row.digest in missing for row in frame.row.objects)]
 
     def _verify_frames(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """Verify the complete frames. Returns (frames, digests of their text objects). Texts are detected
-        now, because the live updates that follow need to know which objects are text. Incompressible objects
-        do not count as text."""
+        """Verify the frames that are complete with the bytes in `step`. Returns (frames, digests of their
+        text objects). Which objects are text is remembered for later live updates. Objects that cannot be
+        compressed do not count as text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

@@ -5,9 +5,8 @@ genesis texts of their lanes in the current and the kept older epochs, and asset
 forks have the tree of a seal, their partial trees are roots instead. Files that were deleted before any seal,
 frontiers of deleted branches, and checkpoints are not roots.
 
-The roots are listed in one snapshot and the trees are read afterwards, which is safe because only the
-collector deletes objects. The collector adds the chunks of large files after it has deleted the unreferenced
-ones.
+The roots are listed in one snapshot and the trees are read afterwards. This is safe, because only the
+collector deletes objects. Chunks of large files are not listed here; the collector finds them itself.
 """
 
 from __future__ import annotations

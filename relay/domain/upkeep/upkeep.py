@@ -88,10 +88,10 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 
 async def delete_expired(node: Node) -> int:
-    """Delete rows that have expired or are over. These are nonces, keys, challenges, codes, tokens, prepared
-    seals, old names of repositories, events, frames, webhook deliveries, ended sessions, guests without a
-    session with their documents, and old jobs. Deletes at most SWEPT rows of each kind. Returns the number of
-    deleted rows."""
+    """Delete rows that have expired or are of no more use. These are nonces, keys, challenges, codes, tokens,
+    prepared seals, old names of repositories, events, frames, webhook deliveries, ended sessions, guests
+    without a session with their documents, and old jobs. Deletes at most SWEPT rows of each kind. Returns the
+    number of deleted rows."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:

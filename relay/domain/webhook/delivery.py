@@ -81,8 +81,8 @@ class _Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, hook_id: str) -> AsyncIterator[bool]:
-        """A context in which the webhook has its turn. Yields True, or False if the turn did not come within
-        TURN."""
+        """A context in which the webhook has its turn. Yields True; or False if another message of this
+        webhook is still being sent after TURN seconds."""
         lock = self._locks.setdefault(hook_id, asyncio.Lock())
         self._asking[hook_id] += 1
         mine = False
@@ -154,8 +154,8 @@ def _job_data(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str,
 
 
 async def attempt(node: Node, delivery: str, number: int) -> None:
-    """Send the message once and record the outcome. `number`: how many attempts there were before. If the row
-    of the delivery counts more, this attempt was made already, and nothing is sent."""
+    """Send the message once and record the outcome. `number`: how many attempts were made before this one. If
+    the delivery has another number of attempts, this one was made already, and nothing is sent."""
     async with node.db.read() as tx:
         row = await tx.one(rows.TO_SEND, of_delivery=delivery)
     to_send = ToSend(*row) if row is not None else None

@@ -93,8 +93,8 @@ def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
 
 
 def _lower_roles(which: Any) -> tuple[Any, Any, Any]:
-    """SQL statements that remove roles through an organisation, and restore the roles that accounts were
-    given before. `which`: a condition that selects the roles to remove, as rows of the table `through`."""
+    """SQL statements that take away roles through an organisation. An account that was given a lower role
+    itself gets this role back. `which`: a condition that selects rows of the table `through`."""
     given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
     theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
     change = (

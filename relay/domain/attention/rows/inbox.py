@@ -63,8 +63,8 @@ def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
 
 
 def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """The condition that leaves out inbox rows about offers that are decided. A row with this reason stays
-    only if `table` has a row for its repository in the state `state`. Rows with another reason all stay."""
+    """The condition that hides inbox rows about offers that have been decided. It concerns rows with this
+    reason; all others stay. The offers are rows of `table`, and an open one has the state `state`."""
     undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
     return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
@@ -120,7 +120,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of inbox rows, newest first. `filters`: which of the filters in `_FILTERS` to
+    """SQL statements that read a page of inbox rows, newest first. `filters`: names of the `_FILTERS` to
     apply."""
     chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
@@ -153,8 +153,8 @@ def _insert_rows(
     people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
 ) -> InsertOrReplace:
     """A statement that adds rows with this reason to inboxes. `people`: the table `account`, joined with a
-    table that selects the accounts to notify. `which`: further conditions. `seen`: only accounts that see the
-    repository get a row."""
+    table that selects the accounts to notify. `which`: further conditions. `seen`: whether an account gets a
+    row only if it sees the repository."""
     rows = (
         select(
             account.c.id,

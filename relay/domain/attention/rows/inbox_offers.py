@@ -43,11 +43,11 @@ _STILL_MEMBER = exists().where(
 
 
 def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
-    """A SELECT of invitations as rows of an inbox. `about`: the column whose id becomes part of the row's id.
-    `other`: the column with the account that invited or declined.
+    """A SELECT of invitations to organisations as rows of an inbox. `about`: the column with the id that
+    stands in the row. `other`: the column with the account that invited or declined.
 
-    The sort key has the same names and types as the key of the inbox, so that one cursor serves the rows of
-    the inbox and these invitations.
+    The columns of the sort key have the same names and types as in the inbox. So one cursor serves both
+    lists.
     """
     return (
         select(
@@ -76,15 +76,15 @@ _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == fals
 
 @cache
 def keyset_of(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of an account's open invitations, newest first. `filters`: which of the
-    filters in `_FILTERS` to apply."""
+    """SQL statements that read a page of an account's open invitations, newest first. `filters`: names of the
+    `_FILTERS` to apply."""
     return _filter_newest_first(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of invitations that the account made and that were declined, newest first.
-    Organisations that the account has left are not included. `filters`: which of the filters in `_FILTERS` to
+    """SQL statements that read a page of declined invitations that the account made, newest first.
+    Invitations to organisations that it has left are not included. `filters`: names of the `_FILTERS` to
     apply."""
     return _filter_newest_first(_ANSWERS, filters)
 

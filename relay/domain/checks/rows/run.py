@@ -74,8 +74,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str]) -> Keyset:
-    """The statements of a page of runs, newest first. `filters`: which of the filters in `_FILTERS` to apply.
-    Each has a parameter of its own name."""
+    """SQL statements that read a page of runs, newest first. `filters`: names of the `_FILTERS` to apply; the
+    value of each is the SQL parameter of its name."""
     return Keyset(_RUNS.where(_OF_REPO, *(_FILTERS[name] for name in sorted(filters))), "-id")
 
 

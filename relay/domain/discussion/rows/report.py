@@ -51,8 +51,8 @@ _REPORTS = (
 
 @cache
 def keyset_of(by_state: bool, by_reporter: bool) -> Keyset:
-    """The statements of a page of reports, newest first. With `by_state` they select only reports in the
-    state `of_state`, and with `by_reporter` only reports by the account `who`."""
+    """SQL statements that read a page of reports, newest first. `by_state`: only reports in the state
+    `of_state`, an SQL parameter. `by_reporter`: only reports by the account `who`, an SQL parameter."""
     reports = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
     return Keyset(reports.where(_r.reporter_id == bindparam("who")) if by_reporter else reports, "-id")
 

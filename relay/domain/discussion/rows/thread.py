@@ -75,9 +75,9 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def keyset_of(filters: frozenset[str], paths: bool = False) -> Keyset:
-    """The statements of a page of threads, oldest first. `filters`: which of the filters in `_FILTERS` to
-    apply. `paths`: select only the columns with paths. The parameter `me` of the statements is the caller's
-    account; drafts of other accounts are left out."""
+    """SQL statements that read a page of threads, oldest first. `filters`: names of the `_FILTERS` to apply.
+    `paths`: read only the paths. Drafts are read only for their author, whose account is the SQL parameter
+    `me`."""
     start = _PATHS if paths else _SHOWN
     return Keyset(start.where(*(_FILTERS[name] for name in sorted(filters))), "created_at", "id")
 

@@ -27,8 +27,8 @@ class DocumentRow:
 
 @dataclass(slots=True, frozen=True)
 class UpdateRow:
-    """A stored update of a document. If `first` is less than `number`, it is a snapshot that replaces the
-    updates `first` to `number`."""
+    """A stored update of a document. If `first` is less than `number`, it has the operations of all updates
+    from `first` to `number`, joined into one."""
 
     number: int
     first: int

@@ -11,9 +11,9 @@ from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
 
 
 def _versions() -> Any:
-    """A query for (seal, steps down, kind, digest, size) of the seals that changed `path`. It follows first
-    parents from `head`, newest first, at most `steps` down. The last row is the last seal that was reached,
-    even if it did not change the path."""
+    """A query for the seals that changed a file: (seal, steps, kind, digest, size), newest first. It follows
+    first parents from `head`, for at most `steps` steps. The last row is the last seal that was reached, even
+    if it did not change the file. SQL parameters: `head`, `path`, `steps`."""
     top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
     chain = top.cte("chain", recursive=True)
     step = (

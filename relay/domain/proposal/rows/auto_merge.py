@@ -15,8 +15,8 @@ _THIS = and_(auto_merge.c.repo_id == _REPO, auto_merge.c.number == bindparam("of
 
 
 class AutoRow(NamedTuple):
-    """A signed merge that waits. `principal`: its caller, as JSON. `body`: the request that finalizes it, as
-    JSON."""
+    """A signed merge that waits to land. `principal`: who signed it and with which session, as JSON. `body`:
+    the request with the signatures, as JSON."""
 
     number: int
     prepare_id: str

@@ -165,8 +165,9 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 
 def rows_below_repositories() -> dict[Table, ColumnElement[bool]]:
-    """Every table whose rows depend on a repository by foreign keys, directly or indirectly. Returns for each
-    the condition for the rows of `repo_id`; parents come before the tables that depend on them."""
+    """Find every table whose rows depend on a repository by foreign keys, directly or indirectly. Returns,
+    for each, the condition that selects the rows of the repository `repo_id` (an SQL parameter). Tables come
+    after those that they depend on."""
     conditions: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
         if table is repo:

@@ -61,8 +61,8 @@ async def _check_branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
 async def _wrong_directories(
     tx: Tx, branch_id: str, changed: list[LaneRow], base: Container[str]
 ) -> list[str]:
-    """Find the directories whose stored file count is wrong. Returns a sentence for each. Files of the
-    branch's base are counted separately."""
+    """Find the directories whose stored file count is wrong. Returns a sentence for each. The right count is
+    the number of files that the branch's base does not have, minus the deleted files of the base."""
     counted: Counter[str] = Counter()
     for lane in changed:
         for parent in paths.parents(lane.path):

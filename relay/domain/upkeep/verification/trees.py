@@ -126,10 +126,10 @@ def _check_directories(
 
 
 def _verify_directory(place: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
-    """Check a directory's digest. Returns (keys, partial, directory). `keys`: the tree key that the digest
-    was made with, or all candidates if the directory is partial or missing. `partial`: whether the repository
-    has only part of it. `directory`: the decoded directory, or None if it is missing. Raises SvcError for a
-    wrong digest."""
+    """Check a directory's digest. Raises SvcError if it is wrong. Returns (keys, partial, directory). `keys`:
+    the tree key with which the digest was made, or all keys that it may have been made with. `partial`:
+    whether the repository has only part of the directory. `directory`: the decoded directory; None if it is
+    missing."""
     if raw is None:
         return place.keys, False, None
     directory = tree.decode(raw)

@@ -144,8 +144,8 @@ _OF_HOOK = select(*_SUMMARY).select_from(_WITH_MESSAGE).where(_d.webhook_id == _
 
 @cache
 def deliveries(by_state: bool) -> Keyset:
-    """The statements of a page of a webhook's deliveries, newest first. `by_state`: only deliveries in the
-    state `of_state`."""
+    """SQL statements that read a page of a webhook's deliveries, newest first. `by_state`: only deliveries in
+    the state `of_state`, an SQL parameter."""
     return Keyset(_OF_HOOK.where(_d.state == bindparam("of_state")) if by_state else _OF_HOOK, "-id")
 
 
