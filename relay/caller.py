@@ -129,7 +129,7 @@ class Caller:
         return min(role, most, key=RANK.__getitem__)
 
     def read(self, snapshot: bool = False, *, near: bool = False) -> AbstractAsyncContextManager[Tx]:
-        """A read-only transaction; see `Database.read`."""
+        """A context with a read-only transaction. `snapshot` and `near`: as in `Database.read`."""
         return self.node.db.read(snapshot, near=near)
 
     @property
@@ -176,8 +176,8 @@ class Caller:
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
     async def conclude(self, answer: StoredAnswer | None) -> None:
-        """Commit the open transaction with the effect of the request. `answer`: stored in the same
-        transaction; None to store none."""
+        """Commit the transaction in which the request made its changes, and which was kept open until now.
+        `answer`: the answer to store in the same transaction, or None."""
         if self._held is None:
             return
         (held, tx), self._held = self._held, None
@@ -227,8 +227,8 @@ class Caller:
         checked the authorship (`View.require_author`). Called before each commit."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if an earlier request has spent the nonce of this request. Called for requests that
-        are refused without a write transaction."""
+        """Raise NotBound if an earlier request has used the same nonce, so that this request is a replay.
+        Called for requests that end with a refusal before any write transaction has checked the nonce."""
         if self.nonce is None:
             return
         key_id, value = self.nonce
@@ -369,8 +369,8 @@ class View(Caller):
             raise Forbidden(f"this needs the role {role} in {name}; you have {self.role or 'none'}{ask}")
 
     def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
-        """Raise Conflict if `new` more of `what` (a plural) would exceed the limit `most`; the repository has
-        `used` of them."""
+        """Raise Conflict if the repository would then have more than `most` things of a kind. `used`: how
+        many it has. `new`: how many are added. `what`: the kind, as a plural for the message."""
         if used + new > most:
             raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 

@@ -138,11 +138,11 @@ class Config:
 
     @property
     def secure(self) -> bool:
-        """Whether people reach the node by TLS; the cookie is then named `__Host-session`."""
+        """Whether people reach the node by TLS. The session cookie is then named `__Host-session`."""
         return self.public_url.startswith("https://")
 
     def authorities(self) -> frozenset[str]:
-        """The `@authority` values that a request signature may name. The first one is used in messages."""
+        """The host names of this node, with ports, that a request signature may cover."""
         own = {authority_of(self.public_url)}
         if self.dev:
             own |= {f"{name}:{self.port}" for name in _LOOPBACK}
@@ -248,8 +248,8 @@ def _read_quota(env: Environment, dev: bool) -> Quota:
 
 
 def _read_creations(env: Environment) -> dict[str, int]:
-    """The limits on creations by kind: the defaults, overridden by TR_QUOTA_CREATIONS
-    (`labels=100,refs=1000`)."""
+    """How many things of each kind an account may create in an hour. The defaults are overridden by
+    TR_QUOTA_CREATIONS, such as `labels=100,refs=1000`."""
     name, limits = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
     for setting in filter(None, (env.get(name) or "").split(",")):
         kind, _, most = (part.strip() for part in setting.partition("="))
@@ -370,8 +370,8 @@ def _read_s3(env: Environment) -> S3 | None:
 
 
 def _read_tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
-    """(certificate file, key file) if the node itself terminates TLS. None if no such files are configured or
-    at the default place, as behind a proxy."""
+    """The files of the node's TLS certificate, as (certificate, key). Returns None if the variables name no
+    files and the default files do not exist, as on a node behind a proxy."""
     named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")
     if dev and not any(named):
         return None

@@ -53,14 +53,17 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """The parts of a node. Caches: `files` has the numbers of files below directories, `directories` decoded
-    directories, `outcomes` results of merges, `joins` merged texts, `found_moves` moved files, `named` the
-    digests that a filtered view of a tree shows, `comparisons` the changed files of two trees,
-    `filtered_owners` the seals that lines come from in filtered views. `lists`: limits how many digests of
-    long lists are looked up at a time. `workers`: the process that compares texts. `streams`: limits how many
-    answers with many files are sent at a time. `git_packs`, `git_refs`: limit concurrent requests of git.
-    `git_builds`: running builds of repositories for git. `stopping`: set first at shutdown; `/readyz` then
-    reports it while running requests finish."""
+    """The parts of a node.
+
+    Caches: `files` has the numbers of files below directories, `directories` decoded directories, `outcomes`
+    results of merges, `joins` merged texts, `found_moves` moved files, `named` the digests that a filtered
+    view of a tree shows, `comparisons` the changed files of two trees, `filtered_owners` the seals that lines
+    come from in filtered views.
+
+    `lists`: limits how many digests of long lists are looked up at a time. `workers`: the process that
+    compares texts. `streams`: the turns of answers with many files. `git_packs`, `git_refs`: limits on how
+    many requests of git run at a time. `git_builds`: running tasks that prepare a repository for git.
+    `stopping`: set first at shutdown; `/readyz` then answers 503 while running requests finish."""
 
     config: Config
     db: Database

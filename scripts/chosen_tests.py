@@ -160,8 +160,8 @@ class _Graph:
         self._files = {_module(file): file for file in tests}
 
     def users(self, start: str) -> Iterator[tuple[str, int]]:
-        """Yields (test file, number of steps) for each test file that uses the module, directly or through
-        others."""
+        """Yields (test file, number of imports between them) for each test file that imports the module,
+        directly or through others."""
         seen, level, steps = {start}, [start], 0
         while level:
             following = []

@@ -142,8 +142,8 @@ def forwards(route: Route) -> bool:
 
 
 def is_rule(module: str) -> bool:
-    """Whether a module is one with the rules of a subject: any of its modules except those with SQL
-    statements, with the table of routes, and with pages."""
+    """Whether a module contains rules of a subject: every module of `relay.domain` except SQL statements,
+    route tables and pages."""
     parts = module.split(".")
     of_subject = parts[:2] == ["relay", "domain"] and len(parts) > 3
     return of_subject and not {"rows", "routes", "pages"} & set(parts)

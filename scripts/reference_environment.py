@@ -191,12 +191,12 @@ CLIENT: dict[str, Variable] = {
 
 
 class Mismatch(Exception):
-    """Raised if the page describes other variables than the code reads."""
+    """Raised if the page on environment variables describes other variables than the code reads."""
 
 
 def environment() -> str:
-    """The page on environment variables. Raises Mismatch unless the page has exactly the variables that the
-    code reads."""
+    """Make the page on environment variables. Raises Mismatch unless it describes exactly the variables that
+    the code reads."""
     asked, secret = relay_variables()
     _compare("relay", set(RELAY), asked)
     _compare("client", set(CLIENT), client_variables())

@@ -20,8 +20,8 @@ PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program 
 
 
 def remedies() -> dict[str, list[str]]:
-    """Error code → the commands that its messages name, sorted. Raises LookupError if a command does not
-    exist."""
+    """Error code → the commands that the messages of this error name, sorted. Raises LookupError if a command
+    does not exist."""
     found: dict[str, set[str]] = {}
     for code, command, _ in sentences():
         found.setdefault(code, set()).add(command)
@@ -30,7 +30,7 @@ def remedies() -> dict[str, list[str]]:
 
 @functools.cache
 def sentences() -> set[tuple[str, str, str]]:
-    """The messages of errors that name a command, as (error code, command, message with `…` in place of
+    """Every error message that names a command. Returns (error code, command, message with `…` in place of
     values)."""
     known = {kind.__name__: kind for kind in classes()}
     return {

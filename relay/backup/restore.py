@@ -27,9 +27,10 @@ Say = Callable[[str], None]
 
 
 def restore(backup: Path, storage: Storage, url: str, served: str, say: Say) -> BackupManifest:
-    """Make a node from a backup. `url`: the URL with which `relay migrate` opens the database; `served`: the
-    URL with which relays will open it. Returns the manifest. Raises Invalid for an incomplete backup, and for
-    a target that is not empty or is inside the backup."""
+    """Make a node from a backup, with `storage` as its data folder and packs. `url`: the URL with which
+    `relay migrate` opens the database; `served`: the URL with which relays will open the database. Returns
+    the manifest. Raises Invalid for an incomplete backup, or if the data folder, database or bucket is not
+    empty, or the data folder is inside the backup."""
     contents = manifest.read(backup)
     if storage.data.resolve().is_relative_to(backup.resolve()):
         raise Invalid(f"{storage.data} is inside the backup {backup}; name a folder elsewhere")
@@ -78,8 +79,9 @@ def _require_nothing(data: Path, url: str, contents: BackupManifest) -> None:
 
 
 async def _restore_packs(backup: Path, storage: Storage, making: Path, contents: BackupManifest) -> None:
-    """Restore the packs that the manifest `contents` lists: into the data folder `making`, which is not in
-    its place yet, or into the bucket. Packs that an earlier attempt stored in the bucket are reused."""
+    """Restore the packs that the manifest `contents` lists. They go into the bucket, or into the folder
+    `making`, which becomes the data folder when the restore is complete. Packs that an earlier attempt stored
+    in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         expected = {pack.name: pack for pack in contents.packs}

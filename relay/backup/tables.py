@@ -43,7 +43,8 @@ _decoder: msgspec.msgpack.Decoder[Item | None] = msgspec.msgpack.Decoder(Item | 
 
 @dataclass(slots=True)
 class Rows:
-    """A table in the file of a backup. Its `rows` must be read before the next table is."""
+    """A table in the file of a backup. Read all its `rows` before the next table, because the file is read
+    from front to back."""
 
     name: str
     columns: list[str]

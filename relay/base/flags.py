@@ -50,8 +50,8 @@ class Flags:
 
     @classmethod
     def read(cls, get: Callable[[str], str | None]) -> Flags:
-        """Flags from `get`, which returns the value of an environment variable or None. Raises Invalid for a
-        value that is not a switch."""
+        """Read the feature flags. `get`: returns the value of an environment variable or None. Raises Invalid
+        for a value that does not mean on or off."""
         put = get(CONDITIONAL_PUT) or "emulated"
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")

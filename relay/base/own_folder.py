@@ -12,7 +12,8 @@ MARK = ".svc"  # a folder with an entry of this name is left out by every push o
 
 
 def mark(folder: Path) -> None:
-    """Write the mark into the existing folder, unless it has one. Raises OSError."""
+    """Mark a folder as one with secrets, by a file `.svc` that keeps it out of every push. Does nothing if
+    the folder has an entry of this name. Raises OSError if the file cannot be written."""
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(folder / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:

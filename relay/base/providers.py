@@ -42,8 +42,8 @@ class Provider:
 
     @property
     def answers_as(self) -> str:
-        """The issuer that the provider's answers must name (RFC 9207). GitHub names an address below its
-        origin."""
+        """The issuer that the provider's answers must name (RFC 9207). For GitHub this is not its origin but
+        an address below it."""
         return f"{self.issuer}/login/oauth" if self.kind == "github" else self.issuer
 
     @property

@@ -25,7 +25,8 @@ class SshSettings:
 
 
 def read(env: Environment, host: str) -> SshSettings | None:
-    """The settings; None unless TR_SSH_PORT is set. Raises StartRefused."""
+    """Read the settings of the app over SSH; None unless TR_SSH_PORT is set. `host`: the address to listen on
+    if TR_SSH_HOST names none. Raises StartRefused for a number out of its range."""
     if env.get("TR_SSH_PORT") is None:
         return None
     return SshSettings(

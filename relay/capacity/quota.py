@@ -27,8 +27,9 @@ WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of this node for each account. `accounts`: how many new accounts one address may create in a
-    day; `creations`: see `relay.capacity.creation`."""
+    """The limits of this node for each account. `accounts`: how many new accounts may be created from one
+    network address in a day. `creations`: for each kind of thing, how many an account may create in an
+    hour."""
 
     bytes: int
     objects: int

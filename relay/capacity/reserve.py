@@ -34,8 +34,8 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """A sentence that says which space is short; None while there is enough. Raises OSError if the free
-        space cannot be read."""
+        """A sentence that names the file system whose free space is below the reserve; None if all have
+        enough. Raises OSError if the free space cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._find_lack(), now

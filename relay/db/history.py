@@ -86,9 +86,9 @@ def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
 
 
 def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
-    """One step of a walk from seals to their parents and merge sources, whose rows get the alias `above`.
-    Returns (FROM clause: the walk joined with these seals, column: whether the seal `above` was reached as a
-    merge source).
+    """One step of a recursive query from seals to their parents and merge sources. `above`: the alias of the
+    table of seals for these. Returns (FROM clause: the rows of `walk` joined with `above`, column: whether
+    the seal was reached as a merge source).
 
     Parents and merge sources are in one FROM clause, because the recursive part of a query may have only one.
     PostgreSQL needs LATERAL, to look up parents and sources for each seal instead of reading both tables
@@ -147,8 +147,8 @@ def _select_seals(walk: CTE, *columns: Any) -> Select[Any]:
 
 
 def _at_path(walk: CTE) -> Select[Any]:
-    """The seals of a walk that changed the path in the SQL parameter `path` or a path below it, and those
-    without parents: (id, generation, root of the tree)."""
+    """A query of the seals in `walk` that changed the path in the SQL parameter `path` or a path below it, or
+    that have no parents. Its columns: seal id, length of the longest chain of parents, root of the tree."""
     return _select_seals(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
         or_(seal.c.generation == FIRST, _TOUCHES)
     )

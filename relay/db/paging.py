@@ -27,8 +27,9 @@ def page_size(limit: int | None) -> int:
 async def read_page(
     tx: Tx, rows: Keyset, query: PageQuery, to_wire: Callable[[Row], T], **params: Any
 ) -> Page[T]:
-    """Read the page that `query` asks for. `rows`: the keyset with the statements of the list. `to_wire`:
-    turns a row into an item of the page. `params`: the other parameters of these statements."""
+    """Read the page of a list that `query` asks for. `rows`: the SQL statements that read the list.
+    `to_wire`: turns a row into an item of the page. `params`: the values of all SQL parameters except the
+    limit and the position."""
     size = page_size(query.limit)
     if query.cursor is None:
         page_rows = await tx.all(rows.first, **params, limit=size + 1)
@@ -49,8 +50,8 @@ class Cursor:
 
     @staticmethod
     def read(cursor: str | None, *default: str | int) -> tuple[str, ...]:
-        """The key in the cursor; `default` on the first page, where there is no cursor. Raises Invalid unless
-        the members of the key have the types of `default`."""
+        """Decode the sort key in `cursor`; returns `default` if there is no cursor, as on the first page.
+        Raises Invalid unless the key has as many values as `default`, of the same types."""
         if cursor is None:
             return default  # type: ignore[return-value]
         try:

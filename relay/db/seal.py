@@ -265,8 +265,9 @@ async def find_parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
 async def held_sources(
     tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
 ) -> dict[str, list[str]]:
-    """For each seal, find those of its merge sources that are in the repository, in order: seal id → ids.
-    `strategies`: the strategies that count as a merge; sources with an unknown strategy are included."""
+    """The merge sources of each seal, in order, that are in the repository: seal id → ids. `strategies`:
+    merges by these strategies count, such as `merge` but not `squash`; merges with an unknown strategy count
+    too."""
     sources_of: dict[str, list[str]] = {seal_id: [] for seal_id in ids}
     if not ids:
         return sources_of

@@ -41,8 +41,7 @@ class Channels:
         self.people = People(self._listening, db.tell)
 
     def begin(self, channel: Channel) -> None:
-        """Start collecting frames (changes of the branch) for a new channel. They are delivered after
-        `settle`."""
+        """Start to collect live frames (changes of the branch) for a new channel. `settle` returns them."""
         room = self._rooms.setdefault(channel.branch_id, set())
         if not room:
             self.people.begin(channel.branch_id)
@@ -51,8 +50,8 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """Open the channel for live frames. `seq`: the number of the branch up to which the listener has
-        received it. Returns those frames collected since `begin` that come after this number."""
+        """Open the channel for live frames (changes of the branch). `seq`: the number of the last update that
+        the listener already has. Returns the frames collected since `begin` that come after this update."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [frame for frame in waiting if frame.seq > seq]
 

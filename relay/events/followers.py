@@ -51,9 +51,9 @@ class Followers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
-        """Register a follower of events of these kinds. Call it before `start`. `name`: identifies the
-        follower's cursor, so it must never change. `turn`: how many events the follower handles at a time.
-        Its first run begins at the end of the log."""
+        """Register a follower of events of the kinds `kinds`, before `start` is called. A new follower begins
+        with the events that come after its first start. `name`: stored with the follower's position in the
+        log, so it must never change. `turn`: how many events the follower handles at a time."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
         self._all[name] = Follower(name, follow, tuple(kinds), turn)
@@ -77,8 +77,8 @@ class Followers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def turn(self, name: str) -> int:
-        """Let a follower handle its next events. Only one process does this at a time. Returns how many
-        events were handled."""
+        """Let the follower `name` handle its next events. While it runs in one process, it waits in others.
+        Returns how many events were handled."""
         follower = self._all[name]
         async with self._db.read() as tx:  # another process may have been faster, and polls find little
             at = await tx.value(rows.CURSOR, name=name)

@@ -150,7 +150,8 @@ class Hub:
             self._listen(peer, repo_id, self._position)
 
     async def _listen_from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
-        """Subscribe the peer and queue the events after `since`."""
+        """Subscribe the peer to a repository, and queue the events after `since`. If too many are missing,
+        the peer is told to load the repository again (Resync)."""
         cursor = await self._last_settled() if since is None else since
         if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)

@@ -107,8 +107,8 @@ class Jobs:
     ) -> None:
         """Queue a job in the caller's transaction. `run_at`: when to run it, in milliseconds; None means at
         once. A job for a later time may start up to `POLL` late. `key`: if a job with this key exists
-        already, nothing is added. `lane`: the lane of the job, needed if the pace of its kind limits the jobs
-        of a lane (`each`)."""
+        already, nothing is added. `lane`: a name for jobs that slow each other down, such as their host;
+        needed if the kind limits how many of one lane run at a time (`Pace.each`)."""
         await tx.many(
             rows.INSERT,
             [
@@ -187,8 +187,8 @@ class Jobs:
         return [self._run(row, lease) for row, lease in claimed]
 
     async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
-        """Claim due jobs of this kind, and return their rows. Claims at most `slots` jobs in all, and of each
-        lane only as many as the pace of the kind allows to run at a time."""
+        """Claim due jobs of this kind for this process, at most `slots`, and return their rows. If the kind
+        limits the jobs of one lane, a lane that already runs so many is left out."""
         each, lease = self._paces[kind].each, now + LEASE
         if each is None:
             return await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=lease, limit=slots)

@@ -37,8 +37,9 @@ class Landings:
             await function(tx, view, branch_id, head)
 
     async def tell_landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
-        """Call the functions of `on_landed`, because prepared seals have landed. `prepared_for`: their
-        subject; if it is None, nothing is called. `head`: the last of the seals."""
+        """Call the functions that were registered by `on_landed`, because prepared seals have become part of
+        a branch. `prepared_for`: what they were prepared for, such as a proposal; None calls nothing. `head`:
+        the last of the seals."""
         if prepared_for is not None:
             for function in self._landed:
                 await function(tx, view, prepared_for, head)

@@ -73,7 +73,7 @@ class Logged:
         return self.kind in ACCESS
 
     def fields(self) -> dict[str, Any]:
-        """The decoded `data`."""
+        """The details of the event: its column `data`, decoded from JSON."""
         decoded: dict[str, Any] = msgspec.json.decode(self.data)
         return decoded
 
@@ -100,9 +100,9 @@ async def append(
     author: Author | None = None,
     data: dict[str, Any],
 ) -> int:
-    """Write an event in the caller's transaction, which must name the repository (`Database.write`).
-    Followers are woken after the commit. `author`: if None, the author of the transaction. Returns the
-    event's id."""
+    """Write an event in the transaction `tx`, which must have locked the repository (see `Database.write`).
+    Followers are woken after the commit. `author`: who did it; if None, the author of the transaction.
+    Returns the event's id."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"{kind} is not a kind of event: noun.verb")
     who = tx.author if author is None else author

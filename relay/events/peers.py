@@ -94,10 +94,10 @@ class Frame:
 class Channel:
     """The connection that carries the messages of a branch to one working copy.
 
-    `seq`: last number of the branch that was queued. `waiting`: frames that arrived while the channel is
-    being opened; None once it is open. `ended`: why it ended. `conn`, `who` and `device`: as in the `Person`
-    of its user. `news`: by connection, what was not announced yet: a person who arrived, or None for one who
-    left.
+    `seq`: number of the last update that was queued. `waiting`: live frames that arrived while the channel is
+    being opened; None once it is open. `ended`: why the channel ended. `conn`, `who` and `device`: how its
+    user is named to others on the branch, as in `Person`. `news`: people whose arrival (a person) or
+    departure (None) was not yet announced here, by `conn`.
     """
 
     number: int
@@ -209,8 +209,9 @@ class Peer:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def offer(self, queued: QueuedEvent) -> None:
-        """Queue an event of a repository that the peer follows. Events that the peer may not see, and events
-        of a repository that it must resync, are not queued, but the cursor still moves past them."""
+        """Queue an event of a repository to which the peer is subscribed. An event that the peer may not see
+        is skipped. So is every event of a repository whose queue was dropped, until the peer is told to load
+        it again."""
         event = queued.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
@@ -252,8 +253,8 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """The level at which the peer sees a repository where its account has this audience. It is limited by
-        the peer's own highest level, `most`."""
+        """The level of events that the peer sees in a repository: that of `audience`, which its account has
+        there, but at most the peer's own highest level."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
@@ -276,9 +277,10 @@ class Peer:
         self.queued = sum(len(queued.text) for queued in self.queue)
 
     def drain(self) -> list[bytes]:
-        """Take waiting messages out of the queue, as JSON texts with at most about AT_ONCE bytes. The order
-        is: ended channels, repositories that became hidden, events and frames, then what was lost. `ready`
-        stays set if there are more."""
+        """Take messages out of the queue, as JSON texts of about AT_ONCE bytes at most. The order is:
+        channels that ended, repositories that became hidden, events and live frames, then which repositories
+        and branches the peer has to load again, and news of people. The event `ready` stays set if messages
+        are left."""
         texts = [_encode(end) for end in self.ended]
         texts += [_encode(Hidden(repo_id=repo_id)) for repo_id in self.hidden]
         self.ended, self.hidden = [], []

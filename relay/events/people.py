@@ -47,8 +47,9 @@ _decoder = msgspec.json.Decoder(_PeopleMessage)
 
 @dataclass(slots=True, eq=False)
 class _Present:
-    """A person who is present on a branch. `channel`: the channel whose end removes the person; None for a
-    person of another process, or of a client that polls. `far`: whether the person is of another process."""
+    """A person who is present on a branch. `channel`: the channel whose end removes the person. It is None
+    for a person of another process, and for a client that polls. `far`: whether the person is connected to
+    another process."""
 
     person: Person
     channel: Channel | None
@@ -58,8 +59,9 @@ class _Present:
 
 @dataclass(slots=True)
 class _Room:
-    """The people on a branch. `news`: changes that were not announced to listeners yet. `words`: changes that
-    were not announced to other processes yet."""
+    """The people on a branch. `news`: people who arrived, moved or left and were not yet announced to the
+    listeners of this process. `words`: people of this process who were not yet announced to other
+    processes."""
 
     people: dict[str, _Present] = field(default_factory=dict)
     news: dict[str, Person | None] = field(default_factory=dict)
@@ -70,8 +72,8 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """Limits how often a channel's messages are published. `at`: the time of the last published message.
-    `place`: the newest position that came too soon after it, and is still to be published."""
+    """Limits how often the position of a channel's user is announced. `at`: when it was last announced.
+    `place`: a newer position, which waits until it may be announced; None if there is none."""
 
     at: float = 0.0
     place: UserPlace | None = None
@@ -245,7 +247,8 @@ def _to_shared(news: dict[str, Person | None]) -> Shared:
 
 
 def _split_words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
-    """Split the news into messages that are short enough for other processes."""
+    """Encode changes of the people on a branch as messages to other processes. There are several messages if
+    one would be too long. `words`: connection → person, or None for a person who left."""
     word, size = _PeopleMessage(branch_id, [], []), 0
     for conn, person in words.items():
         length = len(conn) if person is None else len(_encode(person))

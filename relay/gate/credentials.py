@@ -175,8 +175,9 @@ class Credentials:
     async def _sign_in(
         self, caller: Caller, verdict: Verdict, via: Literal["cookie", "bearer"], params: dict[str, str]
     ) -> None:
-        """Set the principal and, if the route is about a repository, the repository's row. One statement
-        reads both from the database."""
+        """Record in `caller` who is signed in and, if the route is about a repository, the repository's row.
+        One statement reads both from the database. `verdict`: the verified token. Raises Unauthorized if its
+        session has ended."""
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._reads_repository:
@@ -266,14 +267,14 @@ def _to_token_repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _rounded_now(second: int) -> datetime:
-    """The time in whole seconds, with which the end of a token is compared. So the result of this check can
-    be cached and used for all requests within one second."""
+    """The time rounded to a whole second, at which a token must still be valid. The verification of the token
+    can then be cached for all requests within one second."""
     return datetime.fromtimestamp(second, UTC)
 
 
 def _expected_authority(node: Node, request: Request) -> str:
-    """The authority that the signature must name. The request's Host header only selects one of the node's
-    own names."""
+    """The host name that the request's signature must cover. It is always one of this node's own names; the
+    Host header only chooses between them."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()
     return host if host in own else request_signature.authority_of(node.config.public_url)

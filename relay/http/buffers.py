@@ -28,8 +28,8 @@ class Buffers:
         self._freed = asyncio.Event()
 
     def reserve(self, address: str, size: int) -> None:
-        """Reserve `size` bytes for the address. Raises Unavailable when this would exceed the limit; earlier
-        reservations stay."""
+        """Reserve `size` bytes for the address. Raises Unavailable if this would exceed a limit; then nothing
+        more is reserved."""
         held = self._held.get(address, 0) + size
         if held > self.each or self._sum + size > self._total:
             raise Unavailable("too many large requests at once; try again in a moment")
@@ -68,8 +68,8 @@ class Buffers:
 
 
 class Passing(Protocol):
-    """The permission of a request to use the CPU (its turn), which can be given to another request and taken
-    again."""
+    """The turn of a request, in which it may use the CPU. The request can pass the turn on to others and take
+    another one later."""
 
     def release(self) -> None: ...
     async def take_again(self) -> None: ...
@@ -78,8 +78,8 @@ class Passing(Protocol):
 @dataclass(slots=True)
 class Lease:
     """The memory reserved for one request; call `release` when the answer is sent. `turn`: the request's turn
-    to use the CPU, if it has one. While the lease waits for memory, other requests get the turn. `walked`:
-    how many CPU seconds of the turn were used to walk through a tree."""
+    to use the CPU, if it has one; while the request waits for memory, others get the turn. `walked`: how many
+    CPU seconds of the turn were used to walk through a tree."""
 
     buffers: Buffers
     address: str
@@ -92,10 +92,9 @@ class Lease:
         self.size += size
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
-        """Reserve memory for an answer, waiting until enough is free. Returns the number of reserved bytes,
-        which `give_back` takes. It is at most the address's limit minus what this request holds already: more
-        would wait for memory that only this request can release. Raises Unavailable after `patience`
-        seconds."""
+        """Reserve memory for an answer, waiting until enough is free. Returns how many bytes were reserved:
+        `size`, but at most what this request may still reserve within the limit of its address. Pass this
+        number to `give_back`. Raises Unavailable after `patience` seconds."""
         size = min(size, self.buffers.each - self.size)
         turn = None if self.buffers.has_room(self.address, size) else self.turn
         if turn is not None:

@@ -85,9 +85,10 @@ def require_own_page(config: Config, request: Request) -> None:
 
 
 def own_navigation(config: Config, request: Request) -> bool:
-    """Whether a person or a page of this node, and not another site, opened this page. Browsers with Fetch
-    Metadata report it. For other browsers the result is True: when another site opens a page, they do not
-    send the refresh cookie, because it is SameSite=Strict."""
+    """Whether a page was opened by a person or by another page of this node, and not by another site.
+    Browsers that send Fetch Metadata (headers about where a request comes from) tell it. For other browsers
+    the result is True: they do not send the refresh cookie, which is SameSite=Strict, when another site opens
+    a page."""
     sites = set(request.headers.getall("sec-fetch-site", []))
     origins = request.headers.getall("origin", [])
     return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)

@@ -97,8 +97,8 @@ class Limiter:
         return bucket
 
     def debt(self, key: str, rate: Rate, cost: float) -> float:
-        """Take `cost` tokens from the bucket `key`, even more than it has. Returns the seconds until the
-        bucket is back at zero, for callers that can be made to wait."""
+        """Take `cost` tokens from the bucket `key`, even if it has fewer and so becomes negative. Returns the
+        seconds until it is no longer negative. For callers that can be made to wait."""
         if not self.enabled:
             return 0.0
         bucket = self._refill(key, rate)
@@ -119,8 +119,9 @@ class Limiter:
 
 
 class Attempts:
-    """A limit for attempts to guess a secret: at most `most` attempts at once; after `seconds` without one,
-    as many are allowed again. `what`: the counted attempts in words, for docs/reference/limits.md."""
+    """A limit for attempts to guess a secret. `most`: how many attempts are allowed at once. `seconds`: how
+    long it takes until `most` are allowed again. `what`: a name for the attempts, for
+    docs/reference/limits.md."""
 
     ALL: ClassVar[dict[str, Attempts]] = {}
 

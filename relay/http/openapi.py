@@ -52,7 +52,7 @@ _KEY = {
 
 @functools.cache
 def make_document(off: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Make the whole document as plain data. Routes whose flags are in `off` are left out."""
+    """Make the OpenAPI document as plain data. Routes whose feature flag is in `off` are left out."""
     table = [route for route in TABLE if route.flag not in off]
     shapes = _shapes_of(table)
     refs, components = msgspec.json.schema_components(shapes, ref_template=_REF)
@@ -78,8 +78,8 @@ def _shapes_of(table: list[Route]) -> list[Any]:
 
 
 def _alternatives(returns: Any) -> tuple[Any, ...]:
-    """The types in the annotation `returns` of an answer. For `A | B` these are A and B separately, because
-    msgspec cannot describe a union of untagged structs."""
+    """The types that an answer may have, by the annotation `returns` of its handler: for `A | B` both A and
+    B. They are described separately, because msgspec cannot describe such a union of structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 

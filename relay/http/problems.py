@@ -51,8 +51,8 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
-    """The answer that refuses a request of git, which shows the text to the user. A 401 contains a challenge,
-    because git asks for a password only then."""
+    """The answer that refuses a request of git, as text, which git shows to the user. With the status 401 it
+    names an authentication scheme, because otherwise git does not ask for a password."""
     if isinstance(error, NotFound):
         return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
     headers = {**NO_STORE, "www-authenticate": 'Basic realm="svc", charset="UTF-8"'}

@@ -105,8 +105,9 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
 
 
 def in_pieces(request: Request, answer: SentAnswer) -> SentAnswer:
-    """The answer with a large body turned into a stream. So a slow client keeps only a piece of the body in
-    the connection's buffer. Answers to HEAD and small answers are returned unchanged."""
+    """Turn a large body of an answer into a stream, and return the changed answer. So a slow client keeps
+    only a piece of the body in the connection's buffer. Answers to HEAD and small answers are returned
+    unchanged."""
     response = answer.response
     if (
         request.method == "HEAD"

@@ -161,7 +161,8 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
 
 
 def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """Returns `serves` with this feature flag as default, for a module whose routes all have the flag."""
+    """Make a decorator like `serves` that declares routes with the feature flag `flag`. For a module whose
+    routes all have this flag."""
     return functools.partial(serves, flag=flag)
 
 

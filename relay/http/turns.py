@@ -18,6 +18,7 @@ class PipelineTurns:
         self._lock = asyncio.Lock()
 
     async def wait(self) -> None:
-        """Wait for the next turn; requests get it in the order of their calls."""
+        """Wait until the caller's pipelined request may be answered. Requests are let through in the order of
+        the calls."""
         async with self._lock:
             await asyncio.sleep(EACH)

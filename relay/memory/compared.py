@@ -56,13 +56,13 @@ class ChangedFilesPage:
     after: int | None
 
     def weigh(self) -> int:
-        """Approximate bytes in memory."""
+        """The approximate memory of this page in bytes."""
         return FILE_BYTES + sum(FILE_BYTES + len(file.patch or "") for file in self.files)
 
 
 def weigh_pairs(pairs: list[Pair]) -> int:
-    """The weight of the changed files of a comparison, for the limit of a cache. It is above 0 even without
-    files."""
+    """The weight of a list of changed files in a cache whose total weight is limited. It is 1 for an empty
+    list, because a weight must not be 0."""
     return 1 + len(pairs)
 
 

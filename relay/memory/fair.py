@@ -48,8 +48,8 @@ class Turn:
 
 
 class AccountTurns:
-    """A lock that accounts get in turn. Within an account, the first to wait is the first to get it.
-    `waiting`: how many requests of one account may wait."""
+    """Gives accounts turns, one account at a time. Within an account, requests get turns in the order in
+    which they came. `waiting`: how many requests of one account may wait."""
 
     def __init__(self, waiting: float = WAITING) -> None:
         self._most = waiting
@@ -58,8 +58,8 @@ class AccountTurns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, *, refused: bool = True) -> AsyncIterator[Turn]:
-        """A context that holds the lock for the account `who`. `refused`: raise RateLimited if too many
-        requests of this account wait already."""
+        """A context that is the turn of the account `who`, which it waits for. `refused`: raise RateLimited
+        if too many requests of this account wait already."""
         await self._take(who, self._most if refused else math.inf)
         turn = Turn(self, who)
         try:
@@ -109,7 +109,8 @@ class AccountTurns:
 
 
 class Share:
-    """Runs work on texts outside of the event loop and of any transaction."""
+    """Runs work on texts in a thread of its own, in turns of accounts, and counts its time against their
+    budgets."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

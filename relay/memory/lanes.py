@@ -51,14 +51,14 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Desk:
-    """The lanes for one piece of work: `lanes` are borrowed from the cache, and `sources` are the data from
-    which the other lanes are built."""
+    """The CRDT texts (lanes) that one piece of work needs. `lanes`: those borrowed from the cache. `sources`:
+    for each of the others, the data from which it is built."""
 
     lanes: dict[LaneKey, Lane]
     sources: dict[LaneKey, Source]
 
     def find(self, key: LaneKey) -> Lane:
-        """The lane with this key. If the cache did not have it, it is built from its source for this call
+        """The lane with this key. A lane that was not in the cache is built from its source, for this call
         only."""
         return self.lanes.get(key) or self.sources[key].build(key)
 
@@ -80,8 +80,8 @@ class KnownTexts:
 
 
 class Lanes:
-    """Cached lanes by key. Each is stored with its version, which is `ver` and `digest` of its row.
-    `capacity`: bytes of text that the cache may hold."""
+    """A cache of CRDT texts (lanes) by key. Each is stored with its version: the columns `ver` and `digest`
+    of its row. `capacity`: bytes of text that the cache may hold."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -92,23 +92,24 @@ class Lanes:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lanes")
 
     def turn(self, branch_id: str) -> AbstractAsyncContextManager[None]:
-        """A lock for one branch. It keeps writers of the branch from computing results that another writer
-        makes obsolete."""
+        """A lock for one branch. With it, writers of the branch compute their results one after another, so
+        that none computes from a state that another writer is changing."""
         return self._turns.of(branch_id)
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run `work` in the thread for lanes, for a transaction that waits for it, and return its result."""
+        """Run `work` on the one thread that computes lanes, and return its result. For a transaction that
+        waits for this result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """The lane at this version, or None if it is not cached. Use it only for reading at once, on the
-        event loop."""
+        """The lane if the cache has it at the version `stand`, otherwise None. Use it only on the event loop,
+        to read the lane at once."""
         cached = self._lanes.get(key)
         return cached[1] if cached is not None and cached[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """Take the lane at this version out of the cache, until `keep` or `give_back` is called. Returns None
-        if it is not cached."""
+        """Take the lane out of the cache until `keep` or `give_back` is called. Returns None if the cache
+        does not have it at the version `stand`."""
         lane = self.peek(key, stand)
         if lane is not None:
             self.forget([key])
@@ -121,7 +122,7 @@ class Lanes:
             self.keep(key, stand, lane, size)
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """Put a lane into the cache. `size`: bytes of its text."""
+        """Put a lane into the cache, at the version `stand`. `size`: bytes of its text."""
         before, weight = self._lanes.get(key), size + OVERHEAD
         self._lanes[key] = (stand, lane, weight)
         self._lanes.move_to_end(key)

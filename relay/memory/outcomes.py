@@ -1,6 +1,5 @@
-"""Caches of merges. The result of a trial merge is used again when the merge is prepared, and texts merged
-for one tree are used again for the next.
-"""
+"""Caches of merges. When a proposal is shown, the relay tries its merge. The result is used again when the
+merge is prepared, and texts that were merged are used again when a tree changes only elsewhere."""
 
 from __future__ import annotations
 
@@ -25,15 +24,16 @@ conflicts. Such roots have one outcome."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a merge; it never changes. `alike`: by path, the digests of those directories of the tree
-    `theirs` that differ from a base. The merged tree often has the same directories."""
+    """The result of a merge; it never changes. `alike`: path → digest of each directory of the tree `theirs`
+    that differs from the merge base. The merged tree often has the same directories, which are then not
+    computed again."""
 
     merged: MergedTree
     alike: Mapping[str, bytes]
 
     @property
     def size(self) -> int:
-        """Approximate bytes in memory."""
+        """The approximate memory of this result in bytes."""
         merge = self.merged
         entries = len(merge.changes) + len(merge.merged) + len(merge.conflicts) + len(self.alike)
         return EACH * (1 + entries) + sum(map(len, merge.texts.values()))
@@ -59,8 +59,8 @@ Joined = tuple[bytes | None, bytes, bytes]
 
 
 class Joins(Recent[Joined, tuple[bytes | None]]):
-    """A cache of merged texts, by the digests of the base text, our text and their text. A value is (merged
-    text,), or (None,) for a conflict."""
+    """A cache of merged texts. The key is the digests of the three texts: base, ours and theirs. The value is
+    a tuple with the merged text, or with None if the texts conflict."""
 
     def __init__(self) -> None:
         super().__init__(TEXTS_BYTES, lambda outcome: EACH + len(outcome[0] or b""), TEXTS_BYTES // 8)
@@ -68,7 +68,7 @@ class Joins(Recent[Joined, tuple[bytes | None]]):
 
 class FoundMoves(Recent[bytes, Mapping[str, str]]):
     """A cache of the files that one side of a merge has moved, as new path by old path. The key is a digest
-    of the search's input."""
+    of all that the search compares."""
 
     def __init__(self) -> None:
         super().__init__(TEXTS_BYTES, lambda outcome: EACH * (1 + len(outcome)))

@@ -16,8 +16,8 @@ of a repository see the same."""
 
 
 class FilteredOwners(Recent[FilteredKey, bytes]):
-    """A cache of the owners of lines (the seals that they come from), encoded as runs of lines, by the
-    version of the file."""
+    """A cache that knows, for versions of files in filtered views, from which seal each line comes. The key
+    names the version; the value is encoded."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda raw: EACH + len(raw))

@@ -22,18 +22,20 @@ FILE, BYTE = 30e-6, 5e-3 / MIB  # seconds of the processor that a file and its b
 
 
 class Step:
-    """The work of one turn, counted in seconds of processor time."""
+    """One step of an answer that reads many files. `seconds`: the CPU time that the step has used, estimated
+    from files and bytes."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def count(self, files: int, size: int = 0) -> None:
-        """Count the files that were visited and the bytes that were read."""
+        """Add the CPU time of visiting `files` files and reading `size` bytes, as estimated."""
         self.seconds += files * FILE + size * BYTE
 
 
 class Streams:
-    """Gives readers their turns. `share`: the budgets against which the time of steps counts."""
+    """Lets the answers that read many files take turns, one step each. `share`: the budgets of accounts,
+    which the CPU time of the steps uses up."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
@@ -45,10 +47,11 @@ class Streams:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, lease: Lease, *, paid: bool = False) -> AsyncIterator[Step]:
-        """A context for one step, in the turn of `who`. Its work counts against the budget of `who`. `lease`:
-        the request's reserved memory; while it waits for memory, another has the turn. Never send to a client
-        inside this context, because others would wait for that client. `paid`: `who` has already waited for
-        the budget and does not wait again."""
+        """A context in which the account `who` may make the next step of its answer. It waits for the
+        account's turn, and the CPU time of the step counts against the account's budget. Never send to a
+        client inside this context, because other accounts wait meanwhile. `lease`: the memory of the request;
+        if the step has to wait for memory, another account gets the turn. `paid`: the account has already
+        waited for its budget and does not wait again."""
         if not paid:
             await asyncio.sleep(self._share.seconds_owed(who))
         async with self._turns.turn(who) as turn:

@@ -36,8 +36,8 @@ class ArchivePart(NamedTuple):
 
 
 def header_of(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
-    """The tar header of a file of `size` bytes. It has a pax record if the name is long or not ASCII.
-    `seconds`: time of the file's last change."""
+    """The tar header of a file of `size` bytes. A name that is long or not ASCII is stored in an extended
+    (pax) header. `seconds`: time of the file's last change."""
     info = tarfile.TarInfo(name)
     info.size, info.mtime = size, seconds
     info.mode = 0o755 if directory else 0o644
@@ -50,13 +50,14 @@ def padding_of(size: int) -> bytes:
 
 
 def end_of_tar(written: int) -> bytes:
-    """The end of a tar archive: two empty blocks, and padding up to a whole record."""
+    """The zero bytes that end a tar archive of `written` bytes, as the format demands."""
     closed = written + 2 * tarfile.BLOCKSIZE
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
 
 def pack_members(parts: Sequence[FilePiece], seconds: int, before: ArchivePart) -> ArchivePart:
-    """Compress these parts as members of the archive. `before`: the result of the previous call."""
+    """Compress pieces of files as the next part of the archive. `seconds`: time of the last change that all
+    files get. `before`: the result of the previous call."""
     pieces: list[bytes] = []
     for path, size, data, last in parts:
         if path is not None:

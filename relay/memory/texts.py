@@ -60,8 +60,8 @@ def merge_all(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]
 
 
 def find_moves_of_side(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
-    """Find the files that one side of a merge moved. Returns new paths by old path. `texts`: texts by
-    digest."""
+    """Find the files that one side of a merge moved, as new path by old path. `search`: what is searched;
+    `texts`: the needed texts by digest."""
     return search.pairs(texts)
 
 
@@ -76,8 +76,8 @@ def find_moves(candidates: Candidates, texts: Mapping[bytes, bytes]) -> list[Ren
 
 
 def follow_spans(before: bytes, after: bytes, spans: Sequence[Span]) -> list[Span]:
-    """Find the position in `after` of each span of `before`. A span may stay where it was, or move with its
-    lines."""
+    """For each span (a range of bytes) of the text `before`, find its position in the text `after`. A span
+    whose lines were moved moves with them."""
     return [
         anchors.elsewhere(before, after, span, before[old.start : old.end]) or span
         for old, span in zip(spans, anchors.follow(before, after, spans), strict=True)

@@ -63,8 +63,8 @@ class FileCounts:
 
 
 class Directories(Recent[bytes, tree.Directory]):
-    """A cache of decoded directories by digest. `most`: how many children and hidden entries all of them may
-    have together."""
+    """A cache of decoded directories of trees, by digest. `most`: the highest number of entries in all cached
+    directories together."""
 
     def __init__(self, most: int = CHILDREN) -> None:
         super().__init__(most, _entries)
@@ -80,7 +80,7 @@ class Directories(Recent[bytes, tree.Directory]):
 
 
 class Work:
-    """Counts the CPU seconds of steps over trees."""
+    """Counts the CPU seconds that are used to read and change trees; see `work_on_trees`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -91,8 +91,7 @@ _WORK: ContextVar[Work | None] = ContextVar("work on trees", default=None)
 
 @contextlib.contextmanager
 def work_on_trees() -> Iterator[Work]:
-    """A context that measures the CPU seconds of the steps that `drive` runs inside it. Steps on threads
-    count too."""
+    """A context that yields a counter of the CPU seconds that `drive` uses inside it, on threads too."""
     before = _WORK.set(work := Work())
     try:
         yield work
@@ -107,12 +106,12 @@ async def drive(
     cached: Known | None = None,
     directories: Directories | None = None,
 ) -> T:
-    """Run the generator `steps` and return its result. It asks for directories by digest, and is sent what
-    `load` returns. Steps over large directories or many `paths` run on a thread, because one flat directory
-    may hold a million files.
+    """Run the generator `steps` and return its result. The generator yields digests of directories and is
+    sent the directories, which `load` reads. Its steps run on a thread if the directories are large or there
+    are many `paths` to change.
 
-    `cached`: directories that `steps` has already. `directories`: a cache. Directories that it has are added
-    to `cached` instead of being loaded, so `cached` must be given too.
+    `cached`: directories that `steps` has already. `directories`: a cache. What this cache has is added to
+    `cached` instead of being loaded, so `cached` must be given too.
     """
     sent: Objects | None = None
     while True:
@@ -137,9 +136,9 @@ async def update(
     alike: Mapping[str, bytes] = _NONE,
     directories: Directories | None = None,
 ) -> tree.Built:
-    """Change a tree and return the new tree, salted with `key`. If the old tree has another key, it is
-    rebuilt completely, which takes a few µs for each of its files. `cached` and `alike`: see `tree.update`.
-    `directories`: see `drive`."""
+    """Change a tree and return the new tree, whose digests are salted with `key`. If the old tree has another
+    key, it is rebuilt completely, which takes a few µs for each of its files. `cached` and `alike`: as for
+    `localstore.core.tree.update`. `directories`: as for `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = cached.get(root) if cached else None
         if top is None and directories is not None:
@@ -160,7 +159,7 @@ async def update(
 
 
 def _bytes_of(sent: Objects | None, cached: Known | None) -> int:
-    """The approximate bytes of the directories that the next step may visit."""
+    """The approximate size of the directories that the generator may visit before it yields again."""
     entries = sum(map(_entries, (cached or {}).values()))
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
 

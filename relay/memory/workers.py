@@ -39,30 +39,30 @@ class TextWorker:
         return self._process is not None
 
     async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function of a module that imports only `localstore.core`, and return its result. `size`:
-        bytes of the texts that it reads. Its CPU seconds count against the budget of `who`. Raises
-        RateLimited if the budget is used up or too many calls wait, and TooLarge if the call does not end in
-        time."""
+        """Call a function in the process that compares texts, and return its result. Its module may import
+        only `localstore.core`. `size`: bytes of the texts that it reads. The CPU seconds count against the
+        budget of the account `who`. Raises RateLimited if the budget is used up or too many calls wait, and
+        TooLarge if the call does not end in time."""
         if size > LITTLE:
             await self.afford(who)
         return await self.go_on(who, size, call, *arguments)
 
     async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `run` does, but without checking the budget of `who`. It is for a caller who has
-        already waited for the budget."""
+        """Call a function as `run` does, but do not wait until the account `who` has budget: the caller has
+        already waited."""
         return await self._call(who, size, True, call, arguments)
 
     async def go_on_waiting(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
-        """Call a function as `go_on` does, but never refuse it because too many calls wait. It is for jobs,
-        and for answers that are already being sent."""
+        """Call a function as `run` does, but never refuse it, neither for a used-up budget nor because too
+        many calls wait. For jobs, and for answers that are already being sent."""
         return await self._call(who, size, False, call, arguments)
 
     def owes(self, who: str, size: int) -> bool:
-        """Whether a call of this size has to wait for the budget of `who`."""
+        """Whether a call that reads `size` bytes has to wait until the account `who` has budget again."""
         return size > LITTLE and self._share.seconds_owed(who) > 0
 
     async def afford(self, who: str) -> None:
-        """Wait until `who` has budget again. Raises RateLimited if that takes too long."""
+        """Wait until the account `who` has budget again. Raises RateLimited if that takes too long."""
         await asyncio.sleep(self._share.require_soon(who))
 
     async def _call(

@@ -32,8 +32,8 @@ async def _nothing(_: Any) -> None:
 
 
 def run(url: str, work: Work, then: Callable[[Any], Awaitable[None]] = _nothing) -> None:
-    """Run `work`, then `then` on the driver's connection, both in one transaction that holds the advisory
-    lock for migrations."""
+    """Run `work`, then `then`, in one transaction that holds the advisory lock for migrations. `work` gets
+    SQLAlchemy's connection, `then` the driver's."""
     _with(url, lambda connection: _run(connection, work, then), keep=True)
 
 

@@ -57,21 +57,22 @@ class Packs(Protocol):
     """A store of packs. Every method raises Unavailable when the store does not answer or refuses."""
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
-        """Write bytes. They are durable when this returns if `sync`, otherwise after a call of `sync`.
-        Returns their positions."""
+        """Write bytes to a pack, and return their positions. With `sync`, the bytes are durable when this
+        returns; without, they become durable by a call of the method `sync`."""
 
     async def sync(self, places: Sequence[PackPosition]) -> None:
         """Make the bytes at these positions durable."""
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes at each (offset, length) of a durable pack. Raises PackGone."""
+        """The bytes at each (offset, length) of a pack. Raises PackGone if the pack does not exist or is too
+        short."""
 
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
         """Call `use` with the frames stored at each (offset, length) of the pack, and return its result.
-        `use` may read each frame only in part. `run`: calls `use`, on a thread or directly. Raises
-        PackGone."""
+        `use` need not read all bytes of each frame. `run`: the function that calls `use`, on a thread or
+        directly. Raises PackGone if the pack does not exist or is too short."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]

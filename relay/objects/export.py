@@ -80,8 +80,8 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether this answer may extract `size` more bytes of objects and decompress `reach` more bytes of
-        frames for it."""
+        """Whether the limits of one answer allow to extract `size` more bytes of objects, for which `reach`
+        more bytes of frames have to be decompressed."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 

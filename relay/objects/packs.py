@@ -91,8 +91,9 @@ class PackFiles:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[PackPosition]:
-        """Append pieces to a pack. They are durable when this returns if `sync`, otherwise after a call of
-        `sync`. Returns their positions. Raises Unavailable if writing fails."""
+        """Append pieces to a pack, and return their positions. With `sync`, the pieces are durable when this
+        returns; without, they become durable by a call of the method `sync`. Raises Unavailable if writing
+        fails."""
         return await self._ask(pieces, sync, ())
 
     async def sync(self, places: Sequence[PackPosition]) -> None:

@@ -18,8 +18,8 @@ def is_plain(entry: Located) -> bool:
 
 
 def split_lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """Yields the objects in lots, in the given order. A lot has at most SHOWN_OBJECTS objects, all of the
-    same pack. Either all of them are plain (`is_plain`) or none is."""
+    """Yields the objects in groups, in the given order. A group has at most SHOWN_OBJECTS objects, all of the
+    same pack. Either each of them fills an uncompressed frame alone (`is_plain`) or none does."""
     for _, same in itertools.groupby(
         located, lambda located_object: (located_object.pack, is_plain(located_object))
     ):

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 
 class Room:
-    """A budget of `total` bytes of memory for frames, granted in the order of requests. The memory is held
-    while frames are decompressed and objects extracted, never while a client reads an answer."""
+    """A limited amount of memory, `total` bytes, that requests share in the order in which they come. Memory
+    is held while frames are decompressed and objects extracted, never while a client reads an answer."""
 
     def __init__(self, total: int) -> None:
         self._total = self._free = total
@@ -18,7 +18,8 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def of(self, size: int) -> AsyncIterator[None]:
-        """A context that holds `size` bytes of the budget, or the whole budget if `size` is larger."""
+        """A context that holds `size` bytes of the shared memory, waiting until they are free. If `size` is
+        more than there is in all, it holds everything."""
         size = min(size, self._total)
         if self._waiting or size > self._free:
             await self._turn(size)

@@ -49,7 +49,8 @@ STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most 
 
 @dataclass(slots=True, frozen=True)
 class FrameAt:
-    """A frame that was written: its row for a pack's table of contents, and its position."""
+    """A frame that was written. `row`: its entry in the table of contents of a pack; `place`: where it is in
+    the pack."""
 
     row: FrameRow
     place: PackPosition
@@ -85,8 +86,9 @@ class ObjectStore:
     # --- writing
 
     async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
-        """Write verified frames. They are durable when this returns if `sync`, otherwise after a call of
-        `sync`. No repository reaches their objects before `index`. Raises Unavailable if writing fails."""
+        """Write frames whose content is verified. With `sync`, they are durable when this returns; without,
+        they become durable by a call of the method `sync`. No repository can read their objects until `index`
+        is called. Raises Unavailable if writing fails."""
         places = await self.packs.append([frame.stored for frame in frames], sync)
         return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
 
@@ -309,9 +311,9 @@ class ObjectStore:
         return objects | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
-        """Read objects from their packs, one portion of a pack at a time, because tiny objects may be in
-        large frames. `groups`: each group has objects of one frame. Returns the bytes by digest. Frames of at
-        most `keep` bytes are cached. `heavy`: as for `read_located`."""
+        """Read objects from their packs. Returns their bytes by digest. `groups`: each group has objects of
+        one frame. Only a limited amount is in memory at a time, because even tiny objects may be in large
+        frames. Frames of at most `keep` bytes are cached. `heavy`: as for `read_located`."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)

@@ -35,9 +35,9 @@ def page(
     cookies: tuple[str, ...] = (),
     **values: Any,
 ) -> Reply:
-    """Render a template as an answer. The template escapes `values`. `error`: the refusal that the page
-    explains; it sets the status of the answer, and for a rate limit the headers. The template shows the
-    refusal's message as `problem`, unless `values` has another `problem`."""
+    """Render a template as an answer. The template escapes `values`. `error`: a refusal to explain on the
+    page. It sets the status of the answer and, for a rate limit, its headers. The template gets the refusal's
+    message as `problem`, unless `values` has a `problem` of its own."""
     values = {"problem": error.detail if error else "", **values}
     values["problem"] = escape_unreadable(values["problem"])
     status = error.status if error else status
@@ -51,9 +51,9 @@ def page(
 
 
 def show(caller: Caller, template: str, **values: Any) -> Reply:
-    """Answer with a page of a repository. Its ETag covers the whole page, including the keys of its forms.
-    Caches must revalidate before each use. If the reader is signed in, only the browser may cache the
-    page."""
+    """Answer with a page of a repository. Its ETag covers the whole HTML, including the one-time keys in its
+    forms. Caches must revalidate the page before each use. If the reader is signed in, only the browser may
+    cache it."""
     reply = page(caller, template, **values)
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"

@@ -72,7 +72,7 @@ def _mark_up(piece: str, name: str, markup: str) -> str:
 
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """Yields the pieces of the text, each with its class. Neighbouring pieces of the same class are
+    """Yields the pieces of the text as (CSS class, text). Neighbouring pieces of the same class are
     joined."""
     last = ""
     pieces: list[str] = []

@@ -213,8 +213,8 @@ def _anchor(name: str) -> str:
 
 
 def _path(target: str, links: Links) -> tuple[str | None, str]:
-    """Read which path in the repository the target names. Returns (path, anchor); the path is None if it
-    leads out of the repository."""
+    """Find the path in the repository to which the target of a link leads. Returns (path, anchor); the path
+    is None if the link leads out of the repository."""
     try:
         parts = urlsplit(target)
     except ValueError:

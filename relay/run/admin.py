@@ -38,7 +38,8 @@ class Backup(msgspec.Struct, tag_field="do", tag="backup", forbid_unknown_fields
 
 
 class AdminLine(msgspec.Struct, omit_defaults=True):
-    """A line of the answer. The last one has `exit` or `error`."""
+    """A line of the relay's answer to a request on the operator's socket. The last line has `exit` or
+    `error`."""
 
     line: str | None = None
     exit: int | None = None

@@ -59,9 +59,9 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def serving(folder: Path, shared: bool) -> Iterator[None]:
-    """A context that holds the lock file `relay.lock`. Without `shared` (SQLite) only one process can hold
-    it; with it, all relays of one PostgreSQL database can. The operating system releases the lock however the
-    process ends."""
+    """A context that locks the data folder, by the file `relay.lock`. If `shared`, all relays of one
+    PostgreSQL database may hold the lock; otherwise (SQLite) only one process. The operating system releases
+    the lock however the process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

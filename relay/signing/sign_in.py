@@ -96,8 +96,8 @@ class Tokens:
 
 
 class Passwords:
-    """Hashes passwords with Argon2id, 2 passes over 64 MiB, on threads. Only a few hashes run at a time; one
-    whose client has disconnected still counts."""
+    """Hashes passwords with Argon2id (2 passes over 64 MiB) on threads. Only a few passwords are hashed at a
+    time, including those of clients that have disconnected meanwhile."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)

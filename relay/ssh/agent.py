@@ -196,8 +196,8 @@ def _cut_string(content: bytes) -> tuple[bytes, bytes]:
 
 
 async def read_request(sock: Any) -> bytes:
-    """Read the message that is to be signed: all bytes until the sender stops writing. Raises OSError,
-    TimeoutError."""
+    """Read the message that is to be signed: all bytes until the sender stops writing. Raises OSError for a
+    message that is too long, and TimeoutError if it is not complete in time."""
     loop, received = asyncio.get_running_loop(), bytearray()
     async with asyncio.timeout(10):
         while piece := await loop.sock_recv(sock, 65536):

@@ -43,8 +43,9 @@ class SshDoor:
         self._named = _build_protocol_kwargs(StrictProtocol, app.config)
 
     async def enter(self, sock: socket.socket, address: str, counted: set[Any]) -> None:
-        """Answer the requests on this socket. The connection is in the set `counted` until it closes.
-        `address`: the address of the SSH client. Raises OSError."""
+        """Answer the HTTP requests that come from this socket. `address`: the address of the SSH client.
+        `counted`: a set that contains the connection until it closes. Raises OSError if the connection cannot
+        be set up."""
         loop = asyncio.get_running_loop()
 
         def make_protocol() -> _Handed:

@@ -110,7 +110,8 @@ class Front:
             await asyncio.sleep(0.05)
 
     def take(self, guest: _Guest) -> bool:
-        """Count a connection that wants to sign in. Returns whether it may."""
+        """Admit a new connection that has not signed in yet, and count it. Returns False if there are too
+        many or the node stops."""
         node = self.node
         if len(self._guests) - len(self._unproven) >= 4 * self.settings.sessions or node.stopping:
             return False

@@ -13,8 +13,8 @@ WAITING_BYTES = 128 * 1024  # of input; then the client has to wait
 
 
 class Output:
-    """Passes what the process writes to `fd` on to `write`; `pause` stops this temporarily. Owns `fd`.
-    `closed`: set once the output has ended."""
+    """Reads what the process writes to the descriptor `fd`, and passes it to `write`. `pause` stops the
+    reading until `resume` is called. `closed`: set when the output has ended; `fd` is then closed."""
 
     def __init__(self, fd: int, write: Callable[[bytes], None]) -> None:
         self._fd, self._write = fd, write
@@ -51,8 +51,9 @@ class Output:
 
 
 class Input:
-    """Writes the client's input to `fd`, which it owns. `full`: called when the client must wait; `empty`:
-    called when it may send again."""
+    """Writes the input that the client sends to the descriptor `fd`, and closes `fd` at the end. `full`:
+    called when too much is waiting, so that the client must stop sending; `empty`: called when it may go
+    on."""
 
     def __init__(self, fd: int, full: Callable[[], None], empty: Callable[[], None]) -> None:
         self._fd, self._full, self._empty = fd, full, empty

@@ -214,8 +214,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return signature
 
     def _open_files(self) -> tuple[int, int, int]:
-        """Open the standard files of the process and start to copy between the relay's ends of them and the
-        SSH channel. Returns the descriptors for the process."""
+        """Open the standard input, output and error of the process: a pseudo-terminal, or pipes. Start to
+        copy between them and the SSH channel. Returns the three descriptors for the process."""
         if self._term is not None:
             self._terminal, theirs = terminal.open_terminal(*self._size)
             self._outputs = [Output(os.dup(self._terminal), self._channel.write)]

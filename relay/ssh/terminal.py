@@ -36,7 +36,8 @@ def environment_of(client_variables: Mapping[bytes, bytes], term: str | None) ->
 
 
 def words_of(line: str) -> list[str]:
-    """Split a command line into words, without a leading `svc`. No shell interprets it. Raises UsageError."""
+    """Split a command line into words, without a leading `svc`. No shell interprets the line. Raises
+    UsageError for a line that is too long or has an open quote."""
     if len(line) > LINE_CHARS or "\0" in line:
         raise UsageError(f"a command line has at most {LINE_CHARS} characters")
     try:
@@ -55,7 +56,7 @@ def open_terminal(columns: int, rows: int) -> tuple[int, int]:
 
 
 def resize(ours: int, columns: int, rows: int) -> None:
-    """Set the size of the terminal, whose processes then get SIGWINCH. `ours`: the relay's descriptor. If a
-    size is 0 or too large, the terminal gets 80 columns and 24 rows."""
+    """Set the size of a pseudo-terminal; its processes are told by the signal SIGWINCH. `ours`: the relay's
+    descriptor of the terminal. A number of columns or rows that is 0 or too large is replaced by 80 or 24."""
     size = (rows if 0 < rows <= SIDE_MAX else 24, columns if 0 < columns <= SIDE_MAX else 80)
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))

@@ -158,9 +158,8 @@ def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bo
 
 
 def across(replica: int, count: int) -> bytes:
-    """Encode an update of `count` items of a CRDT text. Each item names a right neighbour but no left one, so
-    that the CRDT library walks over all earlier items. The relay accepts the update, because its size is
-    within the limits."""
+    """Encode a CRDT update of `count` items that is small but costly. Each item names a right neighbour but
+    no left one, so that the CRDT library walks over all earlier items."""
     ladder = inserted(replica, 0, "r" * count)
     return encode(
         [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
@@ -168,8 +167,8 @@ def across(replica: int, count: int) -> bytes:
 
 
 def edits(count: int, pause: float) -> Work:
-    """An attack that sends valid edits, `pause` seconds apart. Each edit has `count` items, as in `across`,
-    and changes a new file."""
+    """An attack that sends valid but costly edits, one every `pause` seconds. Each edit inserts `count` items
+    (see `across`) into a new file."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         with Person(url, source) as person:
@@ -232,10 +231,10 @@ def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: 
 
 
 def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
-    """An attack that makes proposals in a public repository whose merges are costly: head and base have
-    changed the same `files` texts. `base(n)`: the text number n; `change(text, n)`: the text as branch number
-    n changes it. Twelve guests then look at the proposals, because the relay tries a merge when somebody
-    first looks at its proposal."""
+    """An attack that makes proposals in a public repository whose merges are costly. Then twelve guests look
+    at the proposals, and the relay tries each merge when somebody first looks at it. In each proposal, the
+    head and the base have changed the same `files` texts. `base(n)`: the text number n before the changes.
+    `change(text, n)`: this text as branch number n changes it."""
 
     def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)

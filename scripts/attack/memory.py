@@ -121,8 +121,8 @@ def upload(http: httpx.Client, repo: Repository, frames: int) -> tuple[list[byte
 
 
 def fetch(url: str, path: str, body: bytes, begin: threading.Barrier) -> tuple[int, int]:
-    """Send a request without signing in, and read nothing of its answer for a while. Returns (status, bytes
-    received)."""
+    """Send a request without signing in, and read nothing of its answer for a while. `begin`: the barrier at
+    which all clients wait, so that they send at the same time. Returns (status, bytes received)."""
     got = 0
     with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
         begin.wait()

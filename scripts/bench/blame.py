@@ -37,8 +37,8 @@ def text(lines: int) -> bytes:
 
 
 def same(svc: Svc, git: Git, folders: dict[str, Path]) -> None:
-    """Raise RuntimeError unless svc and git agree which lines have the same origin. `folders`: "svc" and
-    "git" → the folder in which each runs."""
+    """Raise RuntimeError unless blame by svc and by git divides the lines between seals and commits in the
+    same way. `folders`: "svc" and "git" → the folder in which each runs."""
     words = [sys.executable, "-P", "-m", "svc", "blame", FILE, "--json", "seal_id"]
     ours = subprocess.run(words, cwd=folders["svc"], env=svc.environment, capture_output=True, check=True)
     owners = [row["seal_id"] for row in json.loads(ours.stdout)]

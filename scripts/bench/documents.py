@@ -3,12 +3,12 @@ a document of this device.
 
     python -m scripts.bench.documents [EDITS] [text]
 
-Each edit sets the state of one of 40 tasks, or replaces one word of a text of 300 words. The CRDT library
-would walk through everything that was ever in the text for each edit. So this script encodes the items of the
-words itself, and the library only reads them. Old updates are joined to one as in normal use, at every 500th
-edit. With the default number of edits the document has almost as many updates as it can have; the last of the
-PUTs that are measured joins them. CPU of the relay is that of its process tree; with PostgreSQL
-(TEST_DATABASE=postgres) the database is not counted. Times are means of 20 rounds.
+Each edit sets the state of one of 40 tasks or, with `text`, replaces one word of a text of 300 words. The
+CRDT library would walk through everything that was ever in the text for each edit. So this script encodes the
+new words itself, and the library only reads them. At every 500th edit the old updates are joined to one, as
+in normal use. With the default number of edits, almost 500 more have followed, and the last PUT that is
+measured joins them. CPU of the relay is that of its process tree; with PostgreSQL (TEST_DATABASE=postgres)
+the database is not counted. Times are means of 20 rounds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Written(NamedTuple):
 
 
 class Tasks:
-    """A map of tasks, whose states are edited by the code that the relay uses."""
+    """A document with a map of tasks. Each edit sets the state of one task, by the code that the relay
+    uses."""
 
     def __init__(self) -> None:
         self._drawn, self._states = random.Random(1), dict[str, str]()
@@ -67,8 +68,9 @@ class Tasks:
 
 
 class Words:
-    """A text of words that encodes its own items as the CRDT library would. A new word is placed after the
-    old one, which is deleted, and before the space that follows."""
+    """A document with a text of words. Each edit replaces one word: it inserts a new word between the old one
+    and the next space, and deletes the old one. The class encodes the CRDT items itself, which takes less
+    time than the CRDT library."""
 
     def __init__(self) -> None:
         self._drawn, self._words = random.Random(1), [f"word{at}" for at in range(WORDS)]

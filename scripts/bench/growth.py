@@ -33,8 +33,8 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 class Looker:
-    """Runs each task with one tool (`side`: svc or git) for one size of the tree or history, and records the
-    costs in `values`."""
+    """Measures every task with one tool, svc or git (`side`), for one size of the tree or the history. The
+    costs are added to `values`."""
 
     def __init__(self, side: Side, folder: Path, size: int, rounds: int, values: Values) -> None:
         self.side, self.folder, self.size, self.rounds, self.values = side, folder, size, rounds, values

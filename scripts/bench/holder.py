@@ -113,7 +113,8 @@ def step(folder: Path, name: str, number: int) -> None:
 
 
 def measure(base: Path, times: int) -> dict[str, list[float]]:
-    """Run each command `times` times. Returns the seconds that each waited for the folder, by command."""
+    """Run each command `times` times while another process works in the folder. Returns, for each command,
+    the seconds that its runs waited for the lock of the folder."""
     waits: dict[str, list[float]] = {name: [] for name in COMMANDS}
     folder, waited, own = base / "folder", [0.0], lock.own_working_copy
 

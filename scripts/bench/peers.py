@@ -208,8 +208,8 @@ Peer = LfsSide | XetSide | BorgSide | ResticSide
 
 @contextlib.contextmanager
 def emptied(target: Path) -> Iterator[Path]:
-    """A context that makes `target`, an empty folder for a clone, and deletes it at the end. Raises
-    RuntimeError if the clone has not put the file there by then."""
+    """A context that makes the empty folder `target` for a clone, and deletes it at the end. Raises
+    RuntimeError if the clone did not put the measured file there."""
     target.mkdir()
     yield target
     if not any(target.rglob(FILE)):

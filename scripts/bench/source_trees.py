@@ -42,9 +42,9 @@ STORED_AIM = 1.0
 
 
 def one_round(side: Side, number: int, tree: Path, base: Path, figures: Figures, kept: Bytes) -> None:
-    """Run one round with one tool, and add its costs to `figures` and its bytes to `kept`. No files are
-    deleted before the end of the run, because ext4 walks past the inodes of deleted files for minutes
-    whenever a file is created. That would add up to two seconds to a clone with either tool."""
+    """Run each task once with one tool. Its costs are added to `figures`, and the bytes that it stores to
+    `kept`. No files are deleted before the end of the run, because ext4 creates files slowly for minutes
+    after a deletion. That would add up to two seconds to a clone."""
     folder, copy = base / f"{side.name}-{number}", base / f"{side.name}-{number}-clone"
     shutil.copytree(tree, folder)
     side.open(folder)

@@ -43,9 +43,9 @@ WORDS = [
 
 
 class Result(NamedTuple):
-    """The result of the measurement. `anchors`: number of comments whose line still exists. `kept`: way of
-    following → how many of these comments are on their line. `seconds`: way of following → how long it
-    took."""
+    """The result of the measurement. `anchors`: number of comments whose line still exists. `kept`: how many
+    of these comments each way of following lines left on their line. `seconds`: how long each way took. A way
+    is `log`, `text` or `lines`."""
 
     anchors: int
     kept: dict[str, int]
@@ -60,7 +60,7 @@ class File:
         self.lines = [self.line() for _ in range(length)]
 
     def line(self) -> str:
-        """A new line that resembles code: words repeat, and some lines differ little."""
+        """Make a line that resembles code: words occur in many lines, and some lines differ only a little."""
         self.made += 1
         left, right = self.rng.choices(WORDS, k=2)
         return f"{' ' * self.rng.choice((0, 4, 4, 8))}{left} = {right}(id{self.made})"

@@ -35,8 +35,8 @@ def main() -> int:
 
 
 def walk(base: Path, node: Node, name: str, stride: int) -> int:
-    """Try each kill of one scenario. After a failure it continues with a new account, repository and devices.
-    Returns the number of failures."""
+    """Run one scenario again and again, and kill it at another write each time: at every `stride`-th. After a
+    failure it continues with a new account, repository and devices. Returns the number of failures."""
     points, failures, number, serial = 0, 0, 1, 0
     scenario = None
     while True:

@@ -211,9 +211,10 @@ def _document(file: Path) -> str:
 
 
 def faults_of(files: Mapping[str, bytes], written: Iterable[bytes], deleted: bytes) -> tuple[list[str], int]:
-    """Find faults in the words of the files. Each file has a number, by which it is known after it was
-    renamed. Returns (a line for each word that is lost, doubled or in files of two numbers; how many numbers
-    belong to files at several paths). `deleted`: contents that people deleted or replaced on purpose."""
+    """Find words that are lost, doubled, or in two different documents. A document keeps its number in its
+    text when its file is renamed. Returns (a line for each fault, how many documents are in files at several
+    paths). `written`: all words that people wrote. `deleted`: contents that people deleted or replaced on
+    purpose."""
     faults, places = [], dict[bytes, list[str]]()
     names: dict[bytes, set[bytes]] = {}
     for path, content in files.items():

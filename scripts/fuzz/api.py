@@ -174,9 +174,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """An owner with a browser and a terminal, an organisation of the owner, a guest, a public and a private
-    repository with some history, an issue, a proposal and so on. `names`: parameter → the names and ids of
-    these things that fit it."""
+    """What the requests can find: an owner with a browser and a terminal, an organisation of the owner, a
+    guest, and a public and a private repository with seals, an issue, a proposal and so on. `names`: for the
+    name of a parameter, the existing values that fit it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -234,7 +234,7 @@ class World:
         return self._state() == self._known
 
     def _state(self) -> list[Any]:
-        """The state that `stands` compares: who the owner and the guest are, and the name, visibility and
+        """What `stands` compares with earlier: who the owner and the guest are, and the name, visibility and
         branches of each repository."""
         repos = [f"/api/v1/repos/{one}" for one in self.names["id"]]
         told = [one.get("/auth/userinfo").json() for one in (self.browser, self.guest)]
@@ -269,8 +269,9 @@ def requests_of(owner: Account, url: str) -> Any:
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:
-    """The JSON `value` with some of its members replaced by existing names. `name`: the name of the member or
-    parameter that has this value. `names`: by such a name, the existing names that fit."""
+    """Replace some values inside the JSON `value` by existing names and ids, and return the result. `name`:
+    the JSON member or parameter that has this value. `names`: for the name of a member or parameter, the
+    existing values that fit it."""
     if name in names and draw(st.integers(0, 3)):
         return draw(st.sampled_from(names[name]))
     if isinstance(value, dict):
@@ -281,8 +282,8 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
 
 
 def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
-    """Send `examples` requests for one operation in each mode: requests that fit the document, and requests
-    that do not. Returns how many were sent. Raises an error for the first wrong answer."""
+    """Send random requests for one operation, `examples` for each mode of Schemathesis: valid ones, then
+    invalid ones. Returns how many were sent. Raises an error for the first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
 

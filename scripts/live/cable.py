@@ -56,8 +56,8 @@ class Cable:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def become(self, mode: str) -> None:
-        """Behave as `mode` says, which is one of those in the class's description. Open connections are cut
-        if they would hide the change."""
+        """Switch to `mode`, one of the modes that the class describes. Open connections are cut where they
+        would otherwise continue as before."""
         before, self._mode = self._mode, mode
         if mode in ("closed", "no sockets") or before == "silent":
             for end in list(self._ends):

@@ -129,7 +129,8 @@ def at_rest(devices: tuple[Device, Device]) -> bool:
 
 
 def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -> int:
-    """Print the faults in the files after the run. Returns their number."""
+    """Print the faults in the files of both devices after the run, and return their number. `people`: the
+    threads that typed. `rested`: whether the devices stopped changing the files in time."""
     files = files_of(devices[0])
     deleted = people[0].deleted | people[1].deleted
     where: dict[str, Counter[str]] = {

@@ -34,7 +34,8 @@ REST = 3.0  # seconds that are listened after the last key
 
 
 class Reading(threading.Thread):
-    """A thread that reads all sockets. `said`: socket → the bytes that it received."""
+    """A thread that reads what arrives at the collaborator's sockets. `said`: socket → the bytes that it
+    received."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         super().__init__()

@@ -28,8 +28,8 @@ START = "".join(f"paragraph {number}: here stands some text that nobody changes\
 
 
 class Editor(threading.Thread):
-    """A thread that loads the file once, then types words at one position and saves the whole file after
-    each. `word`: a letter for its words. `way`: how it saves."""
+    """A thread that loads the file once, then types words at one position and saves the whole file after each
+    few words. `word`: the letter with which its words begin. `way`: how it saves, `rename` or `write`."""
 
     def __init__(self, path: Path, word: str, line: int, way: str, until: float, seed: int) -> None:
         super().__init__()
@@ -104,7 +104,8 @@ def run(seconds: float, place: str, way: str, seed: int) -> int:
 
 
 def judged(first: Device, second: Device, editors: list[Editor], rested: bool) -> int:
-    """Print how many words are in the file, lost or doubled. Returns the number of faults."""
+    """Print how many words are in the file, lost or doubled. `rested`: whether the files of both devices
+    became equal in time. Returns the number of faults."""
     text = (first.folder / FILE).read_text()
     here = words_of(text)
     aside: Counter[str] = Counter()

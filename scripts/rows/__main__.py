@@ -43,7 +43,8 @@ SVC = f"{shlex.quote(sys.executable)} -P -m svc"
 
 
 class World:
-    """A relay's address, the folders of the persons, and the stored outputs by name."""
+    """What the steps of one file share: a relay's address, a folder for each person, and the stored outputs
+    by name."""
 
     def __init__(self, base: Path, server: str) -> None:
         self.base, self.server = base, server
@@ -87,8 +88,8 @@ class World:
         return done.returncode, done.stdout, done.stdout + done.stderr
 
     def step(self, line: str, loud: bool) -> tuple[list[str], str]:
-        """Run one line of a part. `loud`: print the command with its output. Returns (ids of the line, how it
-        failed or "")."""
+        """Run one line of a file of steps. `loud`: print the command with its output. Returns (ids of the
+        statements that the line proves, what failed or "")."""
         ids, who, expected, command, *checks = re.split(r"\s\|\s", line.strip())
         name, _, rest = command.partition("= ")
         keep = name if re.fullmatch(r"[A-Z][A-Z0-9_]*", name) else ""
@@ -110,8 +111,8 @@ class World:
 
 
 def played(part: Path, loud: bool) -> Iterator[tuple[list[str], str]]:
-    """Run a part with its own relay. `loud`: print each command with its output. Yields (ids, how it failed
-    or "") for each step."""
+    """Run the steps of the file `part` with a new relay. `loud`: print each command with its output. Yields,
+    for each step, (ids of the statements that it proves, what failed or "")."""
     lines = [line for line in part.read_text().splitlines() if line.strip() and not line.startswith("#")]
     if any(line.startswith("edition ") and line.split()[1] != EDITION for line in lines):
         print(f"{part.stem} is not played: this build is {EDITION}", flush=True)

@@ -1,5 +1,5 @@
-"""SQL statements on the seals and objects that one repository takes over from another: a fork from its
-parent, or the repository that a proposal is made to from the fork that it comes from."""
+"""SQL statements on the seals and objects that one repository gets from another. A fork gets them from its
+parent. The base of a proposal gets them from the fork whose branch is proposed."""
 
 from __future__ import annotations
 

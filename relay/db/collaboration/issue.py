@@ -48,8 +48,8 @@ SUBJECT = select(
 
 
 def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
-    """Returns a function. The function takes a table that is an index of words, and returns the SQL condition
-    that a row's word equals the SQL parameter `name`."""
+    """Make a function that makes an SQL condition. The function takes a table with a column `word`; the
+    condition is that this column equals the SQL parameter `name`."""
     return lambda link: link.c.word == bindparam(name)
 
 
@@ -98,9 +98,9 @@ def count_statement(name: str, stated: bool) -> Select[Any]:
 
 @cache
 def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
-    """The statements that read a page of issues, newest first. `filters`: names of the filters to apply, such
-    as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter whose index the
-    database walks; by default the first of LEADERS that is in `filters`."""
+    """The SQL statements that read a page of issues, newest first. `filters`: names of the filters to apply,
+    such as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter whose index
+    the database should use; by default the first of LEADERS that is in `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
     if linked and lead != "author":
@@ -114,10 +114,10 @@ def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """A SELECT of issues that starts from `link`, the table whose index the database should walk to apply a
-    filter. `whole`: the query also fixes the state, so that the whole index can be used. If it does not,
-    SQLite would walk the primary key instead; the condition on the repository is then written so that it
-    cannot."""
+    """Make a SELECT of issues that reads them in the order of an index of `link`, the table by which a filter
+    finds its issues. `whole`: the query also fixes the state, so that all columns of this index can be used.
+    Otherwise SQLite would choose the primary key, which is slower, so the condition on the repository is
+    written in a form that keeps it from this."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (

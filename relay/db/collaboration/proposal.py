@@ -36,8 +36,8 @@ def _without_index(column: Any) -> Any:
 @dataclass(slots=True, frozen=True)
 class ProposalRow:
     """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
-    version. `merge_base`: valid only if `settled`, which says that it was computed. `base_now`: current head
-    of the base branch, None if the branch was deleted."""
+    version. `settled`: whether `merge_base` was computed; before that it means nothing. `base_now`: current
+    head of the base branch, None if the branch was deleted."""
 
     number: int
     title: str
@@ -176,9 +176,9 @@ def count_statement(name: str, stated: bool) -> Select[Any]:
 
 @cache
 def keyset_of(filters: frozenset[str], lead: str = "") -> Keyset:
-    """The statements that read a page of proposals, newest first. `filters`: names of the filters to apply,
-    such as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter whose index
-    the database walks; by default the first of LEADERS that is in `filters`."""
+    """The SQL statements that read a page of proposals, newest first. `filters`: names of the filters to
+    apply, such as "label"; each is also the name of the SQL parameter with its value. `lead`: the filter
+    whose index the database should use; by default the first of LEADERS that is in `filters`."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _PROPOSALS, proposal
     if linked:

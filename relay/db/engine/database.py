@@ -166,7 +166,8 @@ class Contended(Exception):
 
 
 class Violation(Exception):
-    """A constraint refused a row. `constraint`: its name, or its columns, as the driver reports them."""
+    """The database refused a row because of a constraint. `constraint`: the name of the constraint, or its
+    columns, as the driver reports them."""
 
     def __init__(self, constraint: str) -> None:
         super().__init__(constraint)
@@ -174,12 +175,12 @@ class Violation(Exception):
 
 
 class UniqueViolation(Violation):
-    """A row with this key already exists."""
+    """The database refused a row because another row has the same key."""
 
 
 class ForeignKeyViolation(Violation):
-    """The row refers to a missing row, or other rows refer to the row to be deleted."""
+    """The database refused a change because a row would then refer to a missing row."""
 
 
 class NotNullViolation(Violation):
-    """A required value is missing."""
+    """The database refused a row because a required value is missing."""

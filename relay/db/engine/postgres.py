@@ -121,7 +121,7 @@ class PostgresTx:
                     yield row
 
     async def stamp(self) -> int:
-        """A stamp whose upper bits are the transaction id, which only grows, and whose lower bits count
+        """An id for an event. Its upper bits are the transaction id, which only grows; its lower bits count
         within the transaction."""
         if self._stamp is None:
             with _translate_errors():
@@ -159,9 +159,10 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """Give all events new ids below zero in the same order, adapt the positions of followers to them, and
-        make clients that listen load everything again. Needed after a dump of another PostgreSQL cluster was
-        restored, because the ids in it may be higher than the stamps of this cluster (`Tx.stamp`)."""
+        """Give all events new ids if their ids come from another PostgreSQL cluster, as after restoring a
+        dump. Ids are made of the transaction ids of a cluster, so these ids could be higher than those of new
+        events. The new ids are below zero and keep the order. The positions of followers are adapted, and
+        connected clients are made to load everything again."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
@@ -244,8 +245,8 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """A context with an advisory lock on a separate connection. The server releases the lock when the
-        connection is lost."""
+        """A context that holds an advisory lock of PostgreSQL on a separate connection. The server releases
+        the lock when the connection is lost. `waits`: called if another process holds the lock."""
         with _translate_errors():
             connection = await self._connect()
         try:
@@ -258,8 +259,8 @@ class PostgresDatabase:
             connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
-        """See `Database.horizon`. The horizon is the first stamp of the oldest transaction that still runs.
-        If none runs, it is the first stamp of the next transaction."""
+        """The id below which no new event can appear; see `Database.horizon`. It is the first id that the
+        oldest running transaction can give an event or, if none runs, the next transaction."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 

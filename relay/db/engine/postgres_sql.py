@@ -51,8 +51,8 @@ class Statement:
         }
 
     def values(self, params: dict[str, Any]) -> list[Any]:
-        """The values for $1, $2 … in this order. A parameter that `params` lacks gets the statement's own
-        value. Raises KeyError for a parameter that has neither."""
+        """The values of the parameters $1, $2 … in this order. If `params` has no value for a parameter, the
+        value written in the statement is used; KeyError is raised if there is none."""
         return [params[name] if name in params else self.defaults[name] for name in self.order]
 
 

@@ -47,7 +47,7 @@ class Waker:
                 await self._task
 
     def wake(self) -> None:
-        """Wake the listeners of this process now, and those of other processes shortly after."""
+        """Say that the event log has new rows: to this process now, and to other processes shortly after."""
         self._run_calls()
         self._written = True
         self._wanted.set()
@@ -78,7 +78,7 @@ class Waker:
             pause = min(2 * pause, AGAIN_LAST)
 
     async def _serve(self, connection: Any) -> None:
-        """Listen for notifications and send the waiting ones until the connection is lost."""
+        """Receive notifications, and send those that wait to be sent, until the connection is lost."""
         await connection.add_listener(CHANNEL, self._on_wake_up)
         await connection.add_listener(TOLD, self._on_text)
         connection.add_termination_listener(lambda _: self._wanted.set())

@@ -64,7 +64,8 @@ def compile_statement(statement: ClauseElement) -> Compiled:
 
 
 def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Yields (SQL, positional values), once for each slice of a long list parameter."""
+    """Yields (SQL, positional values) for each run of a statement. A list parameter with many items is split,
+    and the statement is then run once for each part of the list."""
     form = compile_statement(statement)
     values = {**form.defaults, **params}
     if not form.lists:
@@ -88,7 +89,8 @@ class _Connection(aiosqlite.Connection):
     async def carry_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[Row], int]:
-        """Run the waiting statements, then `sql`. Returns (rows of `sql`, number of rows that it changed)."""
+        """Run the queued statements `waiting`, then `sql`, in one call on the connection's thread. Returns
+        (rows of `sql`, number of rows that `sql` changed)."""
         in_thread: Any = self._execute
         outcome: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
         return outcome
@@ -113,13 +115,13 @@ def _violation(error: sqlite3.IntegrityError) -> Exception:
 
 
 class LateViolation(Exception):
-    """A constraint refused a statement that `many` had queued. The error appears only when the next statement
-    runs, although that statement is not its cause."""
+    """A constraint refused a statement that `Tx.many` had queued. The error appears only when a later
+    statement runs, although the later one is not its cause."""
 
 
 class SqliteTx:
-    """A transaction on one connection; see `relay.db.engine.database.Tx`. `waiting`: statements of `many`
-    that are sent with the next statement or with the commit."""
+    """A transaction on one connection; see `relay.db.engine.database.Tx`. `waiting`: statements that `many`
+    has queued, to be run together with the next statement or the commit."""
 
     def __init__(self, connection: _Connection, wakes: Sequence[Callable[[], None]] = ()) -> None:
         self._connection = connection
@@ -282,8 +284,8 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
-        """A context with a write transaction. The names have no effect, because SQLite has only one
-        writer."""
+        """A context with a write transaction. `names`, which would be locked in PostgreSQL, have no effect,
+        because SQLite has only one writer."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
@@ -323,8 +325,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """A context that is entered at once. The lock is always free, because only one process uses the
-        database."""
+        """A context that starts at once, without a lock, because only one process uses a SQLite database."""
         yield
 
     async def horizon(self, tx: Tx) -> int | None:
@@ -334,10 +335,10 @@ class SqliteDatabase:
         self._wakes.append(call)
 
     def tell(self, text: str) -> None:
-        """Does nothing: there are no other processes."""
+        """Does nothing, because no other process uses this database and could receive the text."""
 
     def on_tell(self, call: Callable[[str], None]) -> None:
-        """Does nothing: there are no other processes."""
+        """Does nothing, because no other process uses this database and could send a text."""
 
     async def damages(self) -> list[str]:
         return await asyncio.to_thread(self._damages)

@@ -36,8 +36,9 @@ LIVE_AND_VISIBLE = (
 
 
 def _recheck(credentials: Any, is_live: Any) -> Any:
-    """The statement that reads a repository again if the caller's credential is still valid. `credentials`:
-    the sessions or keys to search; `is_live`: the condition that selects the caller's valid credential."""
+    """Make the statement that reads a repository a second time, if the caller's credential is still valid.
+    `credentials`: the table of sessions or keys; `is_live`: the condition that selects the caller's valid
+    credential there."""
     holder = sessions.HOLDER
     return (
         select(*repos.COLUMNS, repos.ROLE)
@@ -69,7 +70,7 @@ LIVE_BY_KEY = _recheck(
 
 
 def split_row(columns: Row) -> tuple[Row, Row | None]:
-    """Split a row into (columns of `sessions.LIVE`, columns of `repos.VISIBLE`). The second part is None if
-    the repository is hidden or missing."""
+    """Split a row that was read with one statement into (columns of the session, columns of the repository).
+    The second part is None if the repository is hidden or missing."""
     width = len(sessions.LIVE_COLUMNS)
     return columns[:width], None if columns[width] is None else columns[width:]

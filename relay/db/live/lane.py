@@ -35,8 +35,8 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """The position of the lane: (number of the last change, digest). A cached lane at another position is
-        stale (see `relay.memory.lanes`)."""
+        """The version of the CRDT text (lane) in this row: (number of its last change, digest of the text). A
+        cached lane with another version is out of date."""
         return self.ver, self.digest
 
     def other(self, by: int) -> int:

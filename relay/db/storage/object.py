@@ -12,7 +12,8 @@ from relay.db.schema.storage import frame, lent_object, object_, pack, repo_obje
 
 
 class Located(msgspec.Struct, frozen=True, gc=False):
-    """The place of an object: its frame in a pack, and its range in the frame's raw bytes."""
+    """Where an object is stored: its frame in a pack, and its place in the decompressed frame (`offset`,
+    `size`). `stored_len` and `raw_len`: length of the frame as stored, and decompressed."""
 
     digest: bytes
     pack: str

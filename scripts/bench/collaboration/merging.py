@@ -109,7 +109,7 @@ def by_git(folder: Path, base: Files, ours: Files, theirs: list[Files]) -> tuple
 
 def proposed(api: Api, name: str, base: Files, ours: Files, theirs: list[Files]) -> tuple[str, str]:
     """Create a repository with a proposal for each branch. `base`, `ours`, `theirs`: as `sides` returns them.
-    Returns (its id, the newest seal of main)."""
+    Returns (id of the repository, id of the newest seal of main)."""
     repo_id = api.send(repos.CREATE, RepoCreate(name=name)).id
     head = seal(api, repo_id, "main", base, None)
     for number, files in enumerate(theirs):

@@ -62,8 +62,8 @@ def text_tree(into: Path, files: int, size: int, seed: int = 1) -> None:
 
 def real_text(seed: int) -> Iterator[bytes]:
     """Yields texts of the standard library and of this environment's packages, similar texts next to each
-    other. After the last one they come again with letters replaced. These texts compress as well as the
-    originals, but share no content with earlier texts."""
+    other, without end. After the last text all come again with their letters exchanged. Exchanged texts
+    compress as well as the originals, but share no content with them."""
     chance = random.Random(seed)
     roots = (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib"))
     paths = sorted({path for root in roots for path in root.rglob("*") if path.suffix in _TEXT})

@@ -90,7 +90,7 @@ def _begin(git: Git, base: Path, address: str) -> subprocess.Popen[bytes]:
 
 
 def _await_builder(cache: Path) -> None:
-    """Wait until no process builds packs in the cache or joins them."""
+    """Wait until no process builds packs in the cache or joins packs to larger ones."""
     until = time.monotonic() + PATIENCE
     for folder in cache.glob("*.git"):
         while True:

@@ -106,8 +106,8 @@ class Served:
         self._wait()
 
     def client(self, who: Account) -> httpx.Client:
-        """An HTTP client that signs its requests as this account. A relay in another process created the
-        account on the same data folder."""
+        """An HTTP client that signs its requests as the account `who`, which already exists on this relay's
+        data folder."""
         signed = Signed(who, self.url.removeprefix("http://"))
         return httpx.Client(base_url=self.url, auth=signed, trust_env=False, timeout=120.0)
 

@@ -71,7 +71,8 @@ class Source:
         return self._plain[tree]
 
     def changes(self, old: str | None, new: str) -> dict[str, str | None]:
-        """The changes between two plain trees: path → id of its new blob, or None for a removed file."""
+        """The changes between two trees that `plain` has made: path → id of the new blob, or None for a
+        removed file."""
         changed: dict[str, str | None] = {}
         self._compare(old, new, b"", changed)
         return changed
