@@ -107,8 +107,8 @@ def _print_text(text: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """Flush the output and exit at once with this exit code, without Python's own shutdown, which would take
-    a sixth of a short command's time. Each command has closed its files before."""
+    """Flush the output and exit at once with this exit code. Python's own shutdown is skipped, because it
+    takes a sixth of a short command's time. The command must have closed its files before."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

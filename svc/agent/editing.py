@@ -106,8 +106,8 @@ class OpenTexts:
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def moments(self) -> list[float]:
-        """Return the times at which the thread has work: storing typed edits, and reporting the cursor to
-        others. Times are seconds of the monotonic clock. The list is empty if there is no work."""
+        """Return the times at which the thread next has to store typed edits, or to report the cursor to
+        others. Times are seconds of the monotonic clock. The list is empty if there is nothing to do."""
         moments = []
         if self._waits:
             moments.append(self._typed_at + self._typed_each)

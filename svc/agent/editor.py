@@ -26,9 +26,9 @@ _spliced = msgspec.json.Decoder(SplicedEdit)
 
 
 def require_edit(request: Request) -> None:
-    """Raise UsageError for a request to edit a text that lacks something. The request must name a folder and
-    a path in it. The app must also name its editing session, a word of letters and digits. An editor plugin
-    must instead name the unit in which its offsets count, such as bytes."""
+    """Raise UsageError if a request to edit a text is incomplete. The request must name a folder and a path
+    in it. The app must also name its editing session, a word of letters and digits. An editor plugin must
+    instead name the unit in which its offsets count, such as bytes."""
     if not (request.folder and request.path):
         raise UsageError("an edit names a folder, and a path in it")
     word = request.session
@@ -64,7 +64,7 @@ class Editor:
             self.follower.say(event)
 
     def open(self, sheet: OpenSheet) -> None:
-        """Set the sheet, and send the client its text."""
+        """Open the text for the client: store the sheet, and send its text to the client."""
         self.sheet = sheet
         self.say(SheetEvent("text", sheet.last, sheet.text.decode()))
 

@@ -92,8 +92,8 @@ class WatchedFolder:
         self._inbox.put(message)
 
     def queue_light(self, light: Light, why: str) -> None:
-        """Tell the thread the connection's new light (live, polling or offline). If the new light is offline,
-        requests in progress are cancelled."""
+        """Queue the connection's new light (live, polling or offline), which this folder's thread handles
+        later. If it is offline, requests in progress are cancelled."""
         self._inbox.put(LightChanged(light, why))
         if light == "offline":
             self._requests.cancel()  # they wait for a line that is dead, and hold the folder

@@ -62,7 +62,7 @@ class EditorJoined(NamedTuple):
 
 
 class EditorTyped(NamedTuple):
-    """Tells that a client has sent lines. They wait in `editor.lines`."""
+    """Tells that a client has sent messages. They wait in `editor.lines`."""
 
     editor: Editor
 

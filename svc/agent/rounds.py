@@ -316,8 +316,8 @@ def _is_emptied(copy: WorkingCopy, path: str) -> bool:
 
 
 def _last_file(copy: WorkingCopy, paths: Sequence[str]) -> str | None:
-    """Return the last of these paths that is a file in the record; None if there is none. Paths outside the
-    record, such as a program's temporary files, must not be shown to others as the user's position."""
+    """Return the last of these paths that is a file known to svc (in the record); None if there is none.
+    Other paths, such as a program's temporary files, must not be shown to others as the user's position."""
     for path in reversed(paths):
         if is_utf8(path) and path in copy.entries and copy.files.is_file(path):
             return path

@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.02
 
 
 def reach(home: Home) -> Conversation | None:
-    """Connect to the running agent. Returns the conversation; None if no agent runs."""
+    """Connect to the running agent. Returns the connection; None if no agent runs."""
     try:
         return Conversation(home.root)
     except AgentSilent:
@@ -26,7 +26,7 @@ def reach(home: Home) -> Conversation | None:
 
 
 def start(home: Home) -> Conversation:
-    """Connect to the agent, and start it if none runs. Returns the conversation. A started agent goes on
+    """Connect to the agent, and start it if none runs. Returns the connection. A started agent goes on
     running when this process or its terminal ends. Raises AgentMissing, with the agent's last message, if it
     cannot be started."""
     conversation = reach(home)

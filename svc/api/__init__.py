@@ -5,9 +5,9 @@
     made = api.send(refs.CREATE, RefCreate(type="tag", name="v1"), id=repo.id)
     for ref in api.items(refs.LIST, RefQuery(type="branch"), id=repo.id): ...
 
-`send` and `items` call any endpoint that `localstore.core` declares. A resource has a module here only if one
-of its calls does more than call its endpoint. Nothing here prints or asks the user. httpx is imported by the
-first request, and a module of this package when it is first used."""
+`send` and `items` call any endpoint that `localstore.core` declares. The modules here have the calls that
+do more than that, such as uploads and sockets. Nothing here prints or asks the user. To let commands start
+fast, httpx is imported by the first request, and each module here when it is first used."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ class SyncCalls:
         self._http = http
 
     def socket(self) -> SyncSocket:
-        """Open a socket. The bounds of this thread (`svc.http.bounds`) apply only until it is open."""
+        """Open a socket. Deadlines and cancels of this thread (`svc.http.bounds`) apply while it is being
+        opened, but not later."""
         from svc.http.websocket import open_socket
 
         return SyncSocket(open_socket(self._http, sync.SOCKET_PATH, sync.PROTOCOL))
@@ -76,17 +77,18 @@ class SyncCalls:
         channels: Sequence[PollChannel] = (),
         wait: int = 0,
     ) -> PollAnswer:
-        """Ask for new events and frames. The server waits up to `wait` seconds for the first event or frame.
-        `since` is the position in the event log after which events of the repositories `repo_ids` are wanted.
-        If it is None, only the current position is returned. `channels` are the branches whose frames are
-        wanted."""
+        """Ask for new events, and for new changes of branches (live frames). The server waits up to `wait`
+        seconds until there is something to answer.
+
+        The events are those of the repositories `repo_ids` after the number `since` in the event log. If
+        `since` is None, only the newest number is returned. `channels` names the branches."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
 
 class SyncSocket:
-    """A socket that delivers the events of subscribed repositories and the frames of opened branches. Only
-    one thread may receive or iterate. Any thread may send and close."""
+    """A socket that delivers the events of subscribed repositories, and the changes (live frames) of opened
+    branches. Only one thread may receive or iterate. Any thread may send and close."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket

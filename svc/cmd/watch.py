@@ -258,8 +258,8 @@ def sentence_of(event: FolderEvent) -> str:
 
 
 def _moved_sentence(event: FolderEvent, who: str) -> str:
-    """Return a line about an event that moved an edit into another file. The event is a rename, or a conflict
-    copy."""
+    """Return a line for the user about an event of a watched folder: a file was renamed with its edits, or an
+    edit was kept in a conflict copy."""
     if event.event == "renamed" and event.back:
         return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
     if event.event == "renamed":

@@ -173,7 +173,7 @@ class Out:
             self._write(plain(value) + "\n" if value else "")
 
     def line(self, text: str, colour: str = "") -> None:
-        """Print one line at once. Used by commands that print while they run."""
+        """Print one line, and flush. For commands that print while they run."""
         self._write(self.tint(terminal_safe(text), colour) + "\n")
         self.flush()
 

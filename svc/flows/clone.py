@@ -121,8 +121,8 @@ def clone(
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
     """Raise CloneIncomplete if a file of the seal is missing in the folder. Otherwise a later push would
-    remove the missing file for everybody. Files that the file system cannot store do not count. `stats` are
-    the stats of files right after writing. A file whose stat is unchanged is not read again."""
+    remove the missing file for everybody. Files that the file system cannot store do not count. `stats` has
+    the size and times of files right after writing. A file that still has these is not read again."""
     written = {stat.path: stat for stat in stats}
     left_out = copy.db.unwritable()
     wrong = []

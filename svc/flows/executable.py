@@ -42,9 +42,10 @@ class Executable(msgspec.Struct):
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
     """A context for writing files and then setting their executable bits (`mark`). If the process is killed
-    inside the context, the next command sets the missing bits; a note in the record says so. The note is not
-    needed if `.svc.yaml` lists no executable files and is not written itself. `needed` is False if
-    `.svc.yaml` is not written."""
+    inside the context, the next command sets the missing bits, because a note in the record says so.
+
+    `needed` is False if `.svc.yaml` is not among the files to write. Then the note is made only if the
+    present `.svc.yaml` lists executable files."""
     noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)

@@ -109,8 +109,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
 
 
 def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
-    """Return the recorded files that are missing in the folder, by path. Each is mapped to the path of a new
-    file with the same bytes, or to None if there is none."""
+    """Return, by path, the files that the user has deleted in the folder. Each is mapped to the path of a new
+    file with the same bytes, to which it was probably renamed, or to None if there is none."""
     missing = {
         path: entry.shadow
         for path in copy.db.may_need_update()
@@ -129,8 +129,9 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
-    """Return the id of the branch's newest seal, and whether the branch was deleted and created again. If it
-    was, and the folder differs from its last seal, mode `plain` raises BranchReplaced."""
+    """Return the id of the branch's newest seal, and whether another branch now has the name of this one,
+    which was deleted. In the second case, mode `plain` raises BranchReplaced if the folder differs from its
+    last seal."""
     try:
         return begin(copy), False
     except BranchReplaced:
@@ -141,9 +142,9 @@ def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:
 
 
 def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
-    """Delete the records of edited files, then move the files to the trash. In this order, a crash between
-    the two steps does not look as if the user had deleted the files. Returns the trash folder; None if no
-    file existed."""
+    """Discard the edits of the files `given_up`. First their entries in the record are deleted, then the
+    files are moved to the trash. A crash between the two steps therefore does not look as if the user had
+    deleted the files. Returns the trash folder; None if no file existed."""
     with copy.db.step():
         for path in given_up:
             copy.forget(path)

@@ -124,8 +124,8 @@ def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | 
 
 
 def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
-    """Return, by path, how each file of the folder differs from the folder's last seal. Files that were
-    removed by others are left out."""
+    """Return, by path, the differences between the files of the folder and its last seal. Files that others
+    removed are left out."""
     _, changed, new, removed = changes_since_last_seal(copy, scan)
     sealed = copy.db.read_sealed()
     return {
@@ -139,8 +139,8 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 
 
 def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
-    """Return the edited files, if all these edits can be kept in a switch. An edit can be kept if the target
-    has the same version of the file, before or after the edit. Raises LocalEdits if some edits cannot be
+    """Return the edited files, if a switch can keep all these edits. An edit can be kept if the target's
+    version of the file is the one before or after the edit. Raises LocalEdits if some edits cannot be
     kept."""
     if not edits:
         return []
@@ -181,9 +181,9 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
 
 
 def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
-    """Return the paths of the edits that a switch cannot keep. The target has another version of the edited
-    file, or has something else at the path of a new file. `there` has the BLAKE3 of each file of the target,
-    by path."""
+    """Return the paths of the edits that a switch cannot keep. An edit cannot be kept if the target has
+    another version of the edited file, or has something else at the path of a new file. `there` has the
+    BLAKE3 of each file of the target, by path."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
     paths = []

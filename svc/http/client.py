@@ -353,8 +353,8 @@ class Http:
         )
 
     def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
-        """Return how many seconds to wait before the next attempt. None if no attempt follows, because this
-        response is the result."""
+        """Return how many seconds to wait before sending the request again. Returns None if it is not sent
+        again, so that this response is its result."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
         seconds = whole_number(response.headers.get("retry-after", ""), 5)

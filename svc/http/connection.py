@@ -90,8 +90,8 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return up to `max_bytes` bytes; b"" at the end. `timeout` in seconds is used only for WebSockets
-        and for callers with a deadline. All other reads have the limits of this class. Raises
+        """Return up to `max_bytes` received bytes; b"" at the end. `timeout`, in seconds, counts only for
+        WebSockets and for callers with a deadline. Otherwise the limits of this class apply. Raises
         ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
@@ -161,9 +161,9 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens connections with limits (`CountedStream`). `proxy` is (host, port) of the proxy, which errors
-    name. `works` is a function that asks the server whether it works. `link` is the link to the relay,
-    through which connections are opened in a session over SSH."""
+    """Opens connections with limits (`CountedStream`). `proxy` is (host, port) of the proxy, for error
+    messages. `works` is a function that asks the server whether it works. In a session over SSH, `link` is
+    the link to the relay, through which connections are opened."""
 
     def __init__(
         self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None

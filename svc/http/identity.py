@@ -35,7 +35,8 @@ class _KeyFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The keys of this machine (`device` signs, `transport` decrypts), and where they are stored."""
+    """The keys of this machine, and where they are stored. `device` signs; `transport` decrypts what others
+    encrypt for this machine."""
 
     device: DeviceKey
     transport: TransportKey

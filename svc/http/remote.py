@@ -40,7 +40,8 @@ class Link(msgspec.Struct, frozen=True):
 
     @property
     def variable(self) -> str:
-        """The value of the environment variable SVC_SSH, which tells child processes about the link."""
+        """The value of the environment variable SVC_SSH. From it, child processes know how to reach the
+        relay."""
         return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
 
     def key(self) -> DeviceKey:

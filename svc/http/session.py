@@ -1,5 +1,5 @@
-"""The sessions of this machine. Each server's session is in a file of mode 0600 that is encrypted for this
-machine's transport key."""
+"""The sessions of this machine. Each server's session is in a file of mode 0600, encrypted with a key that
+only this machine has."""
 
 from __future__ import annotations
 

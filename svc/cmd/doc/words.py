@@ -50,8 +50,8 @@ def content_of(file: str | None, as_json: bool) -> Any:
 
 
 def documents_of(ctx: Ctx, document_id: str) -> Documents:
-    """Return the place of a document: this device or the server. The form of the id tells which. Raises
-    UsageError if `--queue` is used with a document of this device."""
+    """Return the documents of this device if the id is one of this device's own ids. Otherwise return the
+    documents of the server. Raises UsageError if `--queue` is used with a document of this device."""
     return on_device(ctx) if is_local(document_id) else on_server(ctx)
 
 

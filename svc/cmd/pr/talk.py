@@ -93,7 +93,7 @@ def comment(
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
     """Raise UsageError if the options of a comment on lines exclude each other, or if they name neither lines
-    nor a thread."""
+    nor the thread to answer."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -143,9 +143,9 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
 
 
 def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
-    """Yields the repository's checks, each with its last run on any seal. They have the form in which the
-    checks of one seal are printed. With `required`, only enabled checks are yielded. `state` is None for a
-    check without a run."""
+    """Yields the repository's checks, each with its last run on any seal. They have the same fields as the
+    checks of a single seal. With `required`, only enabled checks are yielded. `state` is None for a check
+    without a run."""
     for check in items:
         last = check.last
         if required and not check.enabled:

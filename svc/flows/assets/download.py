@@ -136,7 +136,7 @@ def _receive(
 ) -> blake3:
     """Download the missing bytes of an asset, and append them to the file `fd`. `whole` is the hash of the
     bytes that the file already has; if it is None, the file is emptied first. Returns the hash of the
-    complete file. If the bytes that it had turn out to be wrong, the whole asset is downloaded."""
+    complete file. If it is wrong because of the earlier bytes, the whole asset is downloaded again."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None

@@ -61,9 +61,9 @@ def _sealed_at(seal: SealSummary) -> datetime:
 
 class SealsQuery(msgspec.Struct, frozen=True):
     """Which seals to list: at most `limit`, going back from the seal `start`. If `paths` are given, only
-    seals that changed one of them are listed. With `follow`, so are seals that changed the file under an
-    earlier name. `which` selects by author and time. The seal `without` and its ancestors are left out. With
-    `first_parent`, seals that merges brought in are left out."""
+    seals that changed one of them are listed. With `follow`, seals that changed the file under an earlier
+    name are listed, too. `which` selects by author and time. The seal `without` and its ancestors are left
+    out. With `first_parent`, seals that merges brought in are left out."""
 
     start: ResolvedRef
     paths: list[str]
@@ -121,8 +121,8 @@ def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef 
 
 
 def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
-    """Return the ref that the first word names; None if the word is a path. Raises NotFound if it is
-    neither."""
+    """Return the ref that the first argument of `svc log` names; None if the argument is a path. Raises
+    NotFound if it is neither."""
     ref = find_ref(where, repo, word)
     exists_here = _is_here(where, word)
     if ref is None and not exists_here and not _is_path(where, word):

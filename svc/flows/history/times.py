@@ -21,7 +21,7 @@ _UNITS: dict[str, float] = {
 
 def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetime:
     """Return the moment that the user typed as `2026-03-01`, `2026-03-01T12:00`, `today`, `yesterday`, `3
-    days ago` or `3d`. A time may have an offset; without one it has the offset of `now`. A day means its
+    days ago` or `3d`. If no UTC offset is typed, the moment has the offset of `now`. A day means its
     beginning or, with `end`, its last moment. Raises UsageError, which names the `option`."""
     text = " ".join(typed.split())
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -33,8 +33,8 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """Return the bytes of memory that each token of context needs. In every layer these are the token's keys
-    and values, 16 bits for each number."""
+    """Return the bytes of memory that each token of context needs. They are the keys and values of the token
+    in every layer of the model (its KV cache), with 16 bits for each number."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)

@@ -243,7 +243,7 @@ def _conflict(
 
 
 def _clashes(path: str, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> bool:
-    """Return whether one side has a file at this path while the other side keeps a directory there."""
+    """Return whether one side of a merge has a file at this path and the other side has a directory there."""
     return any(path in plan.conflicts for plan in plans) and (path in ours) != (path in theirs)
 
 

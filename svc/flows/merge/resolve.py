@@ -49,8 +49,8 @@ class OpenConflict(msgspec.Struct, frozen=True):
 
     @property
     def copy_is_theirs(self) -> bool:
-        """Whether the conflict copy has the other side's version. This is so in a conflict of a file with a
-        directory of this folder, which keeps its path."""
+        """Whether the conflict copy has the other side's version. That is so if this folder has a directory
+        at the path: the directory stays, and the other side's file becomes the copy."""
         return self.record.mine is None and self.mine is not None
 
 
@@ -186,8 +186,9 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
     mine, else the present file.
 
     An interrupted call can be repeated, which finishes it. Raises ClientError if a file changed since
-    `conflict` was read. Raises Conflict if a file is above the path, or a link or another special file is at
-    the path. Also raises Conflict if a directory contains something that cannot be moved to the trash."""
+    `conflict` was read. Raises Conflict if the path cannot be written: a parent folder of it is a file, or a
+    link or another special file is at the path. Also raises Conflict if a directory contains something that
+    cannot be moved to the trash."""
     record = conflict.record
     if open_conflict(copy, record.kept_as) != conflict:
         raise ClientError(

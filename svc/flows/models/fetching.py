@@ -79,9 +79,9 @@ class WrongBytes(Exception):
 
 
 def fetch_parts(models: Models, parts: list[Part], tell: Tell, name: str = "") -> list[str]:
-    """Download the parts of the model `name` that this machine lacks. Returns the SHA-256 of all parts, in
-    order. Raises DiskError if the disk is full, ServerMisbehaved for wrong bytes, BadModel for a file that is
-    not a model."""
+    """Download the files of the model `name` that this machine lacks; `parts` describes all its files.
+    Returns the SHA-256 of all files, in order. Raises DiskError if the disk is full, ServerMisbehaved for
+    wrong bytes, BadModel for a file that is not a model."""
     with translated_disk_errors(models.root, models.root):
         drop_old(models, {part.key for part in parts})
         require_room(models, parts)

@@ -124,7 +124,7 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
 
 
 def _require_whole(models: Models, looked: _FoundModel, files: list[str], projector: str | None) -> None:
-    """Raise BadModel unless the downloaded `files` (given by their SHA-256) are all the parts of one model.
+    """Raise BadModel unless the downloaded `files` (given by their SHA-256) are all the files of one model.
     `projector` is the SHA-256 of the file that must be a projector, which turns pictures into the model's
     input."""
     abouts = [about for about in map(models.about, files) if about is not None]

@@ -76,8 +76,8 @@ def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
 
 @contextmanager
 def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
-    """A context that yields the working copy for pulling. If the user may write, it has the device key, so
-    that unsealed edits are pulled, too. Otherwise it has no key, and only the newest seal is pulled."""
+    """A context that yields the working copy for pulling. If the user may write, the working copy has the
+    device key, and unsealed edits are pulled, too. Otherwise only the newest seal is pulled."""
     root, link = where.linked_folder()
     with naming_link(link):
         repo = where.reader.repo.find_linked(link.repo_id, link.repo)

@@ -63,7 +63,7 @@ def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
 
 
 def store_base(home: Home, repo_id: str, base: str) -> None:
-    """Store `base`, the id of the repository that has the proposals of the fork `repo_id`."""
+    """Store `base`, the id of the repository to which the proposals of the fork `repo_id` are made."""
     stored = recall(home, repo_id)
     if stored.base != base:
         stored.base = base

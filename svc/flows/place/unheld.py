@@ -1,5 +1,5 @@
-"""Finds the seals that only one branch or tag leads to. Once it is deleted, they can be found only by their
-ids."""
+"""Finds the seals that only one branch or tag leads to. Once that branch or tag is deleted, these seals can
+be found only by their ids."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
     """Return the ids of the seals that no other branch or tag leads to, newest first, at most one page. The
     list is empty for the default branch, which cannot be deleted, and for a branch without seals.
 
-    At most COMPARED other branches and tags are compared. If there are more, the list may have seals that one
-    of them leads to. Raises NotFound if there is no such branch or tag."""
+    At most COMPARED other branches and tags are compared. Others may also lead to some of the listed seals.
+    Raises NotFound if there is no such branch or tag."""
     there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []

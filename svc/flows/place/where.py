@@ -71,7 +71,7 @@ class Where:
         return Sessions(self.home.root)
 
     def close(self) -> None:
-        """Close the connections, and unlock the state folder."""
+        """Close the connections, and release the lock on SVC_HOME that a running command holds."""
         for name in ("api", "reader"):
             if name in vars(self):
                 vars(self)[name].http.close()

@@ -172,8 +172,8 @@ def _expected_seals(checked: VerifiedObjects, request: MergeOptions, prepared: P
 
 
 def _rebase_seals(checked: VerifiedObjects, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """Compute the branch's seals again on top of the base, whose files are `files`. Seals that then change
-    nothing are left out."""
+    """Compute the branch's seals again on top of the base. `files` are the files of the base. Seals that
+    change nothing there are left out."""
     rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)

@@ -66,7 +66,8 @@ def signature(
 
 
 def _suggested_files(checked: VerifiedObjects, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
-    """Return the changed files with the suggested lines in them."""
+    """Return the files that suggestions change, with the suggested lines in them. The suggestions are in
+    `threads`, and apply to the seal `head`."""
     files: dict[str, SealedFile] = {}
     by_path: dict[str, list[Suggested]] = {}
     for thread in threads:

@@ -35,8 +35,8 @@ class AgentKey(DeviceKey, frozen=True):
 
 
 class AgentEntry(NamedTuple):
-    """A key in the agent. `public` has the 32 bytes of the public key. `comment` is the key's name in the
-    agent."""
+    """A key in the user's ssh-agent. `public` has the 32 bytes of the public key. `comment` is the key's name
+    in the ssh-agent."""
 
     public: bytes
     comment: str
@@ -128,8 +128,8 @@ def _text(content: bytes) -> bytes:
 
 
 def _take_string(content: bytes) -> tuple[bytes, bytes]:
-    """Return the string at the start of an agent's message, and the bytes after it. Raises ClientError if the
-    message is too short."""
+    """Return the string at the start of a message of the ssh-agent, and the bytes after it. Raises
+    ClientError if the message is too short."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise ClientError("your ssh-agent sent an answer that cannot be read")
     return content[4 : 4 + length], content[4 + length :]
