@@ -89,8 +89,9 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """Completes the last word of a filter. Returns the text with that word completed as far as possible, and
-    the candidates for it. `values`: returns the values of an option, such as the labels of the repository."""
+    """Completes the last word of a filter. Returns the text with this word completed as far as all candidates
+    agree, and the candidates. `values`: returns the values of an option, such as the labels of the
+    repository."""
     before, typed = _split_last(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:

@@ -37,8 +37,8 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """Reads the link of the folder again. Returns the place with the branch to which the folder is linked
-        now. Returns it unchanged if the folder is not linked any more."""
+        """Reads again to which branch the folder is linked. Returns the place with the present branch, or the
+        same place if the folder is not linked any more."""
         if self.folder is None:
             return self
         try:

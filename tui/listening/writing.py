@@ -160,8 +160,8 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """Returns the text with the user's edits up to number `last`, as an agent knows it. Also returns the
-        changes that the user's later edits make to that text."""
+        """Returns the text as it was after number `last` of the user's edits, with the edits of others. Also
+        returns the changes that the user's later edits make to that text."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:

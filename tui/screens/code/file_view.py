@@ -49,7 +49,8 @@ class FileView(View):
         raise NotImplementedError
 
     def _arrange(self) -> None:
-        """Show the panes that the mode needs and for which there is room."""
+        """Show the panes that belong to what the tab shows (a file, a history or a comparison), as far as
+        there is room."""
         raise NotImplementedError
 
     def _focus(self, name: str) -> None:

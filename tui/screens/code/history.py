@@ -187,8 +187,8 @@ class History(Differing, FileView):
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Find the shown text among the seals that changed the file, and step from there. `seals`: these
-            seals, the newest first."""
+            """Find the shown text among the seals that changed the file, and step from its seal. `seals`: the
+            seals that changed the file, the newest first."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

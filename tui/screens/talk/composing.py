@@ -151,7 +151,8 @@ class Composing(CardPanes, Card):
         self.ask_first()
 
     def _draft(self, *words: str) -> str:
-        """Returns the name of a draft of this form. `words`: which of the form's drafts."""
+        """Returns the name of a draft of this form. `words`: what the draft is for, if the form has
+        several."""
         return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _take_collaborators(self, collaborators: list[Collaborator], at: float) -> None:
@@ -182,7 +183,7 @@ class Composing(CardPanes, Card):
             self.call_after_refresh(self._place_typed)
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the text as others will see it."""
+        """Show the new text in the preview, as others will see it once it is sent."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
         rows += fold([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
