@@ -120,8 +120,8 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _split_last(text: str) -> tuple[str, str]:
-    """Splits a typed filter before its last token. Returns (the text before it, the token). The token is ""
-    if the text ends with a blank."""
+    """Splits a typed filter before its last word, which may be quoted. Returns (the text before that word,
+    the word). The word is "" if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""

@@ -1,6 +1,6 @@
 """Edits a text of a linked folder in the app, through the agent (svc's background process).
 
-    writing = Writing(home, folder, path, heard)     # connects; `heard` is called on this object's thread
+    writing = Writing(home, folder, path, heard)     # connects; `heard` is called on a thread of its own
     changes = writing.take(event)                    # on the app's thread, like all that follows
     writing.splice(offset, deleted, inserted)
     writing.close()
@@ -96,8 +96,8 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Report an edit that the user has typed: at the byte `offset`, `deleted` bytes of the text are
-        replaced by `inserted`. `deleted` may be 0, or `inserted` may be empty."""
+        """Tell the agent an edit that the user has typed: at the byte `offset`, `deleted` bytes of the text
+        are replaced by `inserted`. `deleted` may be 0, or `inserted` may be empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 

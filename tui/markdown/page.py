@@ -142,7 +142,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """The number of columns that are left for text, beside the marks of quotes and lists."""
+        """The number of columns that are left for text, beside the signs of quotes and list items."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks

@@ -171,7 +171,8 @@ class Acts(Mixed):
         return about, about.item if about is not None else None
 
     def patch_one(self, about: About, **changes: Any) -> None:
-        """Change members of an issue or a proposal. The change is put into the outbox and sent."""
+        """Change fields of an issue or a proposal, such as its title. The change is put into the outbox and
+        sent."""
         endpoint, patch = _UPDATES[about.noun]
         self.change(about, endpoint, patch(**changes))
 
