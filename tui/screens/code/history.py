@@ -180,7 +180,7 @@ class History(Differing, FileView):
 
     def _step(self, by: int) -> None:
         """Show the file at the next older seal, or with `by` −1 at the next newer one. If no file is open,
-        show all files."""
+        step through all seals of the branch."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
