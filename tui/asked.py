@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 
 class AskedNews(Protocol):
-    """The state of the connection to the server. `state`: a name of LIGHTS, such as `live`. `since`: when
-    that state began."""
+    """The state of the connection to the server. `state`: its name, such as `live` (the names are in LIGHTS).
+    `since`: when that state began."""
 
     since: str
 

@@ -25,8 +25,8 @@ BRANCHES = 60  # branches and tags that are looked at
 
 
 class DatedSeal(msgspec.Struct, frozen=True, gc=False):
-    """A seal with its time (`at`), the handle of its author (`who`), and its parents (`parents`), merged ones
-    included."""
+    """A seal with its time (`at`), the handle of its author (`who`), and all its parents (`parents`), which
+    are several if the seal is a merge."""
 
     id: str
     parents: tuple[str, ...]

@@ -51,7 +51,7 @@ def columns_of(
 
 
 def by_week(times: Iterable[str], now: float, weeks: int) -> list[int]:
-    """Counts the times (ISO 8601) in each of the last `weeks` weeks. Returns the counts, with that of the
+    """Counts how many of the times (ISO 8601) are in each of the last `weeks` weeks. Returns the counts, the
     present week last. `now`: seconds since 1970."""
     end = datetime.fromtimestamp(now, UTC)
     counts = [0] * weeks

@@ -229,7 +229,7 @@ def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
 
 def _name_query(query: msgspec.Struct) -> str:
     """Returns the name of a query within its cache key. If only the state is set, the name is the state.
-    Otherwise it consists of all members that are set."""
+    Otherwise it consists of all fields that are set."""
     filters = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
     return str(filters["state"]) if len(filters) == 1 else msgspec.json.encode(filters).decode()
 
@@ -304,7 +304,7 @@ def _times(items: Iterable[Issue] | Iterable[Proposal]) -> Times:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of file: all files whose names have the same ending. `name`: the ending. The other members are
+    """A kind of file: all files whose names have the same ending. `name`: the ending. The other fields are
     how many such files there are, and the sum of their sizes in bytes."""
 
     name: str

@@ -89,8 +89,9 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
 
 
 def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
-    """Completes the last word of a filter. Returns the text with that word completed as far as possible, and
-    the candidates for it. `values`: returns the values of an option, such as the labels of the repository."""
+    """Completes the last word of a filter. Returns the text with this word completed as far as all candidates
+    agree, and the candidates. `values`: returns the values of an option, such as the labels of the
+    repository."""
     before, typed = _split_last(text)
     name, colon, begun = typed.partition(":")
     if colon and name in WORDS[kind]:
@@ -119,8 +120,8 @@ def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> t
 
 
 def _split_last(text: str) -> tuple[str, str]:
-    """Splits a typed filter before its last token. Returns (the text before it, the token). The token is ""
-    if the text ends with a blank."""
+    """Splits a typed filter before its last word, which may be quoted. Returns (the text before that word,
+    the word). The word is "" if the text ends with a blank."""
     tokens = list(_TOKEN.finditer(text))
     if not tokens or tokens[-1].end() != len(text):
         return text, ""

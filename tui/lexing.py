@@ -70,7 +70,7 @@ def lexer_for(language: str) -> Lexer | None:
 
 
 def role_of(token: _TokenType) -> str:
-    """Returns the role in the app's themes for a token type of Pygments."""
+    """Returns the role in the app's themes for a kind of word in Pygments (a `_TokenType`)."""
     role = _KNOWN.get(token)
     if role is None:
         role = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]

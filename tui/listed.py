@@ -1,4 +1,4 @@
-"""Issues and proposals as lists need them: reduced to the members that rows and filters use.
+"""Issues and proposals as lists need them: reduced to the fields that rows and filters use.
 
     as_rows(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
 
@@ -75,5 +75,5 @@ class ListedProposal(msgspec.Struct, frozen=True, gc=False):
 
 
 def as_rows(resources: Iterable[Any], shape: type[T]) -> list[T]:
-    """Converts resources of the server to the struct `shape`, whose members have the same names."""
+    """Converts resources of the server to the struct `shape`, whose fields have the same names."""
     return [msgspec.convert(resource, shape, from_attributes=True) for resource in resources]

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 class Place(NamedTuple):
     """Where the app was started. `folder`: the linked folder, None if it was started in none. The other
-    members are the repository and branch of that folder."""
+    fields are the repository and branch of that folder."""
 
     folder: Path | None = None
     repo_id: str = ""
@@ -37,8 +37,8 @@ class Place(NamedTuple):
     branch: str = ""
 
     def read_again(self) -> Place:
-        """Reads the link of the folder again. Returns the place with the branch to which the folder is linked
-        now. Returns it unchanged if the folder is not linked any more."""
+        """Reads again to which branch the folder is linked. Returns the place with the present branch, or the
+        same place if the folder is not linked any more."""
         if self.folder is None:
             return self
         try:
@@ -91,7 +91,7 @@ class Machine:
 
     def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[BranchEvent], None]) -> Looking:
         """Follow the live state of a branch until the returned object is closed. `saw`: called with each
-        report. Starts the agent if none runs."""
+        event of the branch. Starts the agent if none runs."""
         from tui.listening.looking import Looking
 
         return Looking(self._home, origin, repo_id, branch, saw)

@@ -57,8 +57,8 @@ class Sending:
         return session is not None and (entry.origin, entry.account) == (session.origin, session.user_id)
 
     def send(self) -> Report:
-        """Send the actions in the outbox. Returns a report of what became of them. Raises ClientError while
-        another process is sending."""
+        """Send the actions in the outbox. Returns what became of them. Raises ClientError while another
+        process is sending."""
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 

@@ -49,8 +49,8 @@ Row = list[Cell]
 
 
 class _Cells(dict[str, Cell]):
-    """All cells with one look, by their text. Each cell is made only once, so that equal cells are the same
-    object and are compared quickly."""
+    """All cells that have one look (colours and style), by their text. Each cell is made only once, so that
+    equal cells are the same object and are compared quickly."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ def _graphemes(text: str) -> Sequence[tuple[int, int, int]]:
 
 @lru_cache(1024)
 def switch_look(before: Look, after: Look) -> str:
-    """Returns the shortest text that switches the terminal from one look to another."""
+    """Returns the shortest text that switches the terminal from one look (colours and style) to another."""
     old, new = _codes(before), _codes(after)
     if old is None or new is None:
         return before.off + after.on
@@ -133,9 +133,9 @@ def switch_look(before: Look, after: Look) -> str:
 
 
 def _codes(look: Look) -> dict[str, str] | None:
-    """Returns the escape codes that switch on a look, by what each sets: `colour`, `ground` for the
-    background, or the code itself for anything else. Returns None if the look contains more than such
-    codes."""
+    """Returns the escape codes that switch on a look (colours and style), by what each code sets: `colour`,
+    `ground` for the background, or the code itself for anything else. Returns None if the look contains more
+    than such codes."""
     if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
         return None
     codes = {}

@@ -148,7 +148,8 @@ class Screen:
 
 
 class _Pen:
-    """Collects the text of one update. Tracks where the cursor is and which look is switched on."""
+    """Collects the text of one update. Tracks where the cursor is, and which look (colours and style) is
+    switched on."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -235,8 +236,8 @@ def _runs(before: Row, after: Row, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_own_looks(cells: Row) -> bool:
-    """Returns whether the look changes more often within these cells than is needed to get from the first
-    look to the last. If so, writing the cells takes extra escape sequences."""
+    """Returns whether the look (colours and style) changes more often within these cells than is needed to
+    get from the first look to the last. If so, writing the cells takes extra escape sequences."""
     changes = sum(cell.look != following.look for cell, following in pairwise(cells))
     return changes > (cells[0].look != cells[-1].look)
 

@@ -38,7 +38,7 @@ class Following:
     `state(name)`: called with the state of the connection. It is `live` while the socket receives events,
     `polling` while polls do, and `online` when neither does. After a failed attempt it is the state that the
     error implies. `refused`: called with the API after the server has refused its session. All three are
-    called on this object's thread."""
+    called on the thread that listens."""
 
     def __init__(
         self,
@@ -162,8 +162,8 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Report events until the socket ends. The server's answer to a subscription is reported like an
-        event too, because events before it may have been missed."""
+        """Pass on events until the socket ends. The server's answer to a subscription counts as an event too,
+        because events before it may have been missed."""
         from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
 
         for event in socket:

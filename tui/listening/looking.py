@@ -22,8 +22,8 @@ HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 
 class Looking:
-    """Follows a branch through the agent. `saw`: called with each report, on this object's thread. The last
-    report is `ended`, unless `close` was called before."""
+    """Follows a branch through the agent, on a thread of its own. `saw`: called with each event of the
+    branch, on that thread. The last event is `ended`, unless `close` was called before."""
 
     def __init__(
         self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[BranchEvent], None]
@@ -39,8 +39,8 @@ class Looking:
         threading.Thread(target=self._tell, name="here", daemon=True).start()
 
     def here(self, path: str, line: int) -> None:
-        """Report the user's file and line, which others on the branch see. Returns at once. If there are
-        several reports in a row, only the last one is sent."""
+        """Tell the agent the user's file and line, which others on the branch see. Returns at once. Of
+        several calls in a row, only the last one is sent."""
         self._place = (path, line)
         self._placed.set()
 

@@ -33,7 +33,7 @@ class AskedByNews(AskedApp, Protocol):
 
 class News:
     """Listens to events while the user is signed in, and makes screens read their data again. `state`: the
-    state of the connection, a name of LIGHTS. `since`: when that state began."""
+    state of the connection, such as `live` (the names are in LIGHTS). `since`: when that state began."""
 
     def __init__(self, app: AskedByNews) -> None:
         self._app = app
@@ -134,8 +134,8 @@ class News:
             self._ask_again()
 
     def _give_news(self) -> Any:
-        """Make the screen in front read its data again. Every screen below does so later, when it is in front
-        again. Returns the screen in front."""
+        """Make the screen in front read its data again, and return it. The screens below read theirs when
+        they are in front again."""
         *below, screen = cast("list[Any]", self._app.screen_stack)
         for covered in below:
             covered.stale = True

@@ -1,6 +1,6 @@
 """Edits a text of a linked folder in the app, through the agent (svc's background process).
 
-    writing = Writing(home, folder, path, heard)     # connects; `heard` is called on this object's thread
+    writing = Writing(home, folder, path, heard)     # connects; `heard` is called on a thread of its own
     changes = writing.take(event)                    # on the app's thread, like all that follows
     writing.splice(offset, deleted, inserted)
     writing.close()
@@ -96,8 +96,8 @@ class Writing:
         return []
 
     def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
-        """Report an edit that the user has typed: at the byte `offset`, `deleted` bytes of the text are
-        replaced by `inserted`. `deleted` may be 0, or `inserted` may be empty."""
+        """Tell the agent an edit that the user has typed: at the byte `offset`, `deleted` bytes of the text
+        are replaced by `inserted`. `deleted` may be 0, or `inserted` may be empty."""
         if self._sheet is not None:
             self._send([self._sheet.splice(offset, deleted, inserted)])
 
@@ -160,8 +160,8 @@ class Writing:
         return _delta(before_text, self.text)
 
     def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
-        """Returns the text with the user's edits up to number `last`, as an agent knows it. Also returns the
-        changes that the user's later edits make to that text."""
+        """Returns the text as it was after number `last` of the user's edits, with the edits of others. Also
+        returns the changes that the user's later edits make to that text."""
         lane = of_agent(self._first)
         for number, update in self._log:
             if number <= last:

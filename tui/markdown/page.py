@@ -72,9 +72,9 @@ def plain_colour(text: str, language: str) -> None:
 def render_markdown(
     text: str, width: int, taste: Taste = READ, colour: Colour = plain_colour
 ) -> MarkdownRows | None:
-    """Renders a Markdown text as rows of at most `width` columns, and of at most WIDTH columns. Returns None
-    if the text is nested too deeply. `taste`: how it is shown. `colour`: the function that colours code. A
-    text can take long to render: see `tui.slices`."""
+    """Renders a Markdown text as rows of at most `width` columns, and never more than WIDTH (a constant).
+    Returns None if the text is nested too deeply. `taste`: how it is shown. `colour`: the function that
+    colours code. A text can take long to render: see `tui.slices`."""
     source, rest = _cut_long(text.replace("\r\n", "\n"))
     tokens = _parser().parse(source)
     if any(token.level >= DEPTH - 1 for token in tokens):
@@ -142,7 +142,7 @@ class _Writer:
 
     @property
     def room(self) -> int:
-        """The number of columns that are left for text, beside the marks of quotes and lists."""
+        """The number of columns that are left for text, beside the signs of quotes and list items."""
         return max(LEAST, self._width - sum(cell_len(mark.then) for mark in self._marks))
 
     # --- blocks

@@ -204,8 +204,8 @@ class RepoScreen(RepoPage):
         self.query_one("#tabs", Line).put(self._tabs())
 
     def _tabs(self) -> list[Part]:
-        """Returns the names of the tabs with separators, as parts. If the long names do not fit, the short
-        ones are used, so that none is cut off."""
+        """Returns the names of the tabs with separators, as parts. If the long names do not fit into the
+        line, short names are used, so that no name is cut off."""
         width = self.app.size.width
         for short, blank in ((False, " "), (True, " "), (True, "")):
             parts = self._named_tabs(short, blank)

@@ -1,4 +1,4 @@
-"""The members of a repository's screen that its tabs use."""
+"""What the tabs of a repository use of the screen on which they are."""
 
 from __future__ import annotations
 

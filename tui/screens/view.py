@@ -78,7 +78,7 @@ class View(Vertical):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the lists of the tab exist. That is so only some moments after the tab is mounted."""
+        """Whether the lists of the tab exist already. They are made a moment after the tab is mounted."""
         if not self._is_complete:
             self._is_complete = bool(self.query(Lines))
         return self._is_complete

@@ -76,8 +76,8 @@ class Child:
         await self._send(DATA, text.encode("utf-8", "replace"))
 
     async def tell(self, kind: str, **more: Any) -> None:
-        """Send an event of the page to the app. `kind`: the event, such as `blur`. `more`: other members of
-        the message."""
+        """Send an event of the page to the app. `kind`: the event, such as `blur`. `more`: the data of the
+        event."""
         await self._send(META, json.dumps({"type": kind, **more}).encode())
 
     async def resize(self, width: int, height: int) -> None:

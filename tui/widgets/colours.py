@@ -21,8 +21,8 @@ class Colours:
         self.version = 0
 
     def learn(self, whole: ColouredText, version: int) -> bool:
-        """Use the roles `whole` of the whole text, which were computed for its version `version`. If the text
-        has another version by now, does nothing and returns False."""
+        """Use the roles of the whole text (`whole`), which were found for its version `version`. If the text
+        has changed since, does nothing and returns False."""
         if version != self.version:
             return False
         self._whole, self._of = whole, list(range(len(whole)))

@@ -18,8 +18,9 @@ RUN, STEP, PREFIX, START = 20, 10, 4, 6
 
 
 class Fuzzy(Lines):
-    """A list that is filtered by letters in order. A long list is searched in slices of time, so that keys
-    are handled in between. Enter and the arrow keys wait for the end of the search."""
+    """A list from which letters choose rows: those that contain the typed letters in this order. A long list
+    is searched in slices of time, so that keys are handled in between. Enter and the arrow keys wait for the
+    end of the search."""
 
     _search: Iterator[list[int] | None] | None = None
     _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found

@@ -317,8 +317,8 @@ class Lines(Framed, can_focus=True):
         return targets[min(self._link, len(targets) - 1)] if targets else ""
 
     def step_link(self) -> bool:
-        """Choose the next link in the row under the cursor, or else the first link in a row below. Returns
-        False if there is none."""
+        """Choose the next link in the row under the cursor. If there is none, choose the first link in a row
+        below. Returns False if there is no link there either."""
         if not self.linked or self.item is None:
             return False
         if self._link + 1 < len(self.item.targets):

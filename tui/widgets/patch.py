@@ -89,8 +89,8 @@ class Patches:
         self.digits = max(DIGITS, len(str(highest)))  # columns of a line number
 
     def numbers(self, file: ChangedFile) -> int:
-        """Returns how many columns the line numbers of a file take in the form with one column. The blank
-        after each number is included."""
+        """Returns how many columns the line numbers of a file take, if old and new lines are in one column.
+        The blank after each number is included."""
         return (self.digits + 1) * (2 if two_sided(file) else 1)
 
     def _put(

@@ -20,7 +20,8 @@ LISTED = 12  # seals of the history
 
 
 class FileFacts(FileView):
-    """Shows in the column `facts` who changed the file last, who else did, and its history."""
+    """Shows facts about the open file in the column `facts`: who changed it last, who has changed it before,
+    and its history."""
 
     _of_file: tuple[str, str] = ("", "")  # seal and path of the file that the facts are about
 
@@ -84,5 +85,5 @@ class FileFacts(FileView):
         ]
 
     def size_of(self, path: str) -> int | None:
-        """The size of a sealed file in the tree, in bytes; None if it is not known."""
+        """The size of a sealed file in bytes, as the tree shows it. None if it is not known."""
         raise NotImplementedError

@@ -1,4 +1,5 @@
-"""The members that the parts of the tab Code share: the open file, the mode, and the panes."""
+"""What the parts of the tab Code have in common: the open file, the mode (file, history, comparison), and the
+panes."""
 
 from __future__ import annotations
 
@@ -45,11 +46,12 @@ class FileView(View):
         raise NotImplementedError
 
     def _repaint(self) -> None:
-        """Paint the text of the open file again, with its marks."""
+        """Paint the text of the open file again, with the names of the people who are in it."""
         raise NotImplementedError
 
     def _arrange(self) -> None:
-        """Show the panes that the mode needs and for which there is room."""
+        """Show the panes that belong to what the tab shows (a file, a history or a comparison), as far as
+        there is room."""
         raise NotImplementedError
 
     def _focus(self, name: str) -> None:

@@ -180,15 +180,15 @@ class History(Differing, FileView):
 
     def _step(self, by: int) -> None:
         """Show the file at the next older seal, or with `by` −1 at the next newer one. If no file is open,
-        show all files."""
+        step through all seals of the branch."""
         repo, path, ref, current = self.of.repo, self.path, self.of.ref_name, self.of.seal
         if current is None:
             return
         stepped: list[bool] = []
 
         def of_branch(seals: list[SealSummary], at: float) -> None:
-            """Find the shown text among the seals that changed the file, and step from there. `seals`: these
-            seals, the newest first."""
+            """Find the shown text among the seals that changed the file, and step from its seal. `seals`: the
+            seals that changed the file, the newest first."""
             ids = [seal.id for seal in seals]
             if current in ids:
                 step(ids, ids.index(current))

@@ -328,8 +328,7 @@ class Live(FileView):
         self._tell_here()
 
     def _tell_here(self) -> None:
-        """Report to others which file and line the user looks at. Does nothing while the user follows
-        somebody."""
+        """Show others which file and line the user looks at. Does nothing while the user follows somebody."""
         if self._looking is not None and self._followed is None and self.path is not None:
             key = self.query_one("#file", Lines).key
             self._looking.here(self.path, key if isinstance(key, int) else 0)

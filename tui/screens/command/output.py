@@ -116,7 +116,7 @@ class Command:
 
     @property
     def _printed(self) -> list[str]:
-        """The lines that the command printed, without blank ones."""
+        """The lines that the command printed. Blank lines are left out."""
         return [line.strip() for line in Text.from_ansi(self.text).plain.splitlines() if line.strip()]
 
 

@@ -25,8 +25,7 @@ _OFFERED = frozenset(action.id for action in OFFERS)
 
 
 def group_of(action: Action) -> str:
-    """Returns the heading under which the help lists an action: commands, the row under the cursor, moving,
-    every screen, or this screen."""
+    """Returns the heading under which the help lists an action, such as "This row" or "Everywhere"."""
     if action.id in _OFFERED or action.id.startswith("command "):
         return COMMANDS
     if is_about_row(action):

@@ -35,9 +35,9 @@ class Answered(SplitScreen):
         super().rest()
 
     def keep_answered(self, now: list[InboxItem], before: list[InboxItem]) -> list[InboxItem]:
-        """Returns the rows that the inbox shows. These are the rows that the server lists now, and rows that
-        the user has answered on this screen, although the server does not list them any more. The latter keep
-        their places. `before`: the rows that were shown until now."""
+        """Returns the rows that the inbox shows: the rows that the server lists now, and the rows that the
+        user has answered on this screen. The server does not list answered rows any more, but they keep their
+        places here. `before`: the rows that were shown until now."""
         listed = {item.id for item in now}
         items = list(now)
         for place, item in enumerate(before):

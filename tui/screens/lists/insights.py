@@ -168,8 +168,8 @@ class Insights(Split):
         return Counter(seal.provenance.who.handle or "?" for seal in self._recent).most_common()
 
     def _activity(self) -> list[Item]:
-        """Returns a row for each kind of work in the last weeks: seals, people, checks, issues, proposals.
-        Rows whose data has not arrived are there as well, so that the cursor stays on the first row."""
+        """Returns a row for each kind of work in the last weeks: seals, people, checks, issues, proposals. A
+        row is there even before its data has arrived, so that the cursor stays on the first row."""
         waits: Line = (("…", "dim"),)
         seals, names, checks = waits, waits, waits
         if self._seals is not None or self.of.seal is None:

@@ -1,8 +1,8 @@
 """Downloads and uploads the files of a release. Shows progress and rate, and lets the user cancel.
 
-A transfer that was cancelled or interrupted is resumed when it is started again. A download continues at the
-byte where it stopped. An upload continues with the first file that the release lacks, and within a large file
-with the missing chunks."""
+What was cancelled or interrupted is resumed when it is started again. A download continues at the byte where
+it stopped. An upload continues with the first file that the release lacks, and within a large file with the
+missing chunks."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ BAR = 16  # cells
 
 
 class Move:
-    """The transfer of one file. `whole`: its size in bytes. `state`: "" during the transfer, and at the end
-    how it has ended."""
+    """The download or upload of one file. `whole`: its size in bytes. `state`: "" while it is running, and at
+    the end how it has ended."""
 
     def __init__(self, sign: str, whole: int, now: float) -> None:
         self.sign, self.whole, self.done, self.state = sign, whole, 0, ""
@@ -37,8 +37,8 @@ class Move:
         self._began = self._at = now
 
     def record(self, done: int, now: float) -> None:
-        """Record how many bytes have been transferred. `done`: their number. `now`: the present time in
-        seconds."""
+        """Record how far the download or upload is. `done`: how many bytes are done. `now`: the present time
+        in seconds."""
         if self._first is None or done < self.done:
             self._first = (done, now)
         self.done, self._at = done, now
@@ -79,8 +79,8 @@ class Moving(Base):
         raise NotImplementedError
 
     def parts_of(self, name: str) -> tuple[Part, ...]:
-        """Returns parts for the place after the name of a file: the progress of its transfer. Returns () if
-        there is no transfer."""
+        """Returns parts for the place after the name of a file: the progress of its download or upload.
+        Returns () if there is none."""
         move = self.moved.get(name)
         return move.parts if move is not None else ()
 
@@ -88,7 +88,7 @@ class Moving(Base):
         self.cancel()
 
     def cancel(self) -> bool:
-        """Cancel the running transfer. Returns False if there is none."""
+        """Cancel the running download or upload. Returns False if there is none."""
         if self._cancel is None or self._cancel.ended:
             return False
         self._cancel.cancel()
@@ -162,8 +162,8 @@ class Moving(Base):
     ) -> None:
         """Run the function `work` on a thread. It downloads or uploads files, and returns the message to show
         at the end. `work` is given a function that it calls with the name of a file and the number of bytes
-        transferred so far. `moves`: the transfers, by the name of the file. `again`: a message for a
-        cancelled transfer that says how to resume it."""
+        that are done. `moves`: the progress of each file, by its name. `again`: a message, shown after a
+        cancel, that says how to resume."""
         if self._cancel is not None:
             self.say("one at a time: esc cancels what is on its way", "warn")
             return

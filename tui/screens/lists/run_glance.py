@@ -43,8 +43,8 @@ class RunGlance:
         self._requested.clear()
 
     def blocks(self, repo: Repo, run: Run) -> list[Block]:
-        """Returns what is known about a run, as blocks. What is missing is requested. When an answer arrives,
-        the preview is made again."""
+        """Returns what is known about a run, as blocks (rows with a title). Data that is missing is
+        requested, and the preview is made again when it arrives."""
         seal, branch = run.seal_id, run.branch
         self._request(contents.seal(repo.id, seal), lambda answer: self._learn(self._seals, seal, answer))
         self._request(

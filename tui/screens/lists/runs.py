@@ -340,7 +340,7 @@ class RunScreen(SplitScreen):
         self.rest()
 
     def _of_seal(self, run: Run) -> list[Run]:
-        """Returns the newest attempt of each check on the seal of `run`. Failed ones come first."""
+        """Returns the newest attempt of each check on the seal of `run`. Attempts that failed come first."""
         newest: dict[str, Run] = {run.name: run}
         for other in self._runs:
             if other.seal_id == run.seal_id and other.name != run.name:
@@ -394,7 +394,7 @@ class RunScreen(SplitScreen):
             self._take(run)
 
     def _newest(self, run: Run) -> Run:
-        """Returns the newest attempt of the check that `run` is an attempt of, on the same seal."""
+        """Returns the newest attempt of a check on a seal. `run`: any attempt of this check on this seal."""
         attempts = [other for other in self._runs if (other.name, other.seal_id) == (run.name, run.seal_id)]
         return max(attempts, key=lambda other: other.attempt, default=run)
 

@@ -323,7 +323,8 @@ class MachineScreen(SplitScreen):
                 self.say(f"{name} is not loaded", "dim")
 
     def do_remove_here(self) -> None:
-        """Ask whether to end the pull, remove the model or stop the app under the cursor, and do so."""
+        """Remove what is under the cursor, after asking the user: end a pull, remove a model, or stop an
+        app."""
         pull, row, name = self._pull, self._app_row, self._under_cursor("model")
         if pull is not None and pull.failure:
             self._run(lambda: work.forget(self._machine, pull))
@@ -445,8 +446,8 @@ class MachineScreen(SplitScreen):
 
     def _of_row(self, app: str, act: Callable[[], None]) -> None:
         """Call `act`, which runs a command on the app with the id `app`. First check that this app still
-        exists, because the command names it and the name could belong to another app by now. Keys wait for
-        the screen that `act` opens."""
+        exists, because the command names it, and its name may belong to another app now. Keys wait for the
+        screen that `act` opens."""
 
         def go_on(_: App) -> None:
             if self.in_front:

@@ -245,8 +245,8 @@ class Merge(Card):
 
 
 def lost_with(proposal: Proposal) -> str:
-    """Returns a question: whether to delete the branch of the proposal too. With some merge strategies the
-    seals of that branch are then on no branch any more."""
+    """Returns the question whether to delete the branch of the proposal too. It warns that the branch's own
+    seals are then on no branch. It is asked for merge strategies that do not put these seals on the base."""
     return f"Delete {proposal.head} too? Its own seals are then on no branch."
 
 

@@ -25,8 +25,8 @@ class SeenFiles:
         self.paths: set[str] = set()  # the files that are seen as they are now
 
     def compare(self, files: Sequence[ChangedFile], head: str) -> None:
-        """Find out which marks are still valid: those of files whose changes are the same as when they were
-        marked. `head`: the newest seal."""
+        """Find out which marks are still valid. A mark is valid while the changes of the file are the same as
+        when it was marked. `head`: the newest seal."""
         self.paths = {file.path for file in files if self._digests.get(file.path) == digest_of(file, head)}
 
     def mark(self, files: Iterable[ChangedFile], head: str, *, seen: bool) -> None:

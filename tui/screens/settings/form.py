@@ -27,7 +27,7 @@ LABEL = 20  # columns of a label
 
 
 class Field(NamedTuple):
-    """A field of a form. `name`: the member that it sets. `label`: the name that the user sees. `none`: the
+    """A field of a form. `name`: the name of its value. `label`: the name that the user sees. `none`: the
     text in place of an empty value."""
 
     name: str
@@ -137,7 +137,7 @@ class FormDrafts:
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
     """Returns a sentence that says why these values are not valid. Returns "" if they are valid. `body`: the
-    struct in which they are members."""
+    struct that is made of them."""
     try:
         require_valid(body(**values))
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""Explanations of the rows of the settings. Each has one or two sentences. They are found by panel, and by
+"""Explanations of the rows of the settings, each in one or two sentences. They are looked up by panel, and by
 field or kind of row."""
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class Settings(Split):
         self.renew()
 
     def queued_values(self, endpoint: Endpoint[Any]) -> dict[str, Any]:
-        """Returns the values that members of the repository will get from changes in the outbox, by the name
-        of the member. `endpoint`: only changes that use this endpoint count."""
+        """Returns the values that fields of the repository will get from changes in the outbox, by the name
+        of the field. `endpoint`: only changes that use this endpoint count."""
         path = endpoint.target(id=self.repo.id).removeprefix(API)
         queued: dict[str, Any] = {}
         for entry in self.svc.entries:

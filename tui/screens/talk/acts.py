@@ -163,15 +163,16 @@ class Acts(Mixed):
         front.svc.load(contents.labels(about.repo.id), choose, lambda error: front.drop_keys())
 
     def _read(self) -> tuple[About | None, Issue | Proposal | ListedIssue | ListedProposal | None]:
-        """Returns the issue or proposal that the actions are about, and its content. If either is None, a
-        message says why."""
+        """Returns the issue or proposal that the actions are about, and its content. Each is None if it is
+        missing, and a message then says why."""
         about = self.about_one()
         if about is not None and about.item is None:
             self.front.say(f"#{about.number} is not here yet; r asks again", "warn")
         return about, about.item if about is not None else None
 
     def patch_one(self, about: About, **changes: Any) -> None:
-        """Change members of an issue or a proposal. The change is put into the outbox and sent."""
+        """Change fields of an issue or a proposal, such as its title. The change is put into the outbox and
+        sent."""
         endpoint, patch = _UPDATES[about.noun]
         self.change(about, endpoint, patch(**changes))
 

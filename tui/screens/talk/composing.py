@@ -44,8 +44,8 @@ class Composing(CardPanes, Card):
     a draft. The value of a field of one line is typed in its row.
 
     `people`: handles to choose from, besides the people with a role in the repository. Subclasses define
-    `NOUN` (what is made, such as "issue"), `FORM` (the name of its draft), `TITLE` and `BODY` (the members
-    for its title and text), and the methods `fields`, `facts_of` and `do_send`."""
+    `NOUN` (what is made, such as "issue"), `FORM` (the name of its draft), `TITLE` and `BODY` (the names of
+    the values for title and text), and the methods `fields`, `facts_of` and `do_send`."""
 
     WIDTH, SHARE, LEAST = 140, 80, 16
     LIST = "form"
@@ -151,7 +151,8 @@ class Composing(CardPanes, Card):
         self.ask_first()
 
     def _draft(self, *words: str) -> str:
-        """Returns the name of a draft of this form. `words`: which of the form's drafts."""
+        """Returns the name of a draft of this form. `words`: what the draft is for, if the form has
+        several."""
         return name_draft(self.repo.id, 0, self.FORM, *([self.MORE] if self.MORE else []), *words)
 
     def _take_collaborators(self, collaborators: list[Collaborator], at: float) -> None:
@@ -182,7 +183,7 @@ class Composing(CardPanes, Card):
             self.call_after_refresh(self._place_typed)
 
     def preview_of(self, key: Hashable) -> None:
-        """Show the text as others will see it."""
+        """Show the new text in the preview, as others will see it once it is sent."""
         title, body, width = self.value(self.TITLE), self.value(self.BODY), self.preview_width
         rows: list[Row | tuple[Part, ...]] = []
         rows += fold([(safe(title), "title") if title else (f"no {self.TITLE} yet", "dim")], width)
@@ -199,13 +200,13 @@ class Composing(CardPanes, Card):
         return [str(value) for value in self._values.get(name, [])]
 
     def put(self, name: str, value: Any) -> None:
-        """Set a member to a value. The value is stored in the draft."""
+        """Set a value of the new text, such as its title, and store it in the draft."""
         self._values = {**self._values, name: value}
         self._kept.put(self.FORM, self.written())
         self.paint()
 
     def written(self) -> dict[str, Any]:
-        """Returns the members that have a value."""
+        """Returns the values that are not empty, by name."""
         return {name: value for name, value in self._values.items() if value}
 
     def forget(self) -> None:
@@ -261,8 +262,8 @@ class Composing(CardPanes, Card):
         self, name: str, member: str, operation: str
     ) -> tuple[str, tuple[Part, ...], Callable[[], None]]:
         """Returns a row of the form whose value is a list of handles. `name`: the text at its beginning.
-        `member`: the member that has the handles, such as assignees. `operation`: the operation in the table
-        of rights that is needed to set them."""
+        `member`: the name of the value, such as assignees. `operation`: the operation in the table of rights
+        that is needed to set it."""
         handles = "  ".join(f"@{safe(handle)}" for handle in self.names(member))
         value: Part = (handles, "person") if handles else NONE
         return name, (value,), lambda: self._choose_people(member, operation)
@@ -383,8 +384,8 @@ class Composing(CardPanes, Card):
         self._choose_several(member, offered, operation)
 
     def _choose_several(self, name: str, offered: Mapping[str, Sequence[Part]], operation: str) -> None:
-        """Let the user mark names in a list. The marked names become the value of a member of the new text.
-        `name`: the member, such as labels. `offered`: the names that can be marked. Names that the member has
+        """Let the user mark names in a list. The marked names become a value of the new text. `name`: the
+        name of the value, such as labels. `offered`: the names that can be marked. Names that the value has
         already can be marked too. `operation`: the operation in the table of rights that is needed."""
         from tui.screens.choose import ChooseSeveral
 

@@ -66,8 +66,7 @@ class Editing(Composing):
         return self.facts_of()
 
     def _find_changes(self) -> dict[str, str]:
-        """Returns the new values of the members (title, text) that the user has changed, by the name of the
-        member."""
+        """Returns the values (title, text) that the user has changed, by name."""
         now = {self.TITLE: self._item.title, self.BODY: self._item.body}
         return {
             name: self.value(name) for name, text in now.items() if self.value(name).strip() != text.strip()

@@ -30,7 +30,7 @@ SHORT = 90  # columns below which rows say things in short
 
 
 def _shorten_labels(names: Sequence[str], colours: Colours) -> list[Part]:
-    """Returns the first label and the number of the other ones, as parts."""
+    """Returns the first label, and how many more labels there are, as parts."""
     return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
 
 

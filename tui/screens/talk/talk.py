@@ -51,8 +51,8 @@ class Talk(Acts, WithFacts):
     texts: Texts
 
     def __init__(self, repo: Repo, number: int, row: Listed | None = None) -> None:
-        """Makes the screen. `row`: what a list knows about the issue or proposal. It is shown until the whole
-        has arrived."""
+        """Makes the screen. `row`: what a list knows about the issue or proposal. It is shown until the issue
+        or proposal itself has arrived."""
         super().__init__()
         self.repo, self.number, self._row = repo, number, row
         self._unread = ""  # why it is not shown, once the server was asked
