@@ -223,8 +223,8 @@ def context_of(options: dict[str, Any]) -> int | None:
 
 
 def format_of(shape: Any) -> dict[str, Any]:
-    """The member `response_format` of a request to the engine, made from `shape`, the member `format` of a
-    body. Returns {} if the body names no format. Raises Refused for a wrong value."""
+    """Make the member `response_format` of a request to the engine. `shape`: the member `format` of the
+    client's body. Returns {} if the client wants no format. Raises Refused for a wrong value."""
     if shape is None or shape == "":
         return {}
     if shape == "json":

@@ -106,8 +106,8 @@ async def delete(caller: Caller, org: str) -> None:
 
 
 async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The row of an organisation for a member: id, handle, role, members, created, base role. Raises NotFound
-    if the caller is not a member."""
+    """The row of an organisation for one of its members: id, handle, the caller's role, number of members,
+    creation time, base role. Raises NotFound if the caller is not a member."""
     handle = org.removeprefix("@").lower()
     row = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
     if row is None:

@@ -96,7 +96,7 @@ async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Give an account its role through the organisation again, if that role is higher than the role that it
+    """Give an account its role through the organisation back, if it is higher than the role that the account
     was given itself. Call it after the account's row of collaborators was changed or deleted. Returns the
     role that applies now, or None."""
     values = {"of_repo": repo_id, "who": who}

@@ -23,8 +23,8 @@ TURN = 20  # events of one transaction: each may reach a thousand watchers, whil
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
     """Add rows to inboxes for these events. Watchers and participants of an issue, proposal or repository get
-    one row for its newest event. Accounts that an event names get a row with a reason of their own, in place
-    of the first."""
+    one row for its newest event. An account that an event names gets a row with a reason of its own, which
+    replaces its row as a watcher or participant."""
     bodies = await _read_texts(tx, events)
     for (repo_id, number), group in _group_by_subject(events).items():
         about = {"of_repo": repo_id, "of_number": number}

@@ -180,7 +180,8 @@ async def complete(caller: Caller, user_id: str, body: PairingComplete) -> Devic
 
 def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
     """Read a pairing code of the account `user_id`. Raises Invalid if the text is not a pairing code, but
-    Unauthorized if the caller has no session. For the code of another account, `_refuse` raises the error."""
+    Unauthorized if the caller has no session. A code of another account is refused like a wrong one, and
+    counted."""
     try:
         text = protocol.parse(qr)
     except Invalid:
@@ -193,8 +194,8 @@ def _read_code(caller: Caller, user_id: str, qr: str) -> PairingText:
 
 
 async def _find(tx: Tx, caller: Caller, user_id: str, pairing_id: str) -> PairingRow:
-    """Find the pairing with this id. If the account `user_id` has no such pairing, `_refuse` raises the
-    error."""
+    """Find the pairing with this id. If the account `user_id` has no such pairing, it is refused like a wrong
+    code, and counted."""
     row = await tx.one(rows.ONE, of_pairing=pairing_id)
     pairing = pairing_row(row) if row else None
     if pairing is None or pairing.account_id != user_id:

@@ -54,8 +54,8 @@ class Unfinished(Exception):
 
 
 async def refs_of(tx: Tx, view: View) -> list[Ref]:
-    """The branches and tags that git gets, sorted by name. Refs without a seal are left out, and so are refs
-    whose names clash in git (`without_clashes`)."""
+    """The branches and tags to export to git, sorted by name. Those without a seal are left out, and those
+    whose names git cannot have together (`without_clashes`)."""
     refs = [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
     return without_clashes(refs, view.repo.default_branch)
 

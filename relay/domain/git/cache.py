@@ -164,8 +164,8 @@ class Cache:
         return tempfile.NamedTemporaryFile("w+b", dir=self.packs, prefix="tmp_pack_", delete=False)
 
     def add_pack(self, file: IO[bytes], entries: Sequence[PackEntry]) -> int:
-        """Complete the pack in `file`, which has these objects, and move it and its index into place. Returns
-        its size in bytes."""
+        """Complete the pack in `file`, write its index, and move both into place. `entries`: the objects in
+        the pack. Returns its size in bytes."""
         path = Path(file.name)
         with file:
             if not entries:
@@ -217,7 +217,7 @@ class Cache:
         return {path.name: _size_of(path) for path in self.packs.glob("*.pack")}
 
     def mark_joined(self) -> None:
-        """Record that all current packs have been joined. Later packs then count as added since."""
+        """Record the names of all current packs as joined ones. Packs with other names were added later."""
         _replace(self.folder / "joined", "\n".join(sorted(self.pack_sizes())).encode())
 
     def read_joined(self) -> set[str]:

@@ -66,7 +66,7 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     cost=20,
 )
 async def upload_pack(caller: Caller, owner: str, name: str, request: Request, upload: Upload) -> Reply:
-    """Send refs, or a pack of the objects that git lacks; the body may be compressed"""
+    """Send refs, or a pack of the objects that the client lacks; the body may be compressed"""
     view = await serving.find_view(caller, owner, name)
     body = await upload.whole()
     await upload.finish()

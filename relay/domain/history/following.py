@@ -85,7 +85,7 @@ async def _add_seals(
 async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
     """If the seal moved the file here from another path, return the position at which to continue: the old
     path in the seal's parent. Returns None for other seals. A merge does not count as a move if a seal that
-    it merged has a file at `path`; the walk finds the seal that moved it later."""
+    it merged has a file at `path`; then an older seal made the move, and the walk reaches that one too."""
     async with view.read() as tx:
         parents = (await seals.find_parents(tx, [seal_id]))[seal_id]
         sources = await seals.held_sources(tx, view.repo.id, [seal_id])

@@ -84,8 +84,8 @@ async def list_seals(
 
 async def only_in(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """The seals in the history of the query's ref or seal that are not in the history of `query.without`,
-    newest first. The cursor names the seals at which both histories began, so that the pages belong together
-    even if refs move meanwhile."""
+    newest first. The cursor keeps the seals at which both histories begin, so all pages show the same
+    histories even if branches move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
@@ -160,8 +160,9 @@ async def _load_page(
     *,
     first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
-    """Load a page of the walk. Returns (seals, cursor of the next page); the cursor is None at the end. It
-    names the seal where the walk began, so that the pages belong together even if refs move meanwhile."""
+    """Load a page of a history, newest seals first. Returns (seals, cursor of the next page); the cursor is
+    None at the end. The cursor names the seal where the history begins, so that the pages belong together
+    even if branches move. `path`: only seals that changed this path."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -325,9 +326,9 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file of this repository, in the tree of the seal or of its first
+    """Whether this repository has a file at one of these paths, in the tree of the seal or of its first
     parent. All repositories that have a seal share the list of its changes, so a fork may lack some of the
-    files in it."""
+    files in the list."""
     if await sealed.find_entries(view, root, paths):
         return True
     async with view.read() as tx:

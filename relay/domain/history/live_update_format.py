@@ -79,8 +79,8 @@ _edits = msgspec.msgpack.Decoder(list[SignedEdit])
 def changed_by(
     sent: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
 ) -> tuple[list[Change], list[SignedEdit]]:
-    """Collect the updates of a request that changed something, as (changes, edits). These are the updates
-    that got a number above `before`. Repeats, refusals and updates without effect got no such number."""
+    """Collect, as (changes, edits), those updates of a request that changed something: they got a number
+    above `before`. Repeats, refusals and updates without effect got no such number."""
     changes: list[Change] = []
     edits: list[SignedEdit] = []
     last = before

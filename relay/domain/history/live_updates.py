@@ -66,8 +66,8 @@ async def keep(
     sent: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Store the updates of one request that changed the branch, and count their bytes. `before`: the number
-    that the branch had before these updates. Raises QuotaExceeded if they exceed the quota of the
+    """Store those updates of one request that have changed the branch, and count their bytes. `before`: the
+    number that the branch had before these updates. Raises QuotaExceeded if they exceed the quota of the
     repository's owner; deletions are never refused."""
     changes, edits = forms.changed_by(sent, answers, before, now_ms())
     if changes:

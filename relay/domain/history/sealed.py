@@ -67,7 +67,8 @@ def shows_all(view: View) -> bool:
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """The key that salts the tree of a seal, as (id, bytes). Reveal it only if `shows_all`."""
+    """The key that salts the tree of a seal, as (id, bytes). Reveal it only to a caller who sees all paths
+    (`shows_all`)."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key

@@ -11,9 +11,9 @@ from relay.db.seal import SealRow
 
 
 def to_wire(row: SealRow, repo_id: str | None = None) -> shapes.Seal:
-    """Convert a seal to the form that answers have, with the key and registration that readers need to verify
-    it. Fields of the payload are read from the payload itself. `repo_id`: the repository whose route answers;
-    None means the repository where the seal was made."""
+    """Convert a seal to the form that answers have. It includes the device key and the registration of the
+    key, with which readers verify the seal. Fields of the payload are read from the payload itself.
+    `repo_id`: the repository whose route answers; None means the repository where the seal was made."""
     payload = seals.decode(row.payload)
     git, merge = payload.provenance.git, payload.provenance.merge
     sources = merge.sources if merge is not None and merge.strategy in seals.LISTED else []

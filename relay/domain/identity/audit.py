@@ -14,9 +14,9 @@ _CHARS = 256
 async def record(
     tx: Tx, actor: str, action: str, subject: str, *, account_id: str | None = None, **data: Any
 ) -> None:
-    """Write one audit event in the transaction of its effect. `actor` and `subject` are ids. `account_id`:
-    the account to which the event belongs; None means the actor. Text from outside is escaped, so that it can
-    neither start a new line nor hide part of a line."""
+    """Write an audit event, in the transaction that has the effect. `actor` and `subject` are ids.
+    `account_id`: the account to which the event belongs; None means the actor. Text from outside is escaped,
+    so that it can neither start a new line nor hide part of a line."""
     author = tx.author if tx.author.actor == actor else Author(one_line(actor), None, tx.author.turn)
     await log.append(
         tx,

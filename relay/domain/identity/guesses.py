@@ -22,9 +22,9 @@ PLACE_SECONDS = 600
 
 
 class Guesses:
-    """Limits on guesses of a secret. One limit is for each handle and network. Another is for each handle,
-    for all networks together from which its account has not signed in recently: `strangers` tries within
-    `seconds`. `what`: the name of the secrets, for messages."""
+    """Limits on guesses of a secret. One limit is for each handle and network. Another is for each handle:
+    `strangers` tries within `seconds`, from all networks together where its account has not signed in
+    recently. `what`: the name of the secrets, for messages."""
 
     def __init__(self, name: str, strangers: int, seconds: int, what: str) -> None:
         self._place = Attempts(

@@ -130,9 +130,9 @@ async def use_up(caller: Caller, flow: str | None) -> FlowRow:
 async def finish(
     caller: Caller, row: FlowRow, path: str, state: str, code: str, issuer: str | None
 ) -> SignInOutcome:
-    """Finish a sign-in with the answer that the provider sent to `path`. `row`: the row that `use_up`
-    returned. Raises StateInvalid if the answer belongs to another sign-in, Unauthorized if the provider
-    confirms no person, and Unavailable if the provider does not answer."""
+    """Finish a sign-in with the answer that the provider sent to `path`. `row`: the stored data of the
+    sign-in that this browser began. Raises StateInvalid if the answer belongs to another sign-in,
+    Unauthorized if the provider confirms no person, and Unavailable if the provider does not answer."""
     if row.subject is not None or not secrets.compare_digest(row.state_hash, _hash_text(state[:STATE_CHARS])):
         raise _state_invalid()
     provider = caller.node.providers.find(row.provider)

@@ -137,7 +137,7 @@ async def logout(caller: Caller, request: Request) -> Reply:
     errors=(403,),
 )
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
-    """End this session by its refresh token, from a page of this node only"""
+    """End the session that a refresh token belongs to; only a page of this node may send it"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 

@@ -51,8 +51,8 @@ async def write_frame(
     author: Author | None = None,
     replica: int = 0,
 ) -> None:
-    """Store the frame that brings the branch from the number `before` to the frontier `after`, and its event.
-    `replica`: the replica that sent the updates, 0 for the relay itself."""
+    """Store the frame that brings the branch from the number `before` to the frontier `after`, and write the
+    event that announces it. `replica`: the replica that sent the updates, 0 for the relay itself."""
     frame = Frame(ref.id, before, after.seq, body := _encode_body(before, after, replica, updates))
     values = {
         "branch_id": ref.id,
@@ -84,8 +84,8 @@ def to_signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """Convert the updates of a batch that changed something to their form in frames. These are the updates
-    that got a number above `before`. A path whose operations are too long for a frame is left out."""
+    """Convert those updates of a batch that changed something to the form that frames have. They got a number
+    above `before`. A path whose operations are too long for a frame is left out."""
     sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()

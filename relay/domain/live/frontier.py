@@ -54,8 +54,8 @@ async def find_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Find who changed paths from other devices since the seal. Returns the handles of these people by path.
-    `among`: the paths to look at; None means all."""
+    """Find who has changed files since the newest seal, with other devices than this one. Returns the handles
+    of these people by path. `among`: the paths to look at; None means all."""
     handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id

@@ -72,11 +72,11 @@ class Frontier:
     It covers the paths for which it was loaded.
 
     `seq`: number of the frontier's last change. `rows`: by path, the rows of the loaded paths and of their
-    parent directories, where a file would be in the way. `directories`: by path, the number of files below,
-    without files of the base (the tree that the branch began with). `below`: by path, the number of files of
-    the base below. `unwritten`: loaded paths of base files that have no row yet. `taken`: lane numbers of
-    files in `unwritten` that another lane uses too. `changed`: the paths that were changed here. `log`: by
-    lane, the operations to append to its log.
+    parent directories, where a file would be in the way. `directories`: by path of a directory, the number of
+    its files, without files of the base (the tree that the branch began with). `below`: by path of a
+    directory, the number of its files in the base. `unwritten`: loaded paths of base files that have no row
+    yet. `taken`: lane numbers of files in `unwritten` that another lane uses too. `changed`: the paths that
+    were changed here. `log`: by lane, the operations to append to its log.
     """
 
     branch_id: str

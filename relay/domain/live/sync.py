@@ -244,8 +244,8 @@ def _is_possible_id(repo_id: str) -> bool:
 
 
 def _highest_audience(caller: Caller) -> Audience:
-    """The highest audience whose events the credential may receive. It is `owner` with the right `admin`,
-    `writer` with `write`, else `reader`."""
+    """The highest audience whose events the credential may receive: `owner` if it has the right `admin`,
+    `writer` if it has the right `write`, else `reader`."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

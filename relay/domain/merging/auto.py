@@ -199,8 +199,8 @@ class _Signer(View):
 
 
 async def _view_of_signer(node: Node, repo_id: str, waiting: AutoRow) -> View:
-    """Make a view of the repository for the account that signed the waiting merge, with its rights of now.
-    Raises Unauthorized, NotFound, Forbidden or RepositoryArchived."""
+    """Make a view of the repository for the account that signed the waiting merge, with the rights that this
+    account has now. Raises Unauthorized, NotFound, Forbidden or RepositoryArchived."""
     view = _Signer(
         key_id=_BODY.decode(waiting.body).device_key_id,
         node=node,

@@ -168,8 +168,9 @@ async def _find_landed(
 async def find_prepared(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
-    """Find the merge that the caller prepared for this act on this proposal. Returns (subject, prepared row).
-    Raises NotFound if it was prepared by another caller, or for another act or proposal."""
+    """Find the merge of a proposal that the caller has prepared. `act`: whether it merges the proposal, or
+    its base into its branch. Returns (subject, prepared row). Raises NotFound if another caller prepared it,
+    or if it is for another act or proposal."""
     prepared = await seal.find_prepared("merge", tx, prepare_id)
     about = About.from_text(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:

@@ -151,7 +151,7 @@ async def _compute_update(view: View, number: str, body: UpdatePrepareRequest, r
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
-    """Compute the merge of a seal into a branch, and fix the bytes to sign
+    """Compute the merge of a seal into a branch, and return the bytes to sign
 
     The merge is a seal with two parents, which the session's own key signs.
     """

@@ -45,8 +45,8 @@ async def get(view: View, number: str) -> Proposal:
 
 async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any = rows.UNTRIED) -> None:
     """Try the merge of this proposal, unless it was tried before. The work counts on the budget of `who`.
-    `untried`: the statement that finds the proposal if its merge was not tried. Call it at any time, outside
-    of a transaction."""
+    `untried`: an SQL statement that finds the proposal only if its merge was not tried. Call it at any time,
+    outside of a transaction."""
     async with node.db.read() as tx:
         row = await tx.one(untried, of_repo=repo_id, of_number=number)
     if row is not None:

@@ -174,8 +174,8 @@ class Working:
     texts are merged. Directories and texts that one merge has read stay in memory for the next. Outcomes are
     also cached on the node, for other callers.
 
-    `ready`: None, or outcomes that were computed before a transaction. In the second case nothing is computed
-    here; a merge without an outcome raises ToWorkOut.
+    `ready`: outcomes that were computed before a transaction. If they are given, nothing is computed here,
+    and a merge without an outcome raises ToWorkOut. None: merges are computed here.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ async def find_obstacles(tx: Tx, view: View, base: RefRow, head: str) -> list[st
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
     """Find the branches of a proposal. Returns (base, head); the head may be in another repository. Raises
     ProposalBranchGone if a branch does not exist or has no seal. Raises HeadMoved if a head in another
-    repository has a seal that is not a version yet."""
+    repository has moved and the proposal has no version for it yet."""
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):

@@ -199,8 +199,8 @@ class _Files:
 async def _carry_step(
     node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
 ) -> list[ThreadRow]:
-    """Find the lines of the threads in the next seal. Threads whose lines are not found there are left
-    out."""
+    """Find the lines of the threads in the seal `after`. `before`: the seal in which their lines are known.
+    Threads whose lines are not found are left out."""
     if not threads:
         return []
     async with node.db.read() as tx:

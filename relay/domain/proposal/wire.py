@@ -123,8 +123,8 @@ def _to_auto_merge(columns: Sequence[Any] | None) -> AutoMerge | None:
 async def _find_head_repos(
     tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]
 ) -> dict[str | None, HeadRepo]:
-    """Find the repositories of head branches that the caller sees. Returns them by `head_repo_id` of the
-    proposals; None stands for this repository."""
+    """Find the repositories that have the head branches of these proposals, as far as the caller sees them.
+    Returns them by `head_repo_id` of the proposals; None stands for this repository."""
     repositories: dict[str | None, HeadRepo] = {
         None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)
     }

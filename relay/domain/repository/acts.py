@@ -1,4 +1,4 @@
-"""The acts of the forms on a repository's pages. Each act calls the rule of one operation of the API."""
+"""The acts of the forms on a repository's pages. Each act calls the function of one operation of the API."""
 
 from __future__ import annotations
 

@@ -98,9 +98,9 @@ async def _record_change(
 
 
 async def _replace_tree_key(tx: Tx, view: View) -> None:
-    """Give the repository a new tree key. The salts of newly hidden paths then come from a key that
-    readers who do not see these paths do not have. The next seal builds its tree anew; earlier seals keep
-    their keys."""
+    """Give the repository a new tree key, because readers from whom paths are now hidden may know the old
+    one. With the new key they cannot compute the salts of these paths. The next seal builds its tree anew;
+    earlier seals keep their keys."""
     old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
     await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
     await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())

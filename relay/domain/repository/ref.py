@@ -209,8 +209,8 @@ async def _new_ref(tx: Tx, view: View, body: RefCreate) -> RefRow:
 
 
 async def _start_of(tx: Tx, view: View, body: RefCreate) -> str | None:
-    """Find the seal at which a new ref starts. It is the head of the branch that the request names, or the
-    seal that it names. Returns its id, read in the transaction that creates the ref."""
+    """Find the seal at which a new ref starts: the seal that the request names, or the head of the branch
+    that it names. Returns its id, read in the transaction that creates the ref."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:

@@ -221,8 +221,8 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
     """Move the head of a branch from `expected` to `head`, mark the repository as changed, and call the
-    functions registered in `landings`. Raises StaleHead if the head is not `expected`; the error's message
-    contains `remedy`."""
+    functions registered in `landings`. Raises StaleHead if the head is not `expected`. `remedy`: what its
+    message tells the user to do."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -238,8 +238,8 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """Check that a repeated finalize comes from the maker of the seal `row`. Raises NotFound if another
-    account made it, and Forbidden if another device key did."""
+    """Check that a repeated request to finalize comes from the maker of the seal `row`. Raises NotFound if
+    another account made the seal, and Forbidden if another device key did."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:

@@ -122,7 +122,7 @@ class Chain:
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
-    """Compute seals from trees that the request gives: the bytes to sign"""
+    """Compute seals from the trees in the request, and return the bytes to sign"""
     changes_by_seal = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.find_branch(tx.one, view.repo.id, body.branch)
@@ -149,7 +149,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 
 
 async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
-    """Record signed seals and move the branch's head once
+    """Record the signed seals, and make the last of them the branch's head
 
     Live edits of the branch are carried over. The request can be repeated.
     """

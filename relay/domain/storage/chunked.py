@@ -44,9 +44,9 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     """Store the manifest of the file `name` (hex BLAKE3). Returns (answer, whether the file is new to the
     repository).
 
-    Raises TooLarge if this kind of repository accepts no such files, or none of this size even with a
-    `.svc.yaml`. Raises PayloadMissing with the chunks to send first, DigestMismatch if the chunks do not give
-    the file `name`, and Unavailable while the chunks are still being read.
+    Raises TooLarge if this kind of repository accepts no large files, or none of this size. Raises
+    PayloadMissing with the chunks to send first, DigestMismatch if the chunks do not give the file `name`,
+    and Unavailable while the chunks are still being read.
     """
     if view.repo.kind not in kernel.KINDS:
         raise TooLarge(f"files of this repository have at most {limits.in_words(limits.BLOB_FILE)}")

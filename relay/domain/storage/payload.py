@@ -56,14 +56,14 @@ async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
 
 
 async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """Store the chunk manifest of the large file `name`. Returns and raises the same as `chunked.put`."""
+    """Store the chunk manifest of the large file `name`. Result and errors are those of `chunked.put`."""
     require_plaintext(view)
     return await chunked.put(view, name, upload)
 
 
 async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
-    """Send the chunk manifest of the large file `name`. Every caller who may read the file with `get` may
-    read it."""
+    """Send the chunk manifest of the large file `name`. `require_named`: a function that raises an error if
+    the caller may not read the file."""
     require_plaintext(view)
     await require_named([unhex(name)])
     raw = await chunked.read_manifest(view, name)

@@ -1,4 +1,5 @@
-"""SQL statements on line blame: the versions of a path along first parents, and cached owners."""
+"""SQL statements on line blame: the versions of a file along first parents, and the cached owners of lines
+(the seals that they come from)."""
 
 from __future__ import annotations
 
