@@ -79,8 +79,8 @@ async def _request_vectors(runner: Runner, texts: list[str]) -> tuple[list[list[
 
 
 def _shorten(vector: list[float], dimensions: int | None) -> list[float]:
-    """The first `dimensions` numbers of the vector, scaled to length 1. A vector that has no more numbers is
-    returned unchanged, and so is every vector if `dimensions` is None."""
+    """The first `dimensions` numbers of the vector, scaled to length 1. The vector is returned unchanged if
+    it is not longer, or if `dimensions` is None."""
     if dimensions is None or dimensions >= len(vector):
         return vector
     shortened = vector[:dimensions]

@@ -102,8 +102,8 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
 
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
-    """Run the job that stores a request for access. It stores the request only if the repository exists and
-    has room for it, and the requested role is higher than the role that the account has."""
+    """Store a request for access, as a job. Nothing is stored if the repository does not exist or has too
+    many requests, or if the account has the requested role or a higher one already."""
     who = {"account": data["account"]}
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:

@@ -96,9 +96,9 @@ async def set_base_role(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def restore_role(tx: Tx, repo_id: str, who: str) -> str | None:
-    """Give an account its role through the organisation back, if it is higher than the role that the account
-    was given itself. Call it after the account's row of collaborators was changed or deleted. Returns the
-    role that applies now, or None."""
+    """Give back to an account its role through the organisation, if it is higher than the role that the
+    account was given itself. Call it after the account's row of collaborators was changed or deleted. Returns
+    the role that applies now, or None."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
     await _run_all(tx, roles.LIFT, **values, now=now_ms())

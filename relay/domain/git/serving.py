@@ -106,8 +106,8 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 
 
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
-    """The answer to git's second request: refs or a pack. The refs are current. A pack contains what git
-    requested, even if a branch has moved since git saw the refs."""
+    """The answer to git's second request: the current refs, or a pack. The pack contains what git requested,
+    even if a branch has moved since git saw the refs."""
     _require_git()
     cache = _cache_of(view.node, view.repo.id)
     if _asks_refs(body) or cache.read_fingerprint() is None:

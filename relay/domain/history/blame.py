@@ -63,10 +63,10 @@ class _SpentWork:
 
 @dataclass(slots=True)
 class _Progress:
-    """The state of computing the blame of one file. `owners`: by seal id, the owner of each line of the file
-    there (the seal that the line comes from). `unkept`: number of versions handled since owners were last
-    cached. `first_parent`: whether a merge owns the lines that it took from other seals. `depth`: how many
-    other files are being followed."""
+    """The state of computing the blame of one file. `owners`: by seal id, the owners of the lines that the
+    file has at this seal; the owner of a line is the seal that it comes from. `unkept`: number of versions
+    handled since owners were last cached. `first_parent`: whether a merge owns the lines that it took from
+    other seals. `depth`: how many other files are being followed."""
 
     view: View
     path: str

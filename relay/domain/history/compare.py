@@ -198,9 +198,8 @@ def _weigh(pair: Pair) -> int:
 
 
 async def _make_patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
-    """Make the patches of pairs of files, in order. They stop when they have `characters` characters
-    together, so there may be fewer patches than pairs. The patch is "" for files whose texts are not
-    compared."""
+    """Make patches for pairs of files, in order, until they have `characters` characters together. So there
+    may be fewer patches than pairs. The patch is "" for files whose texts are not compared."""
     texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:
         return [NOT_COMPARED] * len(pairs)

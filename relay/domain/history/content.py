@@ -99,8 +99,8 @@ async def find_texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int
     """Find which of these objects, all held by the repository, are text. Returns their digests. `sizes`: the
     size of each object in bytes, by digest.
 
-    Each object is read once. At most `READ_AT_ONCE` bytes, or one larger object, are in memory. Raises
-    Unavailable if the collector has deleted an object meanwhile.
+    Each object is read once. At most `READ_AT_ONCE` bytes, or one larger object, are in memory at a time.
+    Raises Unavailable if the collector deletes an object meanwhile.
     """
     text_digests: set[bytes] = set()
     for part in split_batches(sizes, READ_AT_ONCE, sizes.__getitem__):

@@ -28,8 +28,8 @@ class _Way(NamedTuple):
 
 
 async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """List the seals in the history of a ref or seal that changed the file of the query, newest first. Where
-    a seal moved the file, the walk continues with its old path."""
+    """List the seals in the history of a ref or seal that changed the file of the query, newest first. Before
+    a seal that moved the file, the file is followed under its old path."""
     if not query.path:
         raise Invalid("following needs the path of one file", pointer="/path")
     check_path(query.path)
@@ -51,7 +51,8 @@ async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummar
 
 
 async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
-    """Find the position at which the walk starts. Returns None for a branch without a seal."""
+    """Find the position at which the walk through the file's history starts. Returns None for a branch
+    without a seal."""
     if cursor is not None:
         at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
         if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:

@@ -83,7 +83,7 @@ class _Manifest:
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
     """Send a slice of the history as a tar stream: seals, newest first, and the files that they added.
     `start`: the seal at which the history begins; None means the head of the default branch. `skip`: how many
-    of its newest seals to skip. `limit`: how many seals to send at most."""
+    of the newest seals to skip. `limit`: how many seals to send at most."""
     sealed.require_plaintext(view)
     view.node.streams.require(view.payer)
     size, skip = _find_slice(limit, skip)

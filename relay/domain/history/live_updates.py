@@ -129,7 +129,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
     """Sum up the live updates of a seal by path and device, sorted by path. Each item has the author, the
-    number of changes, and the times of the first and the last."""
+    number of changes, and the times of the first and the last change."""
     view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")

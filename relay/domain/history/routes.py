@@ -110,7 +110,7 @@ serves(
 
 @serves(history.HISTORY_PACK, operation="history.pack", media="application/x-tar", cost=20)
 async def get_history_pack(view: View, query: PackQuery) -> Reply:
-    """A slice of history: manifest.jsonl, then every file once"""
+    """A slice of the history as a tar stream: manifest.jsonl, then every file once"""
     return await history_pack.history_pack(view, query.from_, query.limit, query.skip)
 
 

@@ -253,7 +253,7 @@ async def _take(
     entries: AsyncIterator[tuple[str, TreeEntry] | None],
 ) -> tuple[list[tuple[str, TreeEntry]], int]:
     """Take the next entries of a walk through a tree, TURN entries at most. Returns (files, number of
-    entries). Directories and hidden entries count, although the files do not include them."""
+    entries). The number includes directories and hidden entries."""
     files, visited = [], 0
     async for item in entries:
         if item is not None:
@@ -291,8 +291,8 @@ async def _walk(
 
 
 class DirectoryReader:
-    """Reads the directory objects of a walk, several at once. Large ones count as memory of the caller's
-    request until the request ends."""
+    """Reads the directories of a walk through a tree, several at once. Large ones count as memory of the
+    caller's request until the request ends."""
 
     def __init__(self, view: View) -> None:
         self._view = view

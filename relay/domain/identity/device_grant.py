@@ -181,7 +181,7 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
 
 
 def fingerprint(row: DeviceCodeRow) -> str:
-    """The fingerprint of a terminal's sign-in. Its user compares it with the one that the terminal shows."""
+    """The fingerprint of a terminal's sign-in. The user compares it with the one that the terminal shows."""
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 

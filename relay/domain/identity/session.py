@@ -87,8 +87,8 @@ class PlannedSession:
     way: str | None
 
     async def write(self, tx: Tx) -> None:
-        """Insert the session. If it has no way of sign-in of its own, it gets the way of its parent (the
-        session that approved it), if it has a parent."""
+        """Insert the session. If it has no way of sign-in, it gets that of its parent, the session that
+        approved it."""
         way = self.way or (await tx.value(rows.WAY, id=self.parent_id) if self.parent_id else None)
         await tx.run(
             rows.INSERT,

@@ -81,9 +81,9 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def find_ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
-    """Find the epochs (sections of a lane's updates) that a new seal ends. They are those of all edited lanes
-    without changes after the number `at`, which the seal has. `computed`: final states that were computed
-    before. Raises StatesNeeded if some are missing."""
+    """Find the epochs (sections of a lane's updates) that a new seal ends: one of each edited lane. `at`: the
+    number up to which the seal contains the live updates; a lane that changed later keeps its epoch.
+    `computed`: final states that were computed before. Raises StatesNeeded if some are missing."""
     edited = [rows.to_row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})

@@ -1,9 +1,10 @@
-"""Computes the edits in a batch of live updates. The rules that decide about the updates are elsewhere.
+"""Computes the edits in a batch of live updates. Which updates are accepted is decided in
+`relay.domain.live.rules`.
 
-Small work is done in the transaction that decides. Larger work is done before, outside of any transaction, in
-slices in which accounts take turns (`relay.memory.fair`). The transaction then decides and uses the results
-if the lanes are unchanged; else they are computed again. So no request waits for another's computation while
-the database is locked.
+A small computation is done in the transaction that answers the batch. A larger one is done before, outside of
+any transaction, in slices in which accounts take turns (`relay.memory.fair`). The transaction then uses its
+results if the lanes are unchanged; else they are computed again. So no request waits for another's
+computation while the database is locked.
 """
 
 from __future__ import annotations

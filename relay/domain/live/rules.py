@@ -116,7 +116,7 @@ class Frontier:
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
     def add(self, more: Frontier) -> None:
-        """Add the rows and counts of `more`, a frontier that was loaded for other paths."""
+        """Add the rows and file counts of `more`, a frontier that was loaded for other paths."""
         self.rows.update(more.rows)
         self.directories.update(more.directories)
         self.below = {**self.below, **more.below}

@@ -163,7 +163,7 @@ async def _try_landing(node: Node, repo_id: str, number: int) -> None:
 
 
 async def _land(view: View, waiting: AutoRow, worked: landing.WorkedLanding | None) -> None:
-    """Land the waiting merge, unless it was turned off or replaced meanwhile."""
+    """Land the waiting merge, unless it was turned off or replaced since it was read."""
     async with view.write() as tx:
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
         if row is None or rows.to_row(row).prepare_id != waiting.prepare_id:

@@ -154,7 +154,7 @@ async def _land_guarded(view: View, body: MergeRequest, worked: landing.WorkedLa
 async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
-    """Find the seal that an earlier request with the same contents landed, if the same caller repeats it.
+    """If this request repeats an earlier one of the caller, find the seal that the earlier one landed.
     Returns None if the request is new."""
     seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
     if not seal_rows:

@@ -70,8 +70,8 @@ async def run_trials(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Compute and store the conflicts of a merge, unless a branch has moved meanwhile. Nothing is stored if
-    the merge is too large, or if its merge base cannot be read."""
+    """Compute the conflicts of a merge, and store them if no branch has moved during the computation. Nothing
+    is stored if the merge is too large, or if its merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))

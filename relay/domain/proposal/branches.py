@@ -28,8 +28,8 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Register `follow_move` and `applied.resolve_applied`. They are then called in the transactions that
-    move heads."""
+    """Register the functions that are called in each transaction that moves a head: `follow_move`, and
+    `applied.resolve_applied`."""
     node.landings.on_moved(follow_move)
     node.landings.on_landed(applied.resolve_applied)
 

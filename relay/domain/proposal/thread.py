@@ -165,8 +165,8 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
 
 
 async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
-    """Find the seal that the commented lines belong to. It is the head of the version that the caller has
-    seen, or its merge base for lines of the old side."""
+    """Find the seal that the commented lines belong to. For lines of the new side, it is the head of the
+    version that the caller has seen; for lines of the old side, the merge base of this version."""
     of = {"of_repo": view.repo.id, "of_number": newest.number}
     version_row = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
     if version_row is None and not await _is_on_line(tx, newest, body.seal_id):

@@ -65,8 +65,7 @@ async def _create_proposal(view: View, place: ShownRepository, form: ActForm) ->
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The functions with which acts edit issues, or those with which they edit proposals. The acts on both
-    are otherwise the same."""
+    """The functions with which acts edit one kind of subject: issues, or proposals."""
 
     update: Callable[..., Awaitable[Any]]
     remove_label: Callable[..., Awaitable[Any]]

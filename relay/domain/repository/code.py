@@ -262,8 +262,8 @@ class Journey:
 
 async def page_of_history(position: Position, cursor: str | None, seal: str) -> Journey:
     """Find the data of the time-travel page, which shows the position's path as it was at `seal`. `cursor`:
-    the page of the path's history that has this seal. With "" for `seal`, its newest seal is taken. Raises
-    NotFound if the seal is not on that page."""
+    the page of the path's history that has this seal. If `seal` is "", the newest seal of that page is taken.
+    Raises NotFound if the seal is not on that page."""
     stops, onward = await seals(position, cursor)
     ids = [stop.id for stop in stops]
     if not ids or (seal and seal not in ids):

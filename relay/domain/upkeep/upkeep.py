@@ -130,8 +130,8 @@ async def _sweep_lots(node: Node, statement: Statement, *names: str, **when: int
 
 
 async def sweep_live(db: Database) -> int:
-    """Delete events of live edits older than LIVE_KEPT, some at a time. Records the id of the last one,
-    because listeners that have not read up to there must resync. Returns how many were deleted."""
+    """Delete events of live edits older than LIVE_KEPT, some at a time. The id of the last one is recorded,
+    because a listener that has not read up to this event must resync. Returns how many were deleted."""
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:

@@ -10,8 +10,8 @@ from relay.objects.store import ObjectStore
 
 
 async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
-    """Yields a line for each role without the membership from which it would come, and for each membership
-    whose role is missing."""
+    """Yields a line for each role through an organisation whose account is not a member, and for each member
+    who lacks such a role."""
     async with db.read(snapshot=True) as tx:
         stray, missing = await tx.all(rows.STRAY), await tx.all(rows.MISSING)
     for repo_id, account_id in stray:

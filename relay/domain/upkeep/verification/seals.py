@@ -110,7 +110,7 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 async def _find_shared_places(tx: Tx) -> list[str]:
     """Find seals of one branch that have the same parent. Returns a sentence for each such parent. Branches
-    that were moved back, or deleted and created again, are left out, because they may have such seals."""
+    that were moved back, or deleted and created again, are not checked, because there this is no error."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):
