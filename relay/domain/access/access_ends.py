@@ -21,8 +21,8 @@ KINDS = tuple(sorted(log.ACCESS))
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """In the repositories of these events, delete the prepared seals of accounts without write access, and
-    the stars and watches of accounts that no longer see the repository."""
+    """Delete what some accounts may no longer have in the repositories of these events: prepared seals of
+    accounts that may not write there, and stars and watches of accounts that do not see the repository."""
     for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
         await tx.run(seals.DROP_UNFINISHABLE, repo_id=repo_id)
         await social.drop_hidden(tx, repo_id)

@@ -103,7 +103,7 @@ async def decline(caller: Caller, request_id: str) -> AccessRequest:
 
 async def _store_request(node: Node, data: dict[str, Any]) -> None:
     """Store a request for access, as a job. Nothing is stored if the repository does not exist or has too
-    many requests, or if the account has the requested role or a higher one already."""
+    many requests. Nor is it if the account already has the requested role or a higher one."""
     who = {"account": data["account"]}
     repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if repo_row is None:

@@ -28,8 +28,8 @@ class _Way(NamedTuple):
 
 
 async def list_seals_of_file(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """List the seals in the history of a ref or seal that changed the file of the query, newest first. Before
-    a seal that moved the file, the file is followed under its old path."""
+    """List the seals in the history of a ref or seal that changed the file of the query, newest first. If a
+    seal moved the file, older seals are searched for its old path."""
     if not query.path:
         raise Invalid("following needs the path of one file", pointer="/path")
     check_path(query.path)

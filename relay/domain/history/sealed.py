@@ -194,8 +194,8 @@ async def find_changes(view: View, old: bytes | None, new: bytes | None) -> dict
 async def changes_in_turn(
     view: View, old: bytes | None, new: bytes | None, *, paid: bool = False
 ) -> dict[str, Change]:
-    """Find the visible differences between two trees, as `find_changes` does, but wait for the caller's turn
-    and count the CPU time on the caller's budget. Use it for answers in which the caller chooses the trees.
+    """Find the visible differences between two trees, as `find_changes` does. Waits for the caller's turn,
+    and counts the CPU time on the caller's budget. Use it for answers in which the caller chooses the trees.
     `paid`: the caller has already waited for the budget."""
     async with view.node.streams.turn(view.payer, view.lease, paid=paid) as step:
         with trees.work_on_trees() as work:

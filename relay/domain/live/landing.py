@@ -52,8 +52,8 @@ Changes = Mapping[str, Change]
 
 
 class LandingNeeded(Exception):
-    """Raised by a transaction that has changed nothing, because the landing (the new live frontier under a
-    seal) must first be computed for the current frontier."""
+    """Raised if a landing (the new live frontier under a seal) must first be computed for the current
+    frontier. The transaction has changed nothing."""
 
     def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
         super().__init__()

@@ -223,8 +223,8 @@ class _WorkedBatch(NamedTuple):
 
 
 class _Costly(Exception):
-    """Raised by a transaction that has changed nothing, because the edits must first be computed outside of
-    it."""
+    """Raised if the edits of a batch must first be computed outside of the transaction. The transaction has
+    changed nothing."""
 
     def __init__(self, work: Batch) -> None:
         super().__init__()

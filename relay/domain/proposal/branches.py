@@ -28,8 +28,8 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 
 
 def register(node: Node) -> None:
-    """Register the functions that are called in each transaction that moves a head: `follow_move`, and
-    `applied.resolve_applied`."""
+    """Register `follow_move` to be called when a head moves, and `applied.resolve_applied` when prepared
+    seals land."""
     node.landings.on_moved(follow_move)
     node.landings.on_landed(applied.resolve_applied)
 

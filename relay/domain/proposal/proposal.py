@@ -66,8 +66,8 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
 async def _read_rows(
     tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
 ) -> list[Row]:
-    """Read the rows of a page of proposals. A list that is filtered, but not by state or words, needs one
-    statement for each state, because the indexes of filters are sorted by state first."""
+    """Read the rows of a page of proposals. The indexes of filters are sorted by state first. So a filtered
+    list of all states needs one statement for each state, unless it is a search for words."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
     page_rows: list[Row] = []
     for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:

@@ -1,8 +1,8 @@
 """Rules of threads: which lines can be commented on, who sees a thread, and what resolving it does.
 
-A thread belongs to a path. A reader who does not see that path, or the path to which its lines moved, does
-not see the thread, and no count includes it for that reader. Comments that wait for a review are visible to
-their author only.
+A thread belongs to a path. A reader sees the thread only if the reader sees this path, and the path to which
+the lines moved. Counts include only threads that the reader sees. Comments that wait for a review are visible
+to their author only.
 """
 
 from __future__ import annotations

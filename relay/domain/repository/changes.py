@@ -186,8 +186,8 @@ def diff_lines(patch: str) -> list[DiffLine]:
 
 
 def _mark_changes(rows: list[DiffLine]) -> None:
-    """Set `changed` of lines that replace each other. Where deleted lines are followed by as many added
-    lines, each added line is compared with the deleted line that it replaces."""
+    """Set `changed` of lines that replace each other. If a group of deleted lines is followed by a group of
+    equally many added lines, each added line is compared with the deleted line that it replaces."""
     blocks = [list(block) for _, block in groupby(rows, attrgetter("kind"))]
     for before, after in pairwise(blocks):
         if before[0].kind == "del" and after[0].kind == "ins" and len(before) == len(after):

@@ -65,8 +65,8 @@ def capability_of(view: View) -> str:
 
 def require_same_capability(view: View, seal_draft: SealDraft) -> None:
     """Raise PrepareExpired unless the prepared bytes still apply. They must name the caller's present
-    capability (role and session), and their tree must have been made with the tree key that the repository
-    has now."""
+    capability (role and session). Their tree must have been made with the tree key that the repository has
+    now."""
     payload = seals.decode(seal_draft.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")

@@ -1,9 +1,9 @@
 """Finds every object to which something refers. The collector and the audit start from these roots.
 
-Roots are all seals with their trees and files, prepared seals, the current files of live frontiers, the
-genesis texts of their lanes in the current and the kept older epochs, and assets of releases. If only partial
-forks have the tree of a seal, their partial trees are roots instead. Files that were deleted before any seal,
-frontiers of deleted branches, and checkpoints are not roots.
+Roots are all seals with their trees and files, prepared seals, and assets of releases. Of live frontiers they
+are the current files, and the genesis texts of lanes in the current and the kept older epochs. If only
+partial forks have the tree of a seal, their partial trees are roots instead. Files that were deleted before
+any seal, frontiers of deleted branches, and checkpoints are not roots.
 
 The roots are listed in one snapshot and the trees are read afterwards. This is safe, because only the
 collector deletes objects. Chunks of large files are not listed here; the collector finds them itself.

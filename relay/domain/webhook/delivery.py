@@ -2,11 +2,11 @@
 the id of its event.
 
 A delivery is a row. Its job has the id of the delivery and the number of the attempt. The outcome of an
-attempt and the job of the next one are written together, so that after a crash only the interrupted attempt
-is repeated.
+attempt and the job of the next one are written together. So after a crash only the interrupted attempt is
+repeated.
 
-A slow address does not delay others. The number of concurrent requests is limited for each host, a webhook
-sends one message at a time, and webhooks whose last attempt failed or took long have separate slots.
+A slow address does not delay others. The number of concurrent requests is limited for each host, and a
+webhook sends one message at a time. Webhooks whose last attempt failed or took long have separate slots.
 """
 
 from __future__ import annotations
