@@ -168,7 +168,7 @@ async def _set_archived(caller: Caller, document_id: str, archived: bool) -> Doc
 
 
 async def _work_out(caller: Caller, edit: PlannedEdit, content_size: int) -> ComputedEdit:
-    """Compute the edit in a worker process. `content_size`: bytes of the new content as JSON."""
+    """Compute an edit of a document in a worker process. `content_size`: bytes of the new content as JSON."""
     size = WEIGHT * (content_size + sum(map(len, edit.base)) + sum(map(len, edit.later)))
     return await caller.node.workers.run(caller.payer, size, work_out, edit)
 

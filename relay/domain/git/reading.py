@@ -1,5 +1,5 @@
-"""Answers with the output of `git upload-pack`. Each reader has a git process, up to a limit; the process
-ends when its reader disconnects.
+"""Answers with the output of `git upload-pack`. Each reader has a git process of its own, which ends when the
+reader disconnects. The number of readers is limited.
 
 A pool of threads starts the processes. The input of a process is a file, so that nothing has to feed it. The
 event loop reads its output.

@@ -76,12 +76,12 @@ class PagedLines:
 
     @property
     def earlier(self) -> str | None:
-        """The cursor of the page before. None if this is the first page."""
+        """The cursor of the previous page. None if this is the first page."""
         return Cursor.write(max(self.first - self.PAGE, 1)) if self.first > 1 else None
 
     @property
     def later(self) -> str | None:
-        """The cursor of the page after. None if this is the last page."""
+        """The cursor of the next page. None if this is the last page."""
         return Cursor.write(self.last + 1) if self.last < self.count else None
 
 

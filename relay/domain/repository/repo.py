@@ -395,8 +395,8 @@ async def _find_by_name(tx: Tx, caller: Caller, owner: str, name: str) -> Repo |
 
 
 async def _to_wire_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
-    """Convert a repository to the form that answers have. It includes its parent, unless that is hidden from
-    the caller."""
+    """Convert a repository to the form that answers have. For a fork it includes the parent, unless that is
+    hidden from the caller."""
     parent = await parent_of(tx, caller, row)
     return to_wire(caller, row, role, parent=parent)
 

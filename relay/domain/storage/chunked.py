@@ -91,8 +91,8 @@ async def find_sizes(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[b
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
-    """Whether the repository holds any large file. Most repositories hold none, so the check of each digest
-    can be skipped."""
+    """Whether the repository holds any large file. Most repositories hold none, so that no digest need be
+    looked up among large files."""
     return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 
