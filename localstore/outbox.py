@@ -221,8 +221,8 @@ class Outbox:
         self, id: str, code: str, reason: str, joined: Callable[[Any], Any] = lambda value: value
     ) -> None:
         """Mark an action as refused by the server, so that later actions can be sent. `code` and `reason`:
-        why it was refused. `joined`: called with the action's value, returns the value to store instead. With
-        it the caller adds values that were queued after the action was tried."""
+        why it was refused. `joined`: called with the action's value; returns the value to store instead. The
+        caller uses this to add values that were queued after the action was tried."""
         with self._lock, transaction(self._db):
             row = self._db.execute("SELECT value FROM entry WHERE id = ?", (id,)).fetchone()
             if row is not None:

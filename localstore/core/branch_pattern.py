@@ -28,9 +28,9 @@ def check(pattern: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the whole name. In the code, a token is a star run or a single character of
-    the pattern. Bit n of the number `at` says that the first n tokens can match the part of the name that was
-    read so far."""
+    """Whether the pattern matches the whole name. Bit n of the number `at` is set if the first n tokens of
+    the pattern can match the part of the name that was read so far. A token is a run of stars, or any other
+    single character."""
     tokens = re.findall(r"\*+|[^*]", pattern, re.DOTALL)
     stars = sum(1 << n for n, token in enumerate(tokens) if token[0] == "*")
     wide = sum(1 << n for n, token in enumerate(tokens) if token[:2] == "**")

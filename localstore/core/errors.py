@@ -38,9 +38,8 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_SIGN_IN, EXIT_PENDING, EXIT_INTERRUPTED =
 class SvcError(Exception):
     """Base of all errors. It is raised itself only for an error of the server that has no class of its own.
 
-    `detail` is the sentence for a person. `extra` contains further members of the problem document (RFC 9457)
-    for programs: the current head, the list of conflicting files.
-    """
+    `detail` is the sentence for a person. `extra` has further members of the answer for programs (RFC 9457),
+    such as the current head or the list of conflicting files."""
 
     code: ClassVar[str] = "failed"
     status: ClassVar[int] = 500

@@ -75,8 +75,8 @@ def is_inside(path: str, directory: str) -> bool:
 
 
 def case_key(path: str) -> str:
-    """A key that is equal for two paths which a file system without case or with Unicode normalisation takes
-    for the same path (Unicode D145)."""
+    """A key by which paths are compared. Two paths have the same key if a file system that ignores case, or
+    that normalises Unicode, takes them for the same path (Unicode D145)."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())

@@ -67,8 +67,8 @@ def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
 
 
 def _member(kind: Any, steps: list[str]) -> Any:
-    """The type of a member of `kind`, to which `steps` (names and indices) lead. None if there is no such
-    member."""
+    """The type of a member inside the type `kind`; None if there is no such member. `steps`: the names and
+    indices that lead to the member."""
     for step in steps:
         match _bare(kind):
             case inspect.StructType(fields=fields, array_like=True) if step.isdigit():

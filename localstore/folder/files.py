@@ -140,7 +140,7 @@ class Files:
             os.close(opened)
 
     def being_written(self, path: str) -> bool:
-        """Whether a program has the file open for writing. Returns False if the attribute `leases` is False,
+        """Whether a program has the file open for writing. Always False if the attribute `leases` is False,
         or if the system cannot tell."""
         try:
             with self.unwritten(path):
@@ -337,9 +337,9 @@ class Files:
 
     @contextmanager
     def _parent_again(self, path: str, beside: str, fd: int, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A context with the open descriptor of the parent directory of `path`, and the name of the entry in
-        it. Use this after a call of `_parent` for the path `beside`, which returned `fd`: a second call of
-        `_parent` could close that descriptor. `make`: create missing directories."""
+        """A context with the directory above `path`, as (open descriptor, name of the entry in it). It is
+        used while `fd` is needed, a descriptor that `_parent` returned for the path `beside`. A second call
+        of `_parent` could close `fd`. `make`: create missing directories."""
         folder, _, name = path.rpartition("/")
         if folder == beside.rpartition("/")[0]:
             yield fd, name

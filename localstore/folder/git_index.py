@@ -98,9 +98,9 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def _parse(data: bytes) -> tuple[list[bytes], tuple[str, bytes] | None]:
-    """Parses an index. Returns (names, split). The name of an entry that is not a regular file is b"".
-    `split` is None for a whole index. For a split index it is (hex id of the base file, bitmap of the
-    base's entries that are deleted)."""
+    """Parses git's index. Returns (names, split). An entry that is not a regular file has the name b"".
+    `split`: None for an index in one file; for an index in two files it is (hex id of the base file, bitmap
+    of the deleted entries of the base)."""
     version = int.from_bytes(data[4:8])
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnreadable("it has no version that svc reads")

@@ -65,11 +65,11 @@ def hold_lock(
     lock: Path, command: str = "", seconds: float = 0.0, *, may_be_nameless: bool = False
 ) -> Iterator[None]:
     """A context that holds the lock, after waiting for at most `seconds`. Meanwhile the lock file names this
-    process and `command`. `may_be_nameless`: hold the lock even if the file cannot name the process,
-    because the disk is full.
+    process and `command`. `may_be_nameless`: hold the lock even if the file cannot name the process, because
+    the disk is full.
 
-    Raises AlreadyLocked. With `seconds` 0 it is also raised if another process is just checking whether the
-    lock is held."""
+    Raises AlreadyLocked. If `seconds` is 0, this can also happen because another process is just checking
+    whether the lock is held."""
     fd = _open_locked(lock, seconds)
     try:
         with _sign_lock(fd, command, may_be_nameless):

@@ -113,10 +113,12 @@ class _Walker:
         return self._changes
 
     def _folder(self, fd: int, prefix: str, above: Scope | None, ruled: bytes, whole: bool) -> bool:
-        """Walk one open directory. Returns False if this is not possible.
+        """Walk one open directory. Returns False if it is left out, because it is unreadable or a nested
+        repository.
 
         `prefix`: its path with a trailing slash, "" for the root. `ruled`: digest of the ignore rules of the
-        folders above. `whole`: walk everything below; otherwise only the folders of the partial walk."""
+        folders above. `whole`: walk everything below; otherwise only the folders that this scan has to
+        visit."""
         try:
             with os.scandir(fd) as entries:
                 listed = list(entries)

@@ -122,8 +122,8 @@ def has_stat(cached: Stat, info: os.stat_result) -> bool:
 
 
 def is_trusted(cached: Stat) -> bool:
-    """Whether a file with the same stat certainly has the same content. This is so if the file's last change
-    was long enough before it was hashed."""
+    """Whether an equal stat proves that a file still has the hashed content. It does if the file had not
+    changed for long enough when it was hashed."""
     newest = max(cached.mtime, cached.ctime)
     if newest + RACY_COARSE < cached.checked:
         return True

@@ -42,9 +42,9 @@ class FileWrite(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A completed write. `temp`: path of the temporary file. `displaced`: the regular file that was at `path`
-    before and is at `temp` now, None if there was none. `not_a_file`: whether something else than a file
-    was there."""
+    """A completed write. `temp`: path of the temporary file. `displaced`: the regular file that the write has
+    replaced, which is at `temp` now; None if there was none. `not_a_file`: whether something that is not a
+    file was at `path`."""
 
     path: str
     new: bytes | None

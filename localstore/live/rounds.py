@@ -243,8 +243,8 @@ class Rounds:
         copy.files.forget()
 
     def _is_read(self, path: str) -> bool:
-        """Whether a program may have read the file at this path, or the file that was replaced by it just
-        now."""
+        """Whether a program may have read the file at this path, or the file that svc has just replaced
+        there."""
         return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
@@ -264,16 +264,16 @@ class Rounds:
         return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _follow_moved(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
-        """The saved paths, and the files into which edits of other paths were moved. Before that, each save
-        at the old path of a file that others renamed is moved into the renamed file."""
+        """Move each save at the old path of a file that others renamed into the renamed file. Returns the
+        saved `paths`, and the files into which edits were moved."""
         for path in self.followed.removed.keys() & paths:
             follow_save(copy, path)
         return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
 
     def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
-        """The paths of the files into which edits were moved since the last call. Such an edit was made at
-        the old path of a renamed file, or to an earlier version of the file. If the file is not written
-        yet, or if the edit must wait, the next `bring` handles it."""
+        """The paths of files that got an edit from elsewhere since the last call: one that was saved at the
+        old path of a renamed file, or made to an earlier version of the file. Files that do not show their
+        edit yet, and edits that must wait, are left for the next `bring`."""
         edited, self.followed.edited = sorted(self.followed.edited), set()
         for path in edited:
             entry = copy.entries.get(path)

@@ -63,9 +63,10 @@ class Saves:
         return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove the saves that count now, and return (at most `most` paths, folders below which anything may
-        have changed). A file that has just become empty (`is_empty`) waits once. A removal of many files
-        is returned as a whole when it is complete, together with the folders that changed meanwhile."""
+        """Remove the saves that count by now, and return (paths of files, folders below which anything may
+        have changed). A file that has just become empty (`is_empty`) waits once. At most `most` paths are
+        returned, except when many files were removed: these removals wait until no more follow, and are then
+        returned together. Changed folders wait with them."""
         burst = len(self._gone) >= BURST
         waits = burst and now < self._burst_over()
         taken: list[str] = []

@@ -88,8 +88,8 @@ class Buffers:
         self.kept: list[KeptLines] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """Begin to observe this working copy, which then reports each edit that it captures and each file
-        that it writes."""
+        """Observe this working copy from now on. It then reports each edit that it captures and each file
+        that it writes, and counts as synced live."""
 
         def note_placed(path: str, before: bytes | None, new: bytes) -> None:
             self._note_placed(copy, path, before, new)
@@ -256,8 +256,8 @@ def _texts(copy: WorkingCopy, versions: Iterable[TextVersion]) -> dict[bytes, by
 
 
 def _cost(old: bytes, new: bytes) -> int:
-    """How many bytes of words the change from `old` to `new` deletes and inserts. Words count as a whole,
-    because two words that share some letters need not be related."""
+    """How many bytes the change from `old` to `new` deletes and inserts. A word that is changed in part
+    counts as a whole, because two words that share some letters need not be related."""
     cost = reached = 0
     for offset, deleted, inserted in edits(old, new):
         start, end = offset, offset + deleted

@@ -193,7 +193,7 @@ class Database:
 
     def _delete(self, table: str, rows: list[tuple[str]]) -> None:
         """Delete the rows of a table whose paths are in `rows`. An empty table is skipped, because most of
-        these are empty."""
+        the tables are empty."""
         if self._sql.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():  # noqa: S608 - fixed names
             self._sql.executemany(f"DELETE FROM {table} WHERE path=?", rows)  # noqa: S608
 

@@ -15,8 +15,8 @@ AT_ONCE = 500  # values of one statement
 def select_in(
     sql: sqlite3.Connection, select: str, values: Iterable[str | bytes]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows that the query `select` returns for the `values`. `select` ends with the name of a column,
-    which must have one of the values in each row."""
+    """The rows in which a column has one of the `values`. `select`: the query, which ends with the name of
+    that column."""
     rest = iter(values)
     while lot := list(islice(rest, AT_ONCE)):
         yield from sql.execute(f"{select} IN ({','.join('?' * len(lot))})", lot)

@@ -1,5 +1,6 @@
-"""The file `.svc/state.json`, which has the last seal's tree. It is recognised by its digest. After a new
-seal, only the parts that the seal changed are computed again."""
+"""The file `.svc/state.json`, which has the last seal's tree. The record stores the digest of the file, so
+that a change by somebody else is noticed. After a new seal, only the parts that the seal changed are computed
+again."""
 
 from __future__ import annotations
 
@@ -45,8 +46,9 @@ class StateFile:
         self.write(state)
 
     def prepare(self, changes: Mapping[str, SealedFile | None] | None) -> Parts:
-        """The bytes of the file after a new seal, in parts. Their digest is recorded in the caller's
-        transaction. `changes`: what the seal changed, None if unknown."""
+        """The new bytes of the file after a seal, in parts. Their digest is recorded in the caller's
+        transaction. `changes`: what the seal changed; None if this is unknown, so that all bytes are made
+        anew."""
         state = None if changes is None else self._replace_changed(changes)
         if state is None:
             whole = SealedState(last_seal=self._db.text("last"), tree=self._db.sealed_digests())

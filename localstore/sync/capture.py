@@ -30,12 +30,12 @@ LOT = 256  # paths whose texts are read together
 
 def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at `paths` as pending updates. Paths without a text edit are skipped. `scan`: a
-    scan that was just made; for files whose bytes the object store still caches, its digests are used, so
-    that they are not read again.
+    scan that was just made. Its digests are used for files whose bytes are still cached, so that these files
+    are not read again.
 
-    Returns the paths whose edit cannot be captured. Such an edit has too many parts for one update, and the
-    file is then sent as a new version. Or the lane has changed and the texts cannot be merged, and `settle`
-    then records the conflict."""
+    Returns the paths whose edit cannot be captured, for one of two reasons. If the edit has too many parts
+    for one update, the file is sent as a new version. If the lane has changed and the texts cannot be merged,
+    `settle` records the conflict."""
     in_flight = copy.db.flight_kinds()
     uncaptured = set()
     batch = _Batch(copy)
@@ -53,8 +53,8 @@ def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -
 
 
 def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
-    """Yields the `paths`. Before each group of LOT paths, the texts with which their lanes began are loaded
-    in one read."""
+    """Yields the `paths`. For each LOT paths, it first loads the texts with which their lanes began, in one
+    read."""
     for start in range(0, len(paths), LOT):
         lot = paths[start : start + LOT]
         entries = (copy.entries.get(path) for path in lot)

@@ -254,8 +254,8 @@ class SizeCaps:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """The size that each file which is not text will have on the branch after this push, by path. In a
-        save, the result has only paths that differ from the branch."""
+        """The size on the branch after this push, by path, of each file that is not text. For a save, the
+        result has only paths that differ from the branch."""
         if self._only is not None:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()

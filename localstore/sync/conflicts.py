@@ -76,8 +76,8 @@ def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: by
 
 
 def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
-    """Drop the recorded conflicts of a path whose conflict copies do not exist. `but`: digest of a local
-    version whose conflict stays, because its copy is about to be made."""
+    """Drop those recorded conflicts of a path whose conflict copies are not on the disk. `but`: digest of a
+    local version whose conflict stays, because its copy is about to be made."""
     for recorded in copy.db.conflicts.of(path):
         if recorded.mine != but and not copy.exists(recorded.kept_as):
             copy.db.conflicts.remove(recorded.kept_as)

@@ -56,8 +56,8 @@ SCRATCH = "rehearsal-"
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
     """A context with a working copy whose changes affect neither the folder nor the record nor the relay. If
-    the run finds that the branch has moved back to an older state, this is noted in `copy` too, so that
-    the user is told."""
+    the run finds that the branch has moved back to an older state, the real working copy `copy` notes this
+    too, so that the user is told."""
     for folder in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(folder, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as dry_copy:

@@ -14,8 +14,8 @@ CACHE_BYTES = 32 * MIB  # of their texts
 
 
 class _CachedLane(msgspec.Struct, frozen=True):
-    """A lane in the cache. `version`: the value of `_version` for the path's entry when the lane was cached.
-    If the value is different now, the cached lane is out of date. `size`: bytes of the lane's text."""
+    """A lane in the cache. `version`: what `_version` returned for the path's entry when the lane was cached.
+    If it returns something else now, the cached lane is out of date. `size`: bytes of the lane's text."""
 
     lane: Lane | FirstEdit
     version: tuple[object, ...]

@@ -20,8 +20,8 @@ class Followed(msgspec.Struct):
 
     - `moved`: (old path, new path) of files whose edit was moved to the new path.
     - `back`: (old path, new path) of files that are restored at the old path, because the edit does not fit.
-    - `edited`: paths into which an edit was moved that is not sent yet.
-    - `later`: old path → monotonic time until which to wait for the new path.
+    - `edited`: paths of files that got a moved edit which is not sent yet.
+    - `later`: old path → time (monotonic) until which to wait for the new path.
     - `removed`: old path → text that the branch removed recently."""
 
     moved: list[tuple[str, str]] = msgspec.field(default_factory=list)

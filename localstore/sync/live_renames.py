@@ -77,8 +77,8 @@ def _can_follow(copy: WorkingCopy, path: str) -> bool:
 def _came_there(
     copy: WorkingCopy, gone_files: Mapping[str, TreeEntry], rows: Mapping[str, FrontierRow]
 ) -> dict[str, TreeEntry]:
-    """The files that others created on the branch since the last seal, by path. If a file was created with
-    the bytes of one of `gone_files`, it is returned with those bytes, even if it was edited afterwards."""
+    """The files that others created on the branch since the last seal, by path. A file that was created with
+    the bytes of one of `gone_files` counts as it was created, even if it was edited afterwards."""
     sealed, names = copy.db.read_sealed(), {file.digest for file in gone_files.values()}
     came = {}
     for path, row in rows.items():
@@ -217,8 +217,8 @@ def _is_sent(copy: WorkingCopy, path: str) -> bool:
 
 
 def _find_new_path(copy: WorkingCopy, entry: PathRecord) -> str | None:
-    """The path in this folder to which the missing file was renamed, None if it was not renamed. Paths with
-    edits of others are chosen only if no other path fits."""
+    """The path in this folder to which the missing file was renamed, None if it was not renamed. Files that
+    only this folder has edited are looked at first."""
     assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
     gone_files = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
     sealed, rows = copy.db.read_sealed(), copy.db.rows()

@@ -22,8 +22,9 @@ from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
-    """Whether the relay's answer to a request for new rows shows a state that is older than one it had
-    confirmed before."""
+    """Whether the relay's branch moved back to an older state. `answer`: the relay's answer to a request for
+    new rows. The branch moved back if the answer lacks updates, or the relay lacks a seal, that it had
+    confirmed."""
     if not copy.replica or answer.branch_id != copy.branch_id:
         return False
     if answer.seq < copy.db.number("since"):
@@ -96,8 +97,8 @@ class Before:
         return None
 
     def rebase(self, rows: Iterable[FrontierRow]) -> None:
-        """Record for each path the text from which the folder's file was edited, if this is known and newer
-        than the text of the last seal. `rows`: the whole frontier."""
+        """Record from which version each text in the folder was edited, if that is known and newer than the
+        last seal's version. `rows`: the whole frontier."""
         copy = self._copy
         for row in rows:
             sealed = self._sealed.get(row.path)

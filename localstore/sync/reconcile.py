@@ -159,7 +159,8 @@ def _remotes(copy: WorkingCopy, rows: list[FrontierRow], local: Here) -> Iterato
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[FrontierRow]) -> list[FrontierRow]:
-    """Record, in one transaction, the new epochs of lanes whose text is unchanged. Returns the other rows."""
+    """Record the new epochs of lanes whose text stayed the same, in one transaction. Returns all other
+    rows."""
     others: list[FrontierRow] = []
     moved: list[PathRecord] = []
     if not rows or not copy.entries:
@@ -181,8 +182,8 @@ def follow_epochs(copy: WorkingCopy, rows: list[FrontierRow]) -> list[FrontierRo
 
 
 def _same_text(entry: PathRecord, row: FrontierRow) -> bool:
-    """Whether entry and row differ only in the epoch: the text is the same, and there are neither pending nor
-    live edits."""
+    """Whether entry and row have the same text and differ only in the epoch. With pending edits here, or live
+    edits on the branch, the result is False."""
     return (
         entry.gen == row.gen
         and entry.kind == row.kind == "text"
@@ -344,9 +345,8 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
 
 
 def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash: ConflictingTexts) -> bool:
-    """Record a conflict and move the local text to a conflict copy. Returns whether the branch's version must
-    be written to the path. If the branch deleted the file or made it binary, the pending edits are
-    dropped."""
+    """Record a conflict, keep the local text in a conflict copy, and take the branch's version. Returns
+    whether that version must be written to the path now."""
     path = entry.path
     if not entry.settled:  # write the lane first: a captured edit may be in no file
         settle(copy, [path])

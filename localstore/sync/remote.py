@@ -52,9 +52,9 @@ class Connected(msgspec.Struct, frozen=True):
 def connect(copy: WorkingCopy) -> Connected:
     """Read what is new on the branch from the relay, and store it in the record.
 
-    If the record is older than the relay's state of this replica, or if the branch moved back, the record is
-    begun again under a new replica id, and the files are recognised by the branch's seals. Raises
-    Unauthorized without a device key, BranchReplaced if another branch has the branch's name now."""
+    The record is begun again under a new replica id in two cases: it is older than the relay's state of this
+    replica, or the branch moved back. Then the branch's seals show from which versions the files were edited.
+    Raises Unauthorized without a device key, BranchReplaced if another branch has the branch's name now."""
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
     if copy.db.text("device_key_id") not in (None, copy.key.id):

@@ -104,9 +104,9 @@ def _tree_entry(row: FrontierRow) -> TreeEntry:
 
 
 def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, FrontierRow], search: Search) -> Ways:
-    """The files that one side moved, as old path → new path. `search`: the search for moves on this side;
-    `rows`: the rows of the frontier, by path. If a text is not available, only moves with equal bytes are
-    found."""
+    """Finds the files that one side moved, as old path → new path. `search`: the search for moves on this
+    side; `rows`: the rows of the frontier, by path. If one of the texts is not available, only moves of files
+    with equal bytes are found."""
     digests = search.digests()
     texts: dict[bytes, bytes] = {}
     for path in search.came if digests else ():
@@ -176,12 +176,12 @@ def written(copy: WorkingCopy, path: str, content: bytes, base: bytes) -> bool:
 
 
 def _move_edit(copy: WorkingCopy, old: str, row: FrontierRow, base: TreeEntry) -> None:
-    """Rename the edited file `old` as the branch renamed it; `row` is the renamed file on the branch. The
-    text from which the edit was made (`base`) is then recorded as an older version of the branch's file, so
-    that the edit is merged into the branch's version.
+    """Rename the edited file `old` to the path of `row`, to which the branch has renamed it. Then record the
+    text from which the edit was made (`base`) as an older version of the branch's file, so that the edit is
+    merged into the branch's version.
 
-    The file is renamed before anything is recorded. If the process ends in between, the file counts as new at
-    a path that the branch has, and nothing is lost."""
+    In this order, nothing is lost if the process ends in between: the file then counts as a new one at a path
+    that the branch has."""
     remote = next(iter(read_remote(copy, [row])), None)
     if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
         return

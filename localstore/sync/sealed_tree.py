@@ -50,8 +50,8 @@ def _update_tree(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
 
 
 def _rebuild_tree(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
-    """The tree with the changes, computed anew from all files of the last seal. `opaque`: entries that are
-    known only as digests."""
+    """The last seal's tree with the changes, built anew from all files of that seal. `opaque`: entries that
+    are known only as digests."""
     files = copy.db.read_sealed()
     for path, file in changes.items():
         if file is None:

@@ -66,10 +66,10 @@ def is_interrupted(copy: WorkingCopy) -> bool:
 
 
 def write_hidden_edits(copy: WorkingCopy) -> list[str]:
-    """Write the edits that exist only in the record to their files, and return the paths. Such an edit comes
-    from a save during a write by svc: it was merged with the written text, but if svc was interrupted, no
-    file contains it. It must be written before it can be dropped or replaced. Texts that are not available
-    now are left for later."""
+    """Write edits that only the record contains to their files, and return the paths. Such an edit is a save
+    that was made while svc wrote the file: svc merged it with the written text, and was interrupted before
+    the result was in the file. It must be in a file before it can be dropped or replaced. If a text that is
+    needed is not available now, its file is left for later."""
     hidden = [path for path in copy.db.find_unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):

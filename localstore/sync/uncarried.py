@@ -57,8 +57,8 @@ class Uncarried:
 
     @cached_property
     def _new_digests(self) -> set[bytes]:
-        """Digests of the files that are new here and can be sent. If a missing file has one of these digests,
-        it was renamed to that new file, and not to an entry that was left out."""
+        """Digests of the new files here that can be sent. If a missing file has one of these digests, it was
+        renamed to that new file. Then nothing that cannot be sent has replaced it."""
         entries, unsent = self._copy.entries, set(self._unsent.values())
         return {
             file.digest
@@ -67,8 +67,8 @@ class Uncarried:
         }
 
     def _only_unsent(self, folder: str) -> bool:
-        """Whether the folder contains no file that can be sent. If so, a file of the branch that has the
-        folder's name can stay on the branch."""
+        """Whether the folder contains no file that can be sent. If so, the branch can keep a file that has
+        the folder's name."""
         unsent = {*self._below.values(), *self._unsent.values()}
         below = (path for path in self._scan.files if path.startswith(f"{folder}/"))
         return all(path in unsent for path in below)
@@ -93,8 +93,8 @@ class Uncarried:
 
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
-        """The files that cannot be sent because of their names, by size in bytes. No repository accepts their
-        own name, or the name of a folder above them."""
+        """The files that cannot be sent because no repository accepts their name, or the name of a folder
+        above them. Returns their paths by size in bytes."""
         by_size: dict[int, list[str]] = {}
         roots = [hidden for hidden in sorted(self._scan.hidden) if fault_of(hidden.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):

@@ -25,9 +25,9 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
     """Verify the seal `seal_id` and return its payload. Raises ServerMisbehaved if id, signature, key or
     repository do not match.
 
-    `named`: a seal that was already verified names this seal as a parent. Then the seal may be of another
-    repository, such as the one that was forked. Without `named`, only the relay says that a seal of another
-    repository (`origin`) belongs to this one; `head` checks more."""
+    `named`: a seal that was already verified names this seal as a parent. Then it may be of any repository,
+    such as the one that was forked. Otherwise it must be of this repository, or of the one that the relay
+    gives as its `origin`. Nothing here proves this origin; `head` checks more."""
     if received.id != seal_id:
         raise ServerMisbehaved(f"asked for seal {seal_id[:12]}, got {terminal_safe(received.id[:12])}")
     try:
@@ -49,8 +49,8 @@ def seal(received: Seal, seal_id: str, repo_id: str, named: bool = False) -> sea
 
 def head(transport: Transport, seal_id: str, last: str | None, repo_id: str) -> seals.SealPayload:
     """Verify the head of a branch and return its payload. Raises ServerMisbehaved. A head that was sealed in
-    another repository must share history with `last`, a seal that the folder has verified. If `last` is
-    None, only the relay says that the head belongs to this repository."""
+    another repository must share history with `last`, a seal that the folder has verified. If `last` is None,
+    this is not checked: the relay is trusted that the head belongs to this repository."""
     payload = seal(transport.seal(seal_id), seal_id, repo_id)
     if (
         payload.repo_id != repo_id

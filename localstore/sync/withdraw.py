@@ -72,9 +72,9 @@ def drop_undone(copy: WorkingCopy) -> None:
 
 
 def drop_refused(copy: WorkingCopy, earlier: Collection[int]) -> None:
-    """Drop the updates in flight, except those with the numbers `earlier`. The relay does not have these
-    updates: it refused their whole request, or they were not sent. Their changes stay on the disk, as
-    edits."""
+    """Drop the updates in flight that the relay does not have, because it refused their whole request, or
+    because they were not sent. `earlier`: numbers of the updates that stay in flight. The changes of the
+    dropped ones stay on the disk, as edits."""
     flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
     leaving = [update for update in flights if update.n not in earlier]
     settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])

@@ -365,8 +365,9 @@ class WorkingCopy:
         self._replace_records(records)
 
     def fall_back_to_last_seal(self) -> None:
-        """Forget the branch, because it was deleted, and every entry that is not in the last seal. Afterwards
-        each difference between the disk and that seal counts as an edit."""
+        """Return to the last seal after the branch was deleted: forget the branch, and the entries of paths
+        that the seal does not have. Afterwards each difference between the disk and that seal counts as an
+        edit."""
         sealed = self.db.read_sealed()
         self._replace_records(
             [known_by_bytes(path, *sealed[path]) for path in self.entries if path in sealed]

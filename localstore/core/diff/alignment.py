@@ -108,7 +108,7 @@ def _single(sequence: Sequence[int], start: int, end: int) -> dict[int, int]:
 
 def _repeated_alike(old: Sequence[int], new: Sequence[int], hunk: Hunk) -> list[tuple[int, int]]:
     """Pairs (index in old, index in new) of the elements that occur equally often on both sides of the hunk.
-    The first occurrence is paired with the first, the second with the second, and so on."""
+    The n-th occurrence in `old` is paired with the n-th one in `new`."""
     places_old = _places(old, hunk.old_start, hunk.old_end)
     places_new = _places(new, hunk.new_start, hunk.new_end)
     alike = ((a, places_new.get(element, [])) for element, a in places_old.items())

@@ -124,9 +124,10 @@ def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
 
 
 def _narrow(old: bytes, new: bytes, span: Span, moved: Span, edits: Sequence[Edit]) -> Span:
-    """The position in `new` of the text that `span` has in `old`. `moved`: the span moved through `edits`.
-    The result is `moved`, unless one edit replaced the span together with text around it. Then it is the line
-    of `moved` that is most similar to the old text, or an empty span if no line is similar."""
+    """Where the text at `span` of `old` is in `new`. `edits`: the edits from `old` to `new`; `moved`: the
+    place to which they move the span. This place is the result, unless one edit replaced more than the span.
+    Then the result is the line in `moved` that is most similar to the old text, or an empty span if none is
+    similar."""
     whole = next(
         (edit for edit in edits if edit.offset <= span.start and edit.offset + edit.deleted >= span.end), None
     )

@@ -1,9 +1,9 @@
 """Finds the changed lines of two texts exactly as git does.
 
-`alignment.hunks` finds a shortest difference. git's library xdiff ignores lines that occur too often,
-searches from both ends (Myers 1986) and stops looking for the shortest script when it gets long. So git pairs
-other lines in some texts, and a merge can be clean for git and a conflict otherwise. The constants are
-git's."""
+`alignment.hunks` finds a shortest difference, but git's library xdiff does not always. It leaves out lines
+that occur too often, searches from both ends (Myers 1986), and stops looking for the shortest script when it
+gets long. So it finds other changes in some texts, and a merge can be clean for git and a conflict otherwise.
+The constants are git's."""
 
 from __future__ import annotations
 
@@ -146,7 +146,8 @@ def _is_left_out(matches: bytearray, at: int, start: int, end: int) -> bool:
 
 
 class _Search:
-    """Finds the changed lines of two sequences: `run` sets their flags in `old_changed` and `new_changed`."""
+    """Finds the changed lines of two sequences. `run` sets a flag for each changed line in `old_changed` and
+    `new_changed`."""
 
     def __init__(self, old: list[int], new: list[int], effort: _Effort) -> None:
         self.old, self.new, self.effort = old, new, effort
@@ -270,8 +271,9 @@ class _Walk:
         return low, high
 
     def interesting(self, cost: int) -> tuple[int, int, bool, bool] | None:
-        """A good point at which to split the box, in the form of `_find_split`: few edits lead to it, and
-        SNAKE equal lines adjoin it. None if there is no such point. `cost`: how many edits the paths have."""
+        """A good point at which to split the box, in the form of the result of `_find_split`; None if there
+        is none. A point is good if a path has come far to it with few edits, and SNAKE equal lines adjoin it.
+        `cost`: how many edits the paths have."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
         best, point = INTERESTING * cost, None
@@ -313,8 +315,8 @@ class _Walk:
 
 
 def _collect_hunks(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
-    """The changed runs that the flags (1: changed) of both sides describe. The unchanged lines of the two
-    sides are paired in order."""
+    """The changed runs of two texts, from a flag for each line (1 if it is changed). The unchanged lines of
+    both texts are paired in order."""
     hunks = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):

@@ -1,9 +1,8 @@
 """Finds the changed lines of two texts as `git merge` does, which differs from `git diff`.
 
 `git merge` compares by histogram: it splits the texts at the longest common run that contains the rarest
-line, and repeats this on both sides of the run. If every common line is frequent, it searches like
-`git_alignment`. The constants are git's.
-"""
+line, and repeats this on both sides of the run. If all common lines occur often, it compares like
+`git_alignment`. The constants are git's."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class _StepBudget:
 
 class _Found(NamedTuple):
     """The result of `_best_run`. `run`: the best common run of lines, None if there is none. `rare`: False if
-    the region has common lines, but all of them occur too often to split the region there."""
+    the texts have common lines, but all of these occur too often to split the texts there."""
 
     run: _Region | None
     rare: bool
@@ -64,12 +63,12 @@ def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
 
 
 def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
-    """The only changed run of the texts: the lines between the equal lines at the start and at the end.
-    Returns it only if `histogram_hunks` would certainly find the same run, else None. This is a shortcut,
-    as most edits change a single run.
+    """The changed run of two texts that differ at one place, found by a shortcut, as in most edits. It is
+    what is left between the equal lines at the start and at the end. Returns None if `histogram_hunks` might
+    find another result.
 
-    It is certain if three things hold: no new line occurs in the old text, the equal lines fit only at these
-    ends, and each end has a line that occurs once in the old text."""
+    Both find the same if three things hold: no new line occurs in the old text, the equal lines fit only at
+    these ends, and each end has a line that occurs once in the old text."""
     start = _equal(old, new)
     end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
     came = new[start : len(new) - end]
@@ -121,8 +120,9 @@ def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list
 
 
 def _best_run(old: Sequence[int], new: Sequence[int], box: _Region, effort: _StepBudget) -> _Found:
-    """A run of lines that is common to both sides of the region `box`, at which the region can be split. As
-    in git's find_lcs, long runs are preferred, and runs with a line that is rare in the old text."""
+    """The best run of lines at which to split the region `box`. The run must occur on both sides of the
+    region. As in git's find_lcs, long runs are preferred, and runs with a line that is rare in the old
+    text."""
     i1, i2, j1, j2 = box
     effort.spend(i2 - i1 + j2 - j1)
     places: dict[int, list[int]] = {}

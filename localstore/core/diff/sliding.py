@@ -31,9 +31,9 @@ class _Score(NamedTuple):
 
 
 class _Groups:
-    """A cursor over the groups of changed lines of one side. There is a group, usually empty, before each
-    unchanged line and after the last one. So the n-th group of one side corresponds to the n-th group of
-    the other."""
+    """A cursor over the groups of changed lines of one side. There is one group before each unchanged line
+    and one after the last; most groups are empty. Both sides have the same unchanged lines, so the n-th group
+    of one side corresponds to the n-th group of the other."""
 
     def __init__(self, lines: Sequence[object], changed: bytearray) -> None:
         self.lines, self.changed = lines, changed
@@ -169,8 +169,8 @@ def _best_end(texts: Sequence[bytes], group: _Groups, highest: int) -> int:
 
 
 def _split_score(texts: Sequence[bytes], at: int) -> _Score:
-    """The cost of a group that begins or ends before line `at`, judged by the indentation of the lines
-    `texts`; lower is better."""
+    """How well a group of changed lines may begin or end before line `at`, judged by the indentation of the
+    lines `texts`. A lower result is better."""
     own = _indent(texts[at]) if at < len(texts) else None
     blanks_above, indent_above = _neighbour(texts, range(at - 1, -1, -1))
     blanks_below, indent_below = _neighbour(texts, range(at + 1, len(texts)))

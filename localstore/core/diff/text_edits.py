@@ -1,8 +1,8 @@
 """The change from one text to another as few small edits at UTF-8 offsets, in bounded time (docs/design/003).
 
-Common ends are trimmed, lines (or tokens of long lines) are aligned, and a changed run of which at least half
-stays equal is refined to characters. Runs of fewer than `SHORT_RUN` equal characters between two changes are
-replaced with them, because scattered edits merge badly."""
+Equal text at both ends is left out. The rest is compared by lines, or by tokens if lines are long. A changed
+run of which at least half stays equal is then compared by characters. Fewer than `SHORT_RUN` equal characters
+between two changes are replaced with them, because scattered edits merge badly."""
 
 from __future__ import annotations
 

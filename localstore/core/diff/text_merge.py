@@ -2,11 +2,14 @@
 
 The rules (docs/design/011):
 
-1. Line endings are merged separately from the text. 2. A line that one side changed is taken; the same change
-of both sides is taken once. 3. Changes that overlap or touch are merged by words (`word_merge`). 4. Lines
-that both sides added at one place are taken if they continue one list (`list_merge`). 5. Everything else is a
-conflict. If there is a conflict, `merge` returns theirs unchanged, while `mark_conflicts` returns the merged
-text with the conflicts between markers."""
+- Line endings are merged separately from the text.
+- A line that one side changed is taken; the same change of both sides is taken once.
+- Changes that overlap or touch are merged by words (`word_merge`).
+- Lines that both sides added at one place are taken if they continue one list (`list_merge`).
+- Everything else is a conflict.
+
+If there is a conflict, `merge` returns theirs unchanged, while `mark_conflicts` returns the merged text with
+the conflicts between markers."""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ MARKER = rb"^(?:%b|%b)" % (re.escape(OPENING), re.escape(CLOSING))
 
 
 class TextConflict(NamedTuple):
-    """The place of a conflict as ranges of lines [start, end) in each of the three texts, counted from 0; an
-    empty range is a position between lines. `theirs` and `mine` contain the lines that differ, `base` all
-    lines that either side changed there."""
+    """The place of a conflict: a range of lines [start, end) in each of the three texts, counted from 0. An
+    empty range is a position between lines. `theirs` and `mine` are the lines that differ. `base` is all
+    lines that one of the sides changed there."""
 
     base: tuple[int, int]
     theirs: tuple[int, int]

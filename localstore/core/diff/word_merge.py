@@ -54,7 +54,7 @@ def both_changed(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
 
 def tokens(text: str) -> list[str]:
     """The text split into tokens: line breaks (each with the indentation after it), words, numbers, spaces
-    and single marks. Joined, they are the text."""
+    and single punctuation marks. Joined, the tokens are the text again."""
     return _pattern().findall(text)
 
 

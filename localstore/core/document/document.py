@@ -37,8 +37,8 @@ _NOTHING_SEEN = b"\0"
 
 
 class YjsDocument:
-    """A document that several replicas edit. `writer`: the client id (32 bits) of what is written through
-    this object."""
+    """A document that several replicas edit. `writer`: the client id (32 bits) under which this object
+    writes."""
 
     __slots__ = ("_document", "_root")
 

@@ -46,10 +46,10 @@ class ComputedEdit(NamedTuple):
 
 
 def plan(content: Any, stored: Sequence[StoredUpdate], base: int, number: int) -> PlannedEdit:
-    """The edit that changes version `base` to `content` (a result of `content.check_content`) and becomes
-    update `number`. `stored`: the stored updates of the document. At every DOCUMENT_UPDATES-th update, all
-    but the last DOCUMENT_UPDATES updates are joined into one. Raises Invalid for a version that does not
-    exist, DocumentBaseGone for a version that was joined with others."""
+    """The edit that changes version `base` to `content` and becomes update `number`. `content`: a result of
+    `content.check_content`; `stored`: the stored updates of the document. If `number` is a multiple of
+    DOCUMENT_UPDATES, all but the last DOCUMENT_UPDATES updates are joined into one. Raises Invalid for a
+    version that does not exist, DocumentBaseGone for a version that was joined with others."""
     if base >= number:
         raise Invalid(f"the document has no version {base}; its newest is {number - 1}", pointer="/base")
     if stored and base < stored[0].number:

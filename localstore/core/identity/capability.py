@@ -4,10 +4,10 @@ The first block of a token is `user(hex); sid(hex); [cnf(hex);] caps({...}); che
 with the Ed25519 key that the token is bound to in `cnf`. The holder may append blocks offline that narrow the
 token.
 
-Blocks contain Datalog. A stranger's Datalog can run for minutes and cannot be stopped. So `Guard` first
-checks that all statements of appended blocks have one of two harmless shapes (`_CHECK`), and evaluates
-nothing before. A token has many encodings, so it is revoked by its revocation ids and not by a digest of its
-bytes."""
+Blocks contain rules in the language Datalog. A stranger's rules can run for minutes and cannot be stopped. So
+`Guard` first checks that all statements of appended blocks have one of two harmless shapes (`_CHECK`). Before
+that it evaluates nothing. A token has many encodings, so it is revoked by its revocation ids and not by a
+digest of its bytes."""
 
 from __future__ import annotations
 
@@ -70,8 +70,9 @@ class Capability:
     """The content of a token. `expires`: when the token ends, which is the earliest time that one of its
     blocks sets.
 
-    `bound_key`: the Ed25519 key that must sign mutations; None for an unbound token. `revocation_ids`: one id
-    of 64 bytes for each block, the first block first. The token is revoked if one of its ids is revoked."""
+    `bound_key`: the Ed25519 key that must sign requests which change something; None for an unbound token.
+    `revocation_ids`: one id of 64 bytes for each block, the first block first. The token is revoked if one of
+    its ids is revoked."""
 
     user: bytes
     session: bytes
@@ -301,8 +302,8 @@ def _inspect(biscuit: Biscuit) -> Token:
 
 
 def _ends_of(source: str) -> list[str]:
-    """The end times that an appended block sets. `source`: the block as Datalog. Raises Unauthorized if it
-    contains anything except harmless checks."""
+    """The end times that one block of a token sets, which a holder has added. `source`: the block as Datalog,
+    the language of its rules. Raises Unauthorized if it contains anything except harmless checks."""
     statements = source.removesuffix(";\n").split(";\n") if source else []
     if len(statements) > TOKEN_STATEMENTS_MAX:
         raise _refusal(f"a block has more than {TOKEN_STATEMENTS_MAX} statements")
@@ -318,8 +319,8 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guard(work: Callable[[], _T]) -> _T:
-    """Calls `work`, which uses the library, and returns its result. Raises Unauthorized for a panic of the
-    library, which is a BaseException."""
+    """Calls `work`, which uses the library for tokens, and returns its result. A panic of the library, which
+    is a BaseException, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:

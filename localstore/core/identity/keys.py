@@ -87,7 +87,7 @@ def seal_to(x25519_public: bytes, plaintext: bytes) -> bytes:
 
 class DeviceKey(msgspec.Struct, frozen=True):
     """The Ed25519 key of one machine. `seed`: the whole secret, 32 bytes, never printed. Calls libsodium
-    directly, because its Python classes cost half as much as a signature."""
+    directly, because its Python classes would make each signature slower by half."""
 
     seed: bytes
     public: bytes
@@ -142,8 +142,8 @@ class TransportKey(msgspec.Struct, frozen=True):
 
 
 def registration_bytes(origin: str, account: str, public: bytes) -> bytes:
-    """The bytes that a device signs to register its key for an account. Whoever reads seals can verify this
-    signature without asking the relay.
+    """The bytes that a device signs to register its key for an account. Readers of seals can verify the
+    signature of these bytes without asking the relay.
 
     `origin`: the relay's public URL without trailing slash; `account`: account id; `public`: Ed25519 key (32
     bytes)."""

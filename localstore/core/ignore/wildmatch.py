@@ -56,8 +56,8 @@ _CLASSES = {
 
 
 def octets(text: str) -> str:
-    """The text with one character for each byte of its UTF-8, as git's patterns are matched (undecodable
-    bytes by surrogateescape)."""
+    """The text with one character for each byte of its UTF-8, because git matches patterns by bytes. Bytes
+    that are not UTF-8 come as Python's `surrogateescape` writes them."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
@@ -68,7 +68,8 @@ def literal_length(pattern: str) -> int:
 
 def expression(pattern: str, *, pathname: bool) -> str:
     """The regular expression that matches what the glob `pattern` matches, for `fullmatch` with the flag
-    `re.DOTALL`. `pathname`: it is matched against whole paths, else against names."""
+    `re.DOTALL`. `pathname`: whether the pattern is for whole paths; otherwise it is for names without a
+    slash."""
     try:
         tokens = _tokens(pattern, pathname)
     except _Malformed:
@@ -163,8 +164,8 @@ def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
 
 
 def _join_jumps(tokens: list[_Token]) -> str:
-    """The regular expression for a whole pattern. The segments after a `**/` match at the earliest directory
-    where they fit, those after the last `**/` at the end of the path."""
+    """The regular expression for a whole pattern. After a `**/`, the following segments match at the earliest
+    directory where they fit; those after the last `**/` match at the end of the path."""
     parts: list[str] = []
     jump, run = "", list[_Token]()
     for token in tokens:
@@ -189,8 +190,8 @@ def _join_segments(tokens: list[_Token]) -> str:
 
 
 def _join_stars(tokens: list[_Token]) -> str:
-    """The regular expression for one segment of a pattern. The text after a star matches at its earliest
-    position, the text after the last star at the end of the segment."""
+    """The regular expression for one segment of a pattern. After a star, the following text matches at its
+    earliest position; the text after the last star matches at the end of the segment."""
     runs = [""]
     for token in tokens:
         if isinstance(token, str):

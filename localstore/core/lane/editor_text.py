@@ -76,9 +76,9 @@ class EditorText:
             raise Invalid(f"the change {number} is not on its way; the last one seen is {self._seen}")
 
     def change(self, number: int, splices: Sequence[Splice]) -> bytes:
-        """Apply the plugin's change `number` to its text. Returns the update for the agent's sheet (its lane
-        of this text), b"" if the text is unchanged. Raises Invalid for a change that cannot be applied; then
-        nothing is changed."""
+        """Apply the plugin's change with this number to the text. Returns the update for the agent's side of
+        the text (its sheet), b"" if the text is unchanged. Raises Invalid for a change that cannot be
+        applied; then nothing is changed."""
         if number != self.made + 1:
             raise Invalid(f"the next change is number {self.made + 1}, not {number}")
         if len(splices) > SPLICES:
@@ -157,8 +157,8 @@ class EditorText:
         return delta, text[:start] + new + text[end:]
 
     def _to_splices(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
-        """Converts changes of the plugin's text from deltas of the CRDT to splices. Returns (the splices, the
-        text after them)."""
+        """Converts changes of the plugin's text to splices. `deltas`: the changes in the form of the CRDT
+        library. Returns (the splices, the text after them)."""
         text, splices = self._text, list[Splice]()
         for delta in deltas:
             at = 0

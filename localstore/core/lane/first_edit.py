@@ -97,8 +97,8 @@ class _Places:
 
 
 def _update(places: _Places, replica: int, changes: list[text_edits.Edit]) -> bytes:
-    """The encoded update that makes the `changes`. They are made from the last to the first. Where text is
-    replaced, the new text is placed after the deleted text."""
+    """The encoded update that makes the `changes`, the last one first. Where text is replaced, the new text
+    is placed after the deleted text."""
     structs: list[bytes] = []
     deletions: list[tuple[int, int]] = []
     for offset, deleted, inserted in reversed(changes):

@@ -193,8 +193,8 @@ class Lane:
         return self._problem is None
 
     def replay(self, log: Sequence[bytes]) -> None:
-        """Apply updates from a trusted log, in order, by any writer and of any size. Raises UpdateInvalid;
-        the lane is then unusable."""
+        """Apply updates from a log that the caller trusts, in order. They may be by any writer and of any
+        size. Raises UpdateInvalid; the lane is then unusable."""
         if not log:
             return
         vector = self._seen()
@@ -360,8 +360,8 @@ class Lane:
         self._halves = update_format.second_halves(update)
 
     def _affordable(self, changes: list[text_edits.Edit]) -> list[text_edits.Edit]:
-        """The edits, joined to fewer ones if they are too many for one update. Raises TooLarge if the joined
-        edits do not fit either."""
+        """The edits for one update; if they are too many, they are joined to fewer and larger ones. Raises
+        TooLarge if even these are too many."""
         if len(changes) > update_format.most_structs(self._items) // 2:
             self._recount()
         most = update_format.most_structs(self._items)

@@ -133,7 +133,7 @@ def check(
     update: Update, vector: StateVector, replica: int | None, items: int = 0, halves: Set[Point] = frozenset()
 ) -> tuple[dict[int, int], set[Point]]:
     """Check a parsed update against a lane, as `validate` describes. Returns (the lane's state vector after
-    the update, positions of the second halves of surrogate pairs in the update)."""
+    the update, the `second_halves` of the update). A state vector is the number of units of each client."""
     if work(update, items) > limits.UPDATE_WORK:
         raise UpdateInvalid(
             "the update has too many parts for a lane of this size; send the file as a new version"
@@ -186,8 +186,8 @@ def genesis_ids(vector: StateVector) -> set[int]:
 
 
 def ends_of(update: Update) -> dict[int, int]:
-    """The end (clock + length) of each client's last item in the update. If the update is a full state, this
-    is its state vector."""
+    """For each client, the position (clock) at which its next unit would come after this update. For a full
+    state of a lane, this is the state vector: the number of units of each client."""
     return {struct.client: struct.clock + struct.length for struct in update.structs}
 
 
@@ -208,7 +208,7 @@ def has_pairs(text: bytes) -> bool:
 
 def work(update: Update, items: int) -> int:
     """An upper bound of the steps (about 0.1 µs each) that it takes to apply `update` to a lane of `items`
-    items. Placing one item may walk over all others."""
+    items (inserted runs). To place one item, the library may walk over all others."""
     structs = len(update.structs)
     return structs * (items + structs) + len(update.deletions) * items // DELETIONS_PER_STEP
 
@@ -229,8 +229,8 @@ def join_updates(updates: Sequence[Update]) -> Update:
 
 
 def decode_state_vector(data: bytes) -> dict[int, int]:
-    """The number of known units of each client. Raises UpdateInvalid unless the bytes are strictly
-    encoded."""
+    """The state vector (the number of units of each client) that `data` encodes. Raises UpdateInvalid for any
+    other bytes."""
     numbers = numbers_of(data)
     vector = dict(zip(numbers[1::2], numbers[2::2], strict=False))
     if not numbers or numbers[0] != len(vector) or len(numbers) != 1 + 2 * len(vector):

@@ -26,9 +26,9 @@ Walk = Generator[list[str], Mapping[str, Node], "Relation"]
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """The relation of two seals. `bases`: ids of the nearest common ancestors, highest rank first; [] for
-    unrelated histories. `common`: ids of the visited seals that are ancestors of both; their ancestors were
-    mostly not visited. Every seal that is an ancestor of only one of the two was visited."""
+    """How two seals are related. `bases`: ids of the nearest common ancestors, highest rank first; [] for
+    unrelated histories. `common`: ids of ancestors of both seals. It has only those that were visited, which
+    are few. The ancestors of only one of the two were all visited."""
 
     bases: list[str]
     common: frozenset[str]

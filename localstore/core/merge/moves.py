@@ -39,8 +39,8 @@ NONE = Moves({}, {})
 class Search(msgspec.Struct):
     """The search for moves on one side of a merge. `exact`: moves of files with equal bytes. `gone`: the
     other files that this side removed, in order of their paths. `came`: the other files that it added.
-    `wanted`: those paths of `gone` that the other side changed or deleted; only for these a new path is
-    searched for."""
+    `wanted`: the paths of `gone` whose new paths are searched for, because the other side changed or deleted
+    these files."""
 
     exact: Ways
     gone: dict[str, File]

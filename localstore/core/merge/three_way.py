@@ -97,9 +97,10 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
 
 
 class _Path(msgspec.Struct):
-    """The versions to merge at one path. `here`: the file that ours has at the path. `paths`: (path in the
-    base, path in ours, path in theirs). `gone`: the file was moved away from this path. `conflict`: the
-    path is in conflict, whatever the versions contain."""
+    """What a merge knows about one path. `base`, `ours`, `theirs`: the versions to merge. `here`: the file
+    that our side has at this path, even if `ours` comes from another path. `paths`: (path in the base, path
+    in ours, path in theirs). `gone`: the file was moved away from this path. `conflict`: the path is in
+    conflict, whatever the versions contain."""
 
     base: TreeEntry | None
     ours: TreeEntry | None
@@ -207,8 +208,8 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
-    """Add to the conflicts of the plan each file at whose path the other side has a directory. `table`: the
-    versions at each path."""
+    """Find files of one side at whose path the other side has a directory, and make them conflicts of the
+    plan. `table`: what the merge knows about each path."""
     conflicts = set(planned.conflicts)
     present = set()
     for path, versions in table.items():

@@ -93,7 +93,8 @@ class ScannedBy(Model, frozen=True):
 
 class PairingStep(Model, frozen=True):
     """The state of a pairing. `sas`: the six digits that people compare, None until the first device has
-    revealed the opening. Each device computes the digits itself from `device` and `opening`."""
+    revealed its secret number (`opening`). Each device computes the digits itself from `device` and
+    `opening`."""
 
     pairing_id: str
     sas: str | None

@@ -150,7 +150,7 @@ class Blob(Model, frozen=True):
 
 
 class BlameRange(Model, frozen=True):
-    """Lines `start` to `end` of a file, which the seal `seal_id` was the last to change. Lines count from 1,
+    """Lines `start` to `end` of a file, which were last changed by the seal `seal_id`. Lines count from 1,
     and both are included."""
 
     start: Count
@@ -187,9 +187,9 @@ class Compare(Model, frozen=True):
     """A comparison of two seals. `files`: what changed from the merge base to `head`, or from `base` itself
     if the query asked for that. If `base` is None, `files` are the changes of the seal `head` against its
     first parent. `merge_bases`: the nearest common ancestors, where merged seals count as ancestors;
-    `merge_base`: the first of them. `ahead`: how many seals are in the history of `head` and not in that of
-    `base`; `behind`: how many are only in that of `base`. Both follow parents, not merged seals.
-    `next_cursor`: cursor of the next page of files, None on the last page."""
+    `merge_base`: the first of them. `ahead`: how many seals only the history of `head` has; `behind`: how
+    many only the history of `base` has. For these two numbers, merged seals do not count. `next_cursor`:
+    cursor of the next page of files, None on the last page."""
 
     base: str | None
     head: str
@@ -208,10 +208,10 @@ Shortened = Annotated[
 
 class CommitsQuery(PageQuery, frozen=True):
     """Which seals to list. The list begins at `ref` or at the seal `sha`, by default at the default branch,
-    and goes back in history. `path`: only seals that changed this path; `follow`: also seals that changed
-    the file under an earlier name. `without`: leave out this branch, tag or seal with all its ancestors.
-    `prefix`: list instead the seals of all branches and tags whose ids begin with it. `first_parent`:
-    follow only first parents, without merged seals."""
+    and goes back in history. `path`: only seals that changed this path; `follow`: also seals that changed the
+    file under an earlier name. `without`: leave out this branch, tag or seal with all its ancestors.
+    `first_parent`: follow only first parents, without merged seals. `prefix`: instead, list the seals whose
+    ids begin with it, on all branches and tags."""
 
     ref: str | None = None
     sha: str | None = None

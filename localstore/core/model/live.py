@@ -108,8 +108,8 @@ class LaneName(Sent, frozen=True):
 
 
 class LanesRequest(Sent, frozen=True):
-    """A request for the states of lanes. `replica`: the caller's replica id. The caller's own updates do not
-    count in `LaneState.other`."""
+    """A request for the states of lanes. `replica`: the caller's replica id. In the answer, `other` is the
+    newest update by any other replica."""
 
     lanes: list[LaneName]
     replica: Count | None = None

@@ -71,9 +71,9 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def choose_capability(needs: Capability, caps: Collection[str]) -> Capability:
-    """The capability to look for in a credential. `needs`: the capability that the operation needs; `caps`:
-    the capabilities of the credential. The result is `needs`, except that `write` is looked for in place of a
-    missing `talk`, because `write` includes `talk`."""
+    """The capability that a credential must have for an operation. `needs`: what the operation needs; `caps`:
+    the capabilities of the credential. If `talk` is needed and missing, the result is `write`, because
+    `write` includes `talk`."""
     return "write" if needs == "talk" and "talk" not in caps else needs
 
 

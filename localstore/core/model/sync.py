@@ -107,10 +107,10 @@ class ChannelUnknown(Invalid):
 
 
 class Open(Model, frozen=True, tag="open"):
-    """Sent by the client to open a channel, on which it receives the live frames of a branch. The frontier is
-    what the branch holds now, and each change of it has the next number. `since`: the number of the frontier
-    after which the frames begin, None for frames from now on. `replica`: the number of the working copy;
-    `device_key_id`: the key of its device. A channel number that is in use is opened again."""
+    """Sent by the client to open a channel, on which it receives the live frames of a branch. Each change of
+    the frontier (what the branch holds now) has a number, one higher than the last. `since`: the number after
+    which the frames begin, None for frames from now on. `replica`: the number of the working copy;
+    `device_key_id`: the key of its device. If the channel number is in use, that channel is opened anew."""
 
     channel: ChannelNumber
     repo_id: str
@@ -169,12 +169,12 @@ class Live(Model, frozen=True, tag="live"):
     frontier (bootstrap).
 
     `replica`: the sender of the updates, 0 for the relay itself. `updates`: the updates that led to the rows,
-    in order. `rows`: the changed paths at `seq`. They are the same for all receivers: `other` is the last
-    update by a replica other than the sender, so for all other replicas it equals `ver`.
+    in order. `rows`: the changed paths as they are at number `seq`. All receivers get the same rows, in which
+    `other` is right for the sender only. All other replicas use `ver` as `other`.
 
-    If no update in `updates` has the `ver` of a row, then the path was changed by the relay, or the update is
-    too long for a frame. The client must request the lane of such a path. The lane that it gets may contain
-    later updates too; the client skips these when they arrive."""
+    A row may have no update in `updates` with its number `ver`. Then the relay has changed the path, or the
+    update is too long for a frame, and the client must request the lane of the path. This lane may contain
+    later updates too; the client skips them when they arrive."""
 
     channel: ChannelNumber
     after: Count
@@ -260,8 +260,8 @@ class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fie
 
 class PollRequest(Sent, frozen=True):
     """A request for events. The answer comes as soon as there is an event, or after `wait` seconds. `repos`:
-    ids of repositories, whose events after `since` are sent; with None only the id of the newest event is
-    returned. `channels`: branches, whose live frames are sent."""
+    ids of the repositories whose events are sent. `since`: the event after which they begin; None to get only
+    the id of the newest event. `channels`: the branches whose live frames are sent."""
 
     repos: Annotated[list[str], msgspec.Meta(max_length=SUBSCRIPTIONS)] = msgspec.field(default_factory=list)
     since: EventId | None = None

@@ -95,8 +95,8 @@ class Chunker:
         return self._buffer[self._rest : self._rest + WINDOW]
 
     def feed(self, count: int) -> Iterator[memoryview]:
-        """Yields the chunks that are complete after `count` bytes were written to `space`. The chunks are
-        views of the buffer: use each before the next call of `space`, and iterate to the end."""
+        """Yields the chunks that are complete after `count` bytes were written to `space`. Each chunk is a
+        view of the buffer, so use it before the next call of `space`, and take all chunks."""
         filled = self._rest + count
         end = 0
         if filled >= limits.CHUNK_MAX:

@@ -247,8 +247,8 @@ class PackReader:
         self.toc_digest: bytes | None = None
 
     def feed(self, data: Bytes) -> Iterator[Frame]:
-        """Add the next bytes. Yields the frames that are now complete; frames that are not consumed are
-        yielded by the next call. `data` must not change until its frames were consumed."""
+        """Add the next bytes. Yields the frames that are complete now. Frames that the caller does not take
+        are yielded by the next call. `data` must not change until its frames were taken."""
         if self.toc is None:
             self._head += data
         elif data:

@@ -47,9 +47,9 @@ class VisiblePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class Parting(msgspec.Struct):
-    """Collects the partial trees that are made of several seals. Directories that the trees share are made
-    once. `sight`: decides what is visible. `written`: the partial directories made so far, bytes by digest.
-    `visible_parts`, `signed`: caches."""
+    """Collects the partial trees that are made of several seals, so that directories which they share are
+    made once. `sight`: decides what is visible. `written`: the partial directories made so far, bytes by
+    digest. `visible_parts`, `signed`: results to be used again."""
 
     sight: Sight
     written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
@@ -165,8 +165,8 @@ def find_signed_digest(
 def signed_children(
     directory: Directory, signed_digests: dict[bytes, bytes], read: Known | None = None
 ) -> Steps[Directory]:
-    """The directory as it was signed: each directory in it has its signed digest. For `signed_digests` and
-    `read` see `find_signed_digest`."""
+    """The directory as it was signed: the directories in it have the digests that they have in the signed
+    tree. For `signed_digests` and `read` see `find_signed_digest`."""
     if not is_partial(directory):
         return directory
     children: list[Child] = []

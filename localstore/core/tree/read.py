@@ -106,7 +106,8 @@ def walk(
 ) -> Steps[dict[str, TreeEntry]]:
     """Every visible file at or below `prefix` ("" is the root), sorted by path.
 
-    With `verification`, raises DigestMismatch at the first directory with another digest."""
+    With `verification`, each directory must have the digest under which it was read; otherwise DigestMismatch
+    is raised."""
     above = with_ancestors([prefix])
     entries: dict[str, TreeEntry] = {}
     level = _top(root)

@@ -2,8 +2,8 @@
 manifest is fetched, then the chunks that no file of this machine has (`localstore.sync.transfer.fill`).
 
 The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is
-added to the journal (state `partial`) before the file is created. The next process reuses the chunks in it,
-or removes it. The manifest stays in the record until then."""
+added to the journal (state `partial`) before the file is created. After an interruption, the next process
+reuses the chunks in the file, or removes it. The manifest is in the record during the download."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class Fetch(Protocol):
 
 class KnownFile(NamedTuple):
     """A file of this machine that may contain chunks. `open`: opens it and returns a descriptor for reading;
-    raises OSError if the file is gone. `chunks`: returns the chunks that it probably has, given the
-    descriptor. Each is verified before it is used."""
+    raises OSError if the file is gone. `chunks`: called with this descriptor, returns the chunks that the
+    file probably has. Each chunk is verified before it is used."""
 
     open: Callable[[], int]
     chunks: Callable[[int], Iterable[ChunkPosition]]

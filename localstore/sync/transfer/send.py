@@ -72,8 +72,8 @@ class SendResult(msgspec.Struct):
 
 def send(copy: WorkingCopy) -> SendResult:
     """Send everything in flight, and record the answers. After an interruption the same bytes are sent again.
-    Deletions are sent first, then the manifest `.svc.yaml`, because its size cap applies to the files that
-    follow."""
+    Deletions are sent first. Then comes the manifest `.svc.yaml`, because the size cap that it sets applies
+    to the files that follow."""
     sent = SendResult()
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
@@ -144,8 +144,8 @@ def _pair_renames(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> l
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
-    """Divides the updates into batches that are small enough for one request. Limits are the number of
-    updates, their bytes, and the bytes of the texts that the relay loads for them."""
+    """Divides the updates into batches that are small enough for one request. There are limits for the number
+    of updates, for their bytes, and for the bytes of the texts that the relay has to load for them."""
     edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
     room, texts = limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
@@ -280,9 +280,9 @@ def _not_accepted(copy: WorkingCopy, update: LiveUpdate, answer: UpdateAnswer, s
 
 
 def _follow_frontier(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> None:
-    """Store the rows of files that were just created, so that they need not be requested. Only the first
-    answers are used, as long as each is about a new file and has the next sequence number: then no update
-    of others came in between."""
+    """Store the rows of files that were just created, so that they need not be requested. Answers are used
+    from the first on, as long as each is about a new file and has the next sequence number. Up to there, no
+    update of others came in between."""
     since = copy.db.number("since")
     rows: list[FrontierRow] = []
     for update, answer in answered:
@@ -373,8 +373,8 @@ def _keep_texts(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer
 
 
 def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAnswer]]) -> dict[str, bytes]:
-    """The lane states of created files whose bytes the relay already had and whose lane others have edited,
-    by path. The lane was edited if the `seq` of the answer differs from its `gen`."""
+    """The lane states, by path, of created files that others have edited already. This happens if the relay
+    had the bytes of the file before. In the answer, `seq` then differs from `gen`."""
     names = [
         LaneName(path=update.path, gen=answer.gen)
         for update, answer in answered
